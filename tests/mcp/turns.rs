@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, World};
 
-/// How many calls work at once (`IN_FLIGHT` in `forge-mcp/src/server/mod.rs`).
+/// How many calls work at once (`MAX_CONCURRENT_CALLS` in `forge-mcp/src/calls/state.rs`).
 #[cfg(unix)]
 const AT_ONCE: usize = 16;
 

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::{
-    args::{GlobalArgs, Named},
-    cmd::Command,
+    args::{CommandNames, GlobalArgs},
+    cmd::RootCommand,
 };
 
 /// Pull requests on GitHub, on tangled, and inside plain git repositories.
@@ -26,10 +26,10 @@ pub struct Cli {
     pub global: GlobalArgs,
     /// The command.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: RootCommand,
     /// What the command is about.
     #[arg(skip)]
-    pub named: Named,
+    pub named: CommandNames,
 }
 
 impl Cli {
@@ -43,9 +43,9 @@ impl Cli {
     {
         let mut command = lenient(globals_last(grouped(Self::command())));
         let mut matches = command.try_get_matches_from_mut(words)?;
-        let named = Named::of(&matches);
+        let named = CommandNames::of(&matches);
         let cli = Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
-        let named = Named {
+        let named = CommandNames {
             definition: command,
             ..named
         };
@@ -133,7 +133,7 @@ mod tests {
     fn read(words: &[&str]) -> pr::PrCommand {
         let all = ["forge", "pr"].iter().chain(words);
         match Cli::read(all).unwrap().command {
-            Command::Pr(args) => args.command,
+            RootCommand::Pr(args) => args.command,
             other => panic!("{other:?}"),
         }
     }

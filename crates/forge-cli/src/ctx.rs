@@ -5,7 +5,7 @@ use forge_core::{
     Error, Locator, Policy, Repo, RepoId, RepoPath, Result, Trust, Warning, locator,
     model::{HeadRef, LocalClone},
 };
-use forge_git::{Git, GitConfig, Place};
+use forge_git::{Git, GitConfig, WorkingDir};
 
 use crate::{
     args::GlobalArgs,
@@ -23,7 +23,7 @@ pub struct Ctx {
     pub global: GlobalArgs,
     /// Kept as a result: a broken configuration stops only the commands that need it.
     forges: Result<Forges>,
-    place: Place,
+    place: WorkingDir,
 }
 
 /// Lets hints name the repository of the command line's pull request or issue.
@@ -56,7 +56,7 @@ impl Ctx {
             cwd,
             global,
             forges,
-            place: Place::here(),
+            place: WorkingDir::here(),
         })
     }
 
@@ -70,7 +70,7 @@ impl Ctx {
     }
 
     /// The user's location.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &WorkingDir {
         &self.place
     }
 

@@ -19,7 +19,7 @@ use std::{io::Write as _, process::ExitCode};
 use clap::error::ErrorKind;
 use forge_core::text;
 
-use crate::{args::GlobalArgs, cli::Cli, cmd::Command, ctx::Ctx, exit::Exit, ui::Ui};
+use crate::{args::GlobalArgs, cli::Cli, cmd::RootCommand, ctx::Ctx, exit::Exit, ui::Ui};
 
 pub use context_docs::context_docs;
 pub use docs::{cli_docs, definition};
@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(global: GlobalArgs, command: Command, ui: Ui) -> forge_core::Result<Exit> {
+fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

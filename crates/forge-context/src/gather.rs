@@ -45,8 +45,8 @@ const MAX_LOGS: usize = 5;
 /// Maximum number of failed checks whose failure reasons are read.
 const MAX_REASONS: usize = 20;
 /// How many lines of a log are kept, and how many bytes are read for them.
-const LOG_LINES: usize = 200;
-const LOG_BYTES: usize = 12 * 1024;
+const MAX_LOG_LINES: usize = 200;
+const MAX_LOG_BYTES: usize = 12 * 1024;
 
 /// Everything about a pull request.
 #[derive(Clone, Debug, Serialize)]
@@ -174,20 +174,20 @@ struct Gather<'a> {
 }
 
 /// The pull request and the results of the requests that follow it.
-struct Core {
+struct GatheredPull {
     pull: PullRequest,
     items: Vec<LinkedItem>,
     dependency: Option<Dependency>,
     logs: Option<Vec<LogTail>>,
-    candidates: Wanted<Page<PullRequest>>,
-    since: Wanted<SinceRead>,
-    source: Wanted<PackedSource>,
+    candidates: Requested<Page<PullRequest>>,
+    since: Requested<SinceRead>,
+    source: Requested<PackedSource>,
     errors: Vec<SectionError>,
     warnings: Vec<Warning>,
 }
 
 /// The result of a requested section; `None` where it was not requested.
-type Wanted<T> = Option<Result<T>>;
+type Requested<T> = Option<Result<T>>;
 /// A diff with its bytes, and whether there are more.
 type DiffRead = (Diff, Vec<u8>, bool);
 /// The starting point of the changes, the fate of its head, and the diff.
@@ -250,7 +250,7 @@ impl Gather<'_> {
         .fold(ALWAYS | PrFields::NEWEST, |all, (_, more)| all | more)
     }
 
-    async fn core(&self) -> Result<Core> {
+    async fn core(&self) -> Result<GatheredPull> {
         let (mut pull, mut errors) = self.view().await?;
         let reserve = *self.reserve.get_or_init(|| self.watch.reserve());
         errors.extend(reserve.iter().flat_map(|quota| self.left_out(quota)));
@@ -276,7 +276,7 @@ impl Gather<'_> {
         );
         pull.base_rules = rules.or(pull.base_rules);
         pull.mergeability = settled.or(pull.mergeability);
-        let mut core = Core {
+        let mut core = GatheredPull {
             pull,
             items,
             dependency,
@@ -410,7 +410,7 @@ impl Gather<'_> {
         let checks = pull.checks.iter().flat_map(|report| &report.checks);
         let failed = checks.filter(|c| c.status == CheckStatus::Failure);
         let reads = failed.take(MAX_LOGS).map(|check| async move {
-            let log = self.repo.check_log(self.pr, check, LOG_BYTES).await?;
+            let log = self.repo.check_log(self.pr, check, MAX_LOG_BYTES).await?;
             Ok(log.map(|log| log_tail(&check.name, &log.text, log.cut)))
         });
         Some(join_all(reads).await)
@@ -427,7 +427,7 @@ impl Gather<'_> {
         }
     }
 
-    async fn diff(&self) -> Wanted<DiffRead> {
+    async fn diff(&self) -> Requested<DiffRead> {
         if !self.wants(ContextSection::Diff) && !self.wants(ContextSection::Source) {
             return None;
         }
@@ -445,7 +445,7 @@ impl Gather<'_> {
     }
 
     /// The viewer, where `since` asks for the viewer's latest review.
-    async fn viewer(&self) -> Wanted<Actor> {
+    async fn viewer(&self) -> Requested<Actor> {
         let is_asked = self.req.since.as_deref() == Some(LATEST_REVIEW);
         match is_asked {
             true => Some(self.repo.viewer().await),
@@ -453,7 +453,7 @@ impl Gather<'_> {
         }
     }
 
-    async fn since(&self, pull: &PullRequest, viewer: Wanted<Actor>) -> Wanted<SinceRead> {
+    async fn since(&self, pull: &PullRequest, viewer: Requested<Actor>) -> Requested<SinceRead> {
         let asked = self.req.since.as_deref()?;
         Some(self.read_since(asked, pull, viewer).await)
     }
@@ -462,7 +462,7 @@ impl Gather<'_> {
         &self,
         asked: &str,
         pull: &PullRequest,
-        viewer: Wanted<Actor>,
+        viewer: Requested<Actor>,
     ) -> Result<SinceRead> {
         let named = self.req.since_commit.as_deref();
         let point = SincePoint::resolve(asked, named, pull, viewer)?;
@@ -474,7 +474,7 @@ impl Gather<'_> {
         Ok((point, head, (diff, bytes, cut)))
     }
 
-    fn source_plan(&self, pull: &PullRequest, diff: &Wanted<DiffRead>) -> Option<SourcePlan> {
+    fn source_plan(&self, pull: &PullRequest, diff: &Requested<DiffRead>) -> Option<SourcePlan> {
         if !self.affords(ContextSection::Source) {
             return None;
         }
@@ -487,7 +487,11 @@ impl Gather<'_> {
         Some(SourcePlan::new(bytes, listed))
     }
 
-    async fn source(&self, plan: Option<SourcePlan>, pull: &PullRequest) -> Wanted<PackedSource> {
+    async fn source(
+        &self,
+        plan: Option<SourcePlan>,
+        pull: &PullRequest,
+    ) -> Requested<PackedSource> {
         Some(self.read_source(plan?, pull).await)
     }
 
@@ -514,7 +518,7 @@ impl Gather<'_> {
         Ok((diff, bytes, false))
     }
 
-    async fn links(&self) -> Wanted<Links> {
+    async fn links(&self) -> Requested<Links> {
         if !self.wants_links() || !self.can(Capability::Links) {
             return None;
         }
@@ -522,7 +526,7 @@ impl Gather<'_> {
         Some(self.repo.links(&subject).await)
     }
 
-    async fn candidates(&self) -> Wanted<Page<PullRequest>> {
+    async fn candidates(&self) -> Requested<Page<PullRequest>> {
         if !self.affords(ContextSection::RelatedPrs) {
             return None;
         }
@@ -534,7 +538,7 @@ impl Gather<'_> {
         Some(self.repo.list(&query, PageReq::first(MAX_CANDIDATES)).await)
     }
 
-    async fn history(&self) -> Wanted<Page<StatusEvent>> {
+    async fn history(&self) -> Requested<Page<StatusEvent>> {
         if !self.wants(ContextSection::History) {
             return None;
         }
@@ -544,12 +548,12 @@ impl Gather<'_> {
 
     fn assemble(
         &self,
-        core: Core,
-        diff: Wanted<DiffRead>,
-        links: Wanted<Links>,
-        history: Wanted<Page<StatusEvent>>,
+        core: GatheredPull,
+        diff: Requested<DiffRead>,
+        links: Requested<Links>,
+        history: Requested<Page<StatusEvent>>,
     ) -> PullContext {
-        let Core {
+        let GatheredPull {
             mut pull,
             mut items,
             dependency,
@@ -560,7 +564,7 @@ impl Gather<'_> {
             errors,
             mut warnings,
         } = core;
-        let mut errors = Errors(errors);
+        let mut errors = SectionErrors(errors);
         for warning in std::mem::take(&mut pull.warnings) {
             match warning.section {
                 Some(section) => {
@@ -698,7 +702,7 @@ impl Gather<'_> {
     }
 }
 
-impl Core {
+impl GatheredPull {
     /// A failure reason replaces the title of a run, which says less.
     fn take_reasons(&mut self, reasons: Result<Vec<Option<String>>>) {
         let reasons = match reasons {
@@ -756,11 +760,11 @@ fn is_too_costly(e: &Error) -> bool {
 }
 
 /// Collects what failed.
-struct Errors(Vec<SectionError>);
+struct SectionErrors(Vec<SectionError>);
 
-impl Errors {
+impl SectionErrors {
     /// Keeps `since`, which the caller asked for by name: here "unsupported" is an error, too.
-    fn keep_since<T>(&mut self, wanted: Wanted<T>) -> Option<T> {
+    fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),
             Err(e) => {
@@ -774,7 +778,7 @@ impl Errors {
     }
 
     /// Keeps a section that was read; a section that the forge cannot have is no failure.
-    fn keep<T>(&mut self, section: ContextSection, wanted: Wanted<T>) -> Option<T> {
+    fn keep<T>(&mut self, section: ContextSection, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => None,
@@ -789,7 +793,7 @@ impl Errors {
 fn log_tail(check: &str, log: &str, cut: bool) -> LogTail {
     let text = strip_ansi(log);
     let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(LOG_LINES);
+    let from = lines.len().saturating_sub(MAX_LOG_LINES);
     LogTail {
         check: check.to_owned(),
         text: lines.get(from..).unwrap_or_default().join("\n"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use forge_core::{
     PrKey, RepoId, Warning,
     locator::Hosts,
-    mentions::{Named, mentions, tickets},
+    mentions::{MentionTarget, mentions, tickets},
     model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
 };
 use serde::Serialize;
@@ -224,7 +224,7 @@ pub fn linked_items(
     keys: &TicketKeys,
     warnings: &mut Vec<Warning>,
 ) -> Vec<LinkedItem> {
-    let mut found = Collected {
+    let mut found = LinkCollector {
         pull,
         keys,
         items: Vec::new(),
@@ -348,7 +348,7 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
     repos_fit && kinds_fit
 }
 
-struct Collected<'a> {
+struct LinkCollector<'a> {
     pull: &'a PullRequest,
     keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
@@ -360,7 +360,7 @@ const fn is_ticket(target: &LinkTarget) -> bool {
     matches!(target, LinkTarget::Ticket(_))
 }
 
-impl Collected<'_> {
+impl LinkCollector<'_> {
     fn push(&mut self, item: LinkedItem) {
         let key = (is_ticket(&item.target), item.key.clone());
         self.known.entry(key).or_default().push(self.items.len());
@@ -373,7 +373,7 @@ impl Collected<'_> {
             // are not read here, so `#7` always belongs to this repository.
             let link = mention.named.link(&self.pull.id.repo);
             let relationship = Relationship::of(mention.closes, mention.relates);
-            let is_record = matches!(mention.named, Named::Record(_));
+            let is_record = matches!(mention.named, MentionTarget::Record(_));
             self.add(link, relationship, at, is_record);
         }
         for ticket in tickets(text, |word| self.keys.key_of(word)) {
@@ -400,7 +400,7 @@ impl Collected<'_> {
             .unwrap_or_default();
         let ends = rest.is_empty() && bare != last || rest.starts_with(['-', '_']);
         if let Some(number) = digits.parse().ok().filter(|n: &u64| *n > 0 && ends) {
-            let link = Named::Number(number).link(&self.pull.id.repo);
+            let link = MentionTarget::Number(number).link(&self.pull.id.repo);
             self.add(link, Relationship::References, LinkPlace::Branch, false);
         }
     }

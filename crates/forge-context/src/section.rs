@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use forge_core::{
-    Action, Error, Hint, Param, RepoId, Result, Timestamp, locator::Hosts, model::LocalClone, near,
+    Action, Error, Hint, Param, RepoId, Result, Timestamp, locator::Hosts, model::LocalClone,
+    suggest,
 };
 use serde::{Serialize, Serializer};
 
@@ -117,7 +118,7 @@ impl ContextSection {
             let all = names().collect::<Vec<_>>().join(", ");
             let message = format!("'{name}' is no section; there are {all}");
             let error = Error::invalid("include", message);
-            match near::near(&wanted, names()).first() {
+            match suggest::near(&wanted, names()).first() {
                 Some(near) => {
                     let action = Action::again(&[]).replace(Param::Include, name, *near);
                     let hint = Hint::from(format!("did you mean '{near}'?"));

@@ -15,7 +15,7 @@ use crate::PackedDiff;
 /// The value of `since` for the viewer's latest review.
 pub const LATEST_REVIEW: &str = "review";
 /// Maximum number of reviews that an error names.
-const NAMED_REVIEWS: usize = 5;
+const MAX_NAMED_REVIEWS: usize = 5;
 
 /// Changes since a review or commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -145,7 +145,7 @@ fn is_same(viewer: &Actor, author: &Actor) -> bool {
 }
 
 fn unknown(message: String, reviews: &[Review]) -> Error {
-    let newest = reviews.iter().rev().take(NAMED_REVIEWS);
+    let newest = reviews.iter().rev().take(MAX_NAMED_REVIEWS);
     let named: Vec<String> = newest
         .map(|r| format!("{} (by {})", one_line(&r.id), one_line(&r.author.login)))
         .collect();

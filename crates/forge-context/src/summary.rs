@@ -113,7 +113,7 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
 ];
 
 /// Maximum number of key changes.
-const KEY_CHANGES: usize = 5;
+const MAX_KEY_CHANGES: usize = 5;
 
 /// The type of a change: by the title's prefix, else a label, else the files, else the branch's
 /// prefix, else `feature`.
@@ -224,8 +224,12 @@ pub fn key_changes(files: &[FileChange]) -> Vec<String> {
             .then_with(|| lines(b).cmp(&lines(a)))
             .then_with(|| a.path.cmp(&b.path))
     });
-    let mut facts: Vec<String> = ranked.iter().take(KEY_CHANGES).map(|f| fact(f)).collect();
-    let more = files.len().saturating_sub(KEY_CHANGES);
+    let mut facts: Vec<String> = ranked
+        .iter()
+        .take(MAX_KEY_CHANGES)
+        .map(|f| fact(f))
+        .collect();
+    let more = files.len().saturating_sub(MAX_KEY_CHANGES);
     if more > 0 {
         let noun = if more == 1 { "file" } else { "files" };
         facts.push(format!("and {more} more {noun}"));

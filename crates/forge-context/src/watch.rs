@@ -12,7 +12,7 @@ use forge_core::{
     model::{
         BaseRule, CheckStatus, PrFields, PrState, PullRequest, ReviewState, RuleSource, UnreadRules,
     },
-    near,
+    suggest,
 };
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -83,7 +83,7 @@ impl WatchUntil {
         let found = Self::ALL.into_iter().find(|until| until.name() == wanted);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
-            let known = near::hint(wanted, names, "what can be waited for");
+            let known = suggest::hint(wanted, names, "what can be waited for");
             Error::invalid("until", format!("nothing can be waited for as '{wanted}'"))
                 .with_hint(known)
         })
@@ -510,7 +510,7 @@ pub enum WatchEvent {
 }
 
 /// Result of a poll: the pull request, and the verdict where watched.
-type Look = (PullRequest, Option<Readiness>);
+type PollResult = (PullRequest, Option<Readiness>);
 
 /// Judges each poll. Rulesets cost a request: they are cached, and read again unless the verdict is
 /// "not ready" with the cached ones.
@@ -522,7 +522,7 @@ struct LookJudge<'a> {
 }
 
 impl LookJudge<'_> {
-    async fn verdict(&self, mut pull: PullRequest) -> Look {
+    async fn verdict(&self, mut pull: PullRequest) -> PollResult {
         let known = || self.rulesets.lock().unwrap_or_else(PoisonError::into_inner);
         let below = dependency(self.repo, &pull).await;
         let forge = rules_of(self.repo, &self.settings);
@@ -558,7 +558,7 @@ impl LookJudge<'_> {
 
 /// A running watch.
 pub struct Watch<'a> {
-    look: Box<dyn FnMut() -> BoxFuture<'a, Result<Look>> + Send + 'a>,
+    look: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
     until: BTreeSet<WatchUntil>,
     since: Option<WatchBaseline>,
     pacer: Pacer,
@@ -594,7 +594,7 @@ impl<'a> Watch<'a> {
             settings: req.settings.clone(),
             rulesets: Mutex::default(),
         });
-        let look = move || -> BoxFuture<'a, Result<Look>> {
+        let look = move || -> BoxFuture<'a, Result<PollResult>> {
             let judge = Arc::clone(&judge);
             Box::pin(async move {
                 let pull = repo.view(pr, fields).await?;
@@ -608,7 +608,7 @@ impl<'a> Watch<'a> {
     }
 
     fn over(
-        look: Box<dyn FnMut() -> BoxFuture<'a, Result<Look>> + Send + 'a>,
+        look: Box<dyn FnMut() -> BoxFuture<'a, Result<PollResult>> + Send + 'a>,
         req: WatchReq,
     ) -> Self {
         Self {

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Maximum number of concurrent lists: a stranger's account can have thousands of repositories.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_LISTS: usize = 8;
 
 /// Lists each of `repos` with its own query, eight at once. Repositories that cannot be read are in
 /// [`PullsAcross::failed`].
@@ -34,7 +34,10 @@ pub async fn list_each<F: PullRequests>(
 
 /// Returns the results of `asked` in its order.
 async fn answers<T>(asked: Vec<impl Future<Output = T>>) -> Vec<T> {
-    stream::iter(asked).buffered(AT_ONCE).collect().await
+    stream::iter(asked)
+        .buffered(MAX_CONCURRENT_LISTS)
+        .collect()
+        .await
 }
 
 async fn list_one<F: PullRequests>(
@@ -85,6 +88,6 @@ mod tests {
             .collect();
         let found = answers(asked).await;
         assert_eq!(found, (0..20).collect::<Vec<i32>>());
-        assert_eq!(most.get(), AT_ONCE);
+        assert_eq!(most.get(), MAX_CONCURRENT_LISTS);
     }
 }

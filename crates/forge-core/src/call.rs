@@ -36,15 +36,15 @@ thread_local! {
 }
 
 /// Makes a call the current one of this thread until this guard is dropped.
-struct Entered(Option<Arc<CallState>>);
+struct CurrentCallGuard(Option<Arc<CallState>>);
 
-impl Entered {
+impl CurrentCallGuard {
     fn new(call: &Arc<CallState>) -> Self {
         Self(CALL.replace(Some(Arc::clone(call))))
     }
 }
 
-impl Drop for Entered {
+impl Drop for CurrentCallGuard {
     fn drop(&mut self) {
         CALL.set(self.0.take());
     }
@@ -118,7 +118,7 @@ impl CallState {
     pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|context| {
-            let _entered = Entered::new(self);
+            let _entered = CurrentCallGuard::new(self);
             call.as_mut().poll(context)
         })
         .await
@@ -200,7 +200,7 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
     let less = Hint::new("ask for less at once: a lower limit, or fewer fields")
         .with_action(Action::again(&[(Param::Limit, Arg::Choose)]));
     Err(Error::new(ErrorKind::Protocol, message)
-        .with_source(Spent)
+        .with_source(DeadlineSpent)
         .with_hint(less))
 }
 
@@ -243,20 +243,22 @@ fn crowded() -> Error {
 
 /// Source of the error that [`hold`] returns.
 #[derive(Debug)]
-struct Spent;
+struct DeadlineSpent;
 
-impl fmt::Display for Spent {
+impl fmt::Display for DeadlineSpent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no more answers are held in memory")
     }
 }
 
-impl StdError for Spent {}
+impl StdError for DeadlineSpent {}
 
 /// Whether a call failed because of [`MAX_HELD`]: everything read before that is valid.
 #[must_use]
 pub fn is_spent(error: &Error) -> bool {
-    error.source().is_some_and(|source| source.is::<Spent>())
+    error
+        .source()
+        .is_some_and(|source| source.is::<DeadlineSpent>())
 }
 
 /// Warning for a list cut short by an `error` for which [`is_spent`] holds.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{Action, Arg, Error, Hint, Param, Result, text::one_line};
 
 /// The longest description of a label, on every forge with label descriptions.
-const LABEL_DESCRIPTION_MAX: usize = 100;
+const MAX_LABEL_DESCRIPTION: usize = 100;
 
 /// The largest file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.
 pub const MAX_REPO_FILE: usize = 1 << 20;
@@ -137,10 +137,10 @@ pub fn check_label_color(color: &str) -> Result<String> {
 pub fn check_label_description(description: &str) -> Result<&str> {
     let description = description.trim();
     let length = description.chars().count();
-    if length <= LABEL_DESCRIPTION_MAX && !description.contains(['\n', '\r']) {
+    if length <= MAX_LABEL_DESCRIPTION && !description.contains(['\n', '\r']) {
         return Ok(description);
     }
-    let most = LABEL_DESCRIPTION_MAX;
+    let most = MAX_LABEL_DESCRIPTION;
     let message = format!("a label's description is one line of at most {most} characters");
     Err(Error::invalid("description", message).with_hint("shorten it"))
 }

@@ -37,9 +37,9 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     if !text.contains('<') {
         return Vec::new();
     }
-    let mut html = Html {
+    let mut html = HtmlScan {
         text,
-        at: At::Shown,
+        at: HtmlState::Shown,
         found: Vec::new(),
     };
     // Everything before this offset is done.
@@ -70,7 +70,7 @@ pub fn html_comments(text: &str) -> Vec<Range<usize>> {
         done = done.max(range.end);
     }
     match html.at {
-        At::Comment(start) => html.found.push(start..text.len()),
+        HtmlState::Comment(start) => html.found.push(start..text.len()),
         _ => html.unseen(done..text.len()),
     }
     html.found
@@ -81,7 +81,7 @@ const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_FOOTNOTES)
 
 /// State of a browser's HTML tokenizer (html.spec.whatwg.org, "Tokenization").
 #[derive(Clone, Copy)]
-enum At {
+enum HtmlState {
     Shown,
     Tag(InTag),
     /// In a comment that begins at this offset.
@@ -130,16 +130,16 @@ impl InTag {
 }
 
 /// The HTML of a text, tokenized part by part.
-struct Html<'a> {
+struct HtmlScan<'a> {
     text: &'a str,
-    at: At,
+    at: HtmlState,
     found: Vec<Range<usize>>,
 }
 
-impl Html<'_> {
+impl HtmlScan<'_> {
     /// Whether the following text is hidden.
     fn is_open(&self) -> bool {
-        matches!(self.at, At::Comment(_) | At::Bogus(_))
+        matches!(self.at, HtmlState::Comment(_) | HtmlState::Bogus(_))
     }
 
     /// Continues with a part that is HTML.
@@ -151,7 +151,7 @@ impl Html<'_> {
             .filter(|rest| !rest.is_empty())
         {
             match self.at {
-                At::Shown => {
+                HtmlState::Shown => {
                     let Some(at) = rest.find('<') else { return };
                     let start = from + at;
                     let behind = rest.get(at + 1..).unwrap_or_default();
@@ -159,40 +159,40 @@ impl Html<'_> {
                     let name = closing.unwrap_or(behind);
                     from = start + 1;
                     if behind.starts_with("!--") {
-                        self.at = At::Comment(start);
+                        self.at = HtmlState::Comment(start);
                         // The opening hyphens may also close it: `<!-->` and `<!--->` are comments.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()
                             && name.starts_with(|c: char| !c.is_ascii_alphabetic() && c != '>')
                     {
-                        self.at = At::Bogus(start);
+                        self.at = HtmlState::Bogus(start);
                     } else if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                        self.at = At::Tag(InTag::Name);
+                        self.at = HtmlState::Tag(InTag::Name);
                         from += behind.len() - name.len();
                     }
                 }
-                At::Tag(mut place) => {
+                HtmlState::Tag(mut place) => {
                     let end = rest.char_indices().find(|(_, c)| {
                         let ends = *c == '>' && !matches!(place, InTag::Quoted(_));
                         place = place.next(*c);
                         ends
                     });
                     let Some((at, _)) = end else {
-                        self.at = At::Tag(place);
+                        self.at = HtmlState::Tag(place);
                         return;
                     };
                     from += at + 1;
-                    self.at = At::Shown;
+                    self.at = HtmlState::Shown;
                 }
-                At::Comment(start) => {
+                HtmlState::Comment(start) => {
                     let Some(end) = self.end_of_comment(start, from..part.end) else {
                         return;
                     };
                     from = end;
                     self.close(start..end);
                 }
-                At::Bogus(start) => {
+                HtmlState::Bogus(start) => {
                     let Some(end) = end_of_bogus(rest) else {
                         return;
                     };
@@ -206,9 +206,9 @@ impl Html<'_> {
     /// Text up to the next block or tag is not HTML: only a comment stays open.
     fn leave(&mut self, end: usize) {
         match self.at {
-            At::Shown | At::Comment(_) => {}
-            At::Tag(_) => self.at = At::Shown,
-            At::Bogus(start) => {
+            HtmlState::Shown | HtmlState::Comment(_) => {}
+            HtmlState::Tag(_) => self.at = HtmlState::Shown,
+            HtmlState::Bogus(start) => {
                 let hidden = self.text.get(start..end).unwrap_or_default();
                 self.close(start..start + hidden.trim_end().len());
             }
@@ -237,7 +237,7 @@ impl Html<'_> {
 
     fn close(&mut self, hidden: Range<usize>) {
         self.found.push(hidden);
-        self.at = At::Shown;
+        self.at = HtmlState::Shown;
     }
 }
 

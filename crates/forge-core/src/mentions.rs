@@ -34,15 +34,15 @@ const STANDARDS: [&str; 20] = [
     "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
 ];
 /// Length up to which a text is searched, in bytes: four times any forge's limit.
-const READ: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Maximum number of references in one text.
-const MOST: usize = 500;
+const MAX_MENTIONS: usize = 500;
 /// Placeholder for code and other skipped parts, so that the text around them does not join.
 const GAP: &str = " \u{fffc} ";
 
 /// A referenced pull request, issue or record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum MentionTarget {
     /// `#7`: a pull request or an issue of the text's own repository.
     Number(u64),
     /// `owner/name#7`: a pull request or an issue.
@@ -55,7 +55,7 @@ pub enum Named {
     Record(AtUri),
 }
 
-impl Named {
+impl MentionTarget {
     /// The number and the kind, if known, of a reference to something in `repo`.
     #[must_use]
     pub fn number_in(&self, repo: &RepoId) -> Option<(Option<SubjectKind>, u64)> {
@@ -101,7 +101,7 @@ impl Named {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
     /// The referenced thing.
-    pub named: Named,
+    pub named: MentionTarget,
     /// Whether a closing keyword stands right before it: `fixes #7`.
     pub closes: bool,
     /// Whether a relating phrase stands right before it: `part of #7`, `see #7`.
@@ -115,10 +115,10 @@ pub struct Mention {
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text);
     let mut all = places(&prose, hosts);
-    let found = all.by_ref().take(MOST).collect();
+    let found = all.by_ref().take(MAX_MENTIONS).collect();
     if all.next().is_some() {
         let cut = Warning::new(format!(
-            "one text names more than {MOST} pull requests and issues; those after the first {MOST} \
+            "one text names more than {MAX_MENTIONS} pull requests and issues; those after the first {MAX_MENTIONS} \
              were left out"
         ));
         if !warnings.contains(&cut) {
@@ -169,7 +169,7 @@ pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket>
             relates: word.relates,
         })
     });
-    found.take(MOST).collect()
+    found.take(MAX_MENTIONS).collect()
 }
 
 /// The ticket key at the start of a text, unless the word continues after it.
@@ -225,13 +225,13 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
 }
 
 /// A word of prose, and whether the words before it close or relate.
-struct Word<'a> {
+struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
     relates: bool,
 }
 
-fn words(prose: &str) -> impl Iterator<Item = Word<'_>> {
+fn words(prose: &str) -> impl Iterator<Item = ProseWord<'_>> {
     let mut after_closing = false;
     // The previous two words, without their punctuation.
     let mut before = [String::new(), String::new()];
@@ -246,7 +246,7 @@ fn words(prose: &str) -> impl Iterator<Item = Word<'_>> {
         if let Some(last) = before.last_mut() {
             *last = bare;
         }
-        Word {
+        ProseWord {
             text,
             closes,
             relates,
@@ -264,7 +264,7 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
 
 /// The visible words of a Markdown text without its code, with the addresses of its links.
 fn prose(text: &str) -> String {
-    let (text, _) = crate::text::truncate_chars(text, READ);
+    let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
     let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
     let mut prose = String::new();
@@ -355,14 +355,14 @@ fn behind_tag(html: &str) -> &str {
 }
 
 /// The reference in a word, ignoring punctuation around it.
-fn named(word: &str, hosts: &Hosts) -> Option<Named> {
+fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
     if let Some(digits) = word.strip_prefix('#') {
-        return number(digits).map(Named::Number);
+        return number(digits).map(MentionTarget::Number);
     }
     let (address, digits) = match word.split_once('#') {
         Some((address, rest)) => match local_issue(address, rest, hosts) {
-            Some(issue) => return Some(Named::Issue(issue)),
+            Some(issue) => return Some(MentionTarget::Issue(issue)),
             None => (address, number(rest)),
         },
         None => {
@@ -378,10 +378,10 @@ fn named(word: &str, hosts: &Hosts) -> Option<Named> {
         return None;
     }
     match locator::parse(address, hosts).ok()?.locator {
-        Locator::Repo(repo) => digits.map(|n| Named::InRepo(repo, n)),
-        Locator::Pull { id, .. } => Some(Named::Pull(id)),
-        Locator::Issue { repo, key } => Some(Named::Issue(IssueId { repo, key })),
-        Locator::Record(uri) => Some(Named::Record(uri)),
+        Locator::Repo(repo) => digits.map(|n| MentionTarget::InRepo(repo, n)),
+        Locator::Pull { id, .. } => Some(MentionTarget::Pull(id)),
+        Locator::Issue { repo, key } => Some(MentionTarget::Issue(IssueId { repo, key })),
+        Locator::Record(uri) => Some(MentionTarget::Record(uri)),
     }
 }
 
@@ -571,11 +571,11 @@ mod tests {
     #[test]
     fn mentions_above_limit_warn_once_and_still_close() {
         let mut said = Vec::new();
-        let many = "#1 ".repeat(MOST);
+        let many = "#1 ".repeat(MAX_MENTIONS);
         let mut found = |text: &str| mentions(text, &Hosts::builtin(), &mut said).len();
-        assert_eq!(found(&many), MOST);
+        assert_eq!(found(&many), MAX_MENTIONS);
         let more = format!("{many} fixes #7, fixes #7, fixes #2");
-        assert_eq!((found(&more), found(&more)), (MOST, MOST));
+        assert_eq!((found(&more), found(&more)), (MAX_MENTIONS, MAX_MENTIONS));
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].message.contains("more than 500"), "{said:?}");
         assert_eq!(closed(&more), [7, 2]);
@@ -631,7 +631,7 @@ mod tests {
         #[test]
         fn arbitrary_text_yields_positive_numbers(text in "(?s).{0,200}") {
             for mention in mentions(&text, &Hosts::builtin(), &mut Vec::new()) {
-                if let Named::Number(n) = mention.named {
+                if let MentionTarget::Number(n) = mention.named {
                     prop_assert!(n > 0);
                 }
             }

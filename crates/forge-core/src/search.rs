@@ -4,7 +4,7 @@
 use crate::{
     Error, Result,
     model::{PrState, PullQuery, ReviewDecision, StateFilter},
-    near, text,
+    suggest, text,
 };
 
 /// The qualifiers, as error messages list them.
@@ -24,7 +24,7 @@ const QUALIFIERS: [&str; 11] = [
 
 /// The fields of a pull request that filters use. Fields without a term may be left empty.
 #[derive(Clone, Debug)]
-pub struct Candidate<'a> {
+pub struct SearchCandidate<'a> {
     /// Number, if it has one.
     pub number: Option<u64>,
     /// Title.
@@ -57,17 +57,17 @@ pub struct Candidate<'a> {
 #[derive(Clone, Debug)]
 pub struct Filter {
     state: StateFilter,
-    terms: Vec<Term>,
+    terms: Vec<SearchTerm>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
+struct SearchTerm {
     negated: bool,
-    test: Test,
+    test: TermTest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum TermTest {
     /// In title or description, ignoring case.
     Word(String),
     Author(String),
@@ -107,38 +107,38 @@ impl Filter {
             .transpose()?
             .unwrap_or_default();
         // A state in the search replaces the default state.
-        let says_state = |t: &Term| matches!(t.test, Test::Is(_));
+        let says_state = |t: &SearchTerm| matches!(t.test, TermTest::Is(_));
         let state = match query.state {
             StateFilter::Open if terms.iter().any(says_state) => StateFilter::All,
             state => state,
         };
         let mut add = |test| {
-            terms.push(Term {
+            terms.push(SearchTerm {
                 negated: false,
                 test,
             })
         };
         if let Some(login) = &query.author {
-            add(Test::Author(login.clone()));
+            add(TermTest::Author(login.clone()));
         }
         if let Some(login) = &query.assignee {
-            add(Test::Assignee(login.clone()));
+            add(TermTest::Assignee(login.clone()));
         }
         for label in &query.labels {
-            add(Test::Label(vec![label.clone()]));
+            add(TermTest::Label(vec![label.clone()]));
         }
         if let Some(base) = &query.base {
-            add(Test::Base(base.clone()));
+            add(TermTest::Base(base.clone()));
         }
         if let Some(head) = &query.head {
-            add(Test::Head(head.clone()));
+            add(TermTest::Head(head.clone()));
         }
         if let Some(draft) = query.draft {
-            add(Test::Draft(draft));
+            add(TermTest::Draft(draft));
         }
-        terms.retain(|t| t.negated || t.test != Test::Anything);
+        terms.retain(|t| t.negated || t.test != TermTest::Anything);
         // Open pull requests are in the index, so listing them reads no others.
-        let only_open = |t: &Term| !t.negated && t.test == Test::Is(PrState::Open);
+        let only_open = |t: &SearchTerm| !t.negated && t.test == TermTest::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open
         } else {
@@ -162,40 +162,41 @@ impl Filter {
     /// Whether a term tests labels.
     #[must_use]
     pub fn needs_labels(&self) -> bool {
-        let asks = |t: &Term| matches!(t.test, Test::Label(_));
+        let asks = |t: &SearchTerm| matches!(t.test, TermTest::Label(_));
         self.terms.iter().any(asks)
     }
 
     /// Whether a term tests assignees.
     #[must_use]
     pub fn needs_assignees(&self) -> bool {
-        let asks = |t: &Term| matches!(t.test, Test::Assignee(_));
+        let asks = |t: &SearchTerm| matches!(t.test, TermTest::Assignee(_));
         self.terms.iter().any(asks)
     }
 
     /// Whether a term tests reviews or review requests.
     #[must_use]
     pub fn needs_reviews(&self) -> bool {
-        let asks = |t: &Term| matches!(t.test, Test::Review(_) | Test::ReviewRequested(_));
+        let asks =
+            |t: &SearchTerm| matches!(t.test, TermTest::Review(_) | TermTest::ReviewRequested(_));
         self.terms.iter().any(asks)
     }
 
     /// The logins in the filter, including `@me`, for the caller to replace.
     pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.terms.iter_mut().filter_map(Term::login_mut)
+        self.terms.iter_mut().filter_map(SearchTerm::login_mut)
     }
 
     /// Whether the filter shows `pull`.
     #[must_use]
-    pub fn matches(&self, pull: &Candidate<'_>) -> bool {
+    pub fn matches(&self, pull: &SearchCandidate<'_>) -> bool {
         self.state.shows(pull.state) && self.terms.iter().all(|t| t.test.matches(pull) != t.negated)
     }
 }
 
-impl Term {
+impl SearchTerm {
     fn login_mut(&mut self) -> Option<&mut String> {
         match &mut self.test {
-            Test::Author(l) | Test::Assignee(l) | Test::ReviewRequested(l) => Some(l),
+            TermTest::Author(l) | TermTest::Assignee(l) | TermTest::ReviewRequested(l) => Some(l),
             _ => None,
         }
     }
@@ -207,8 +208,8 @@ pub fn same_login(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
-impl Test {
-    fn matches(&self, pull: &Candidate<'_>) -> bool {
+impl TermTest {
+    fn matches(&self, pull: &SearchCandidate<'_>) -> bool {
         match self {
             Self::Word(word) => {
                 pull.title.to_lowercase().contains(word)
@@ -244,20 +245,20 @@ impl Test {
     }
 }
 
-fn parse(search: &str) -> Result<Vec<Term>> {
-    words(search)?.into_iter().map(term).collect()
+fn parse(search: &str) -> Result<Vec<SearchTerm>> {
+    split_words(search)?.into_iter().map(term).collect()
 }
 
 /// A word of a search, and the offset of its first quote.
-struct Word {
+struct SearchWord {
     text: String,
     quoted_from: Option<usize>,
 }
 
 /// Splits at spaces outside of quotes, which are dropped.
-fn words(search: &str) -> Result<Vec<Word>> {
+fn split_words(search: &str) -> Result<Vec<SearchWord>> {
     let mut all = Vec::new();
-    let mut word = Word {
+    let mut word = SearchWord {
         text: String::new(),
         quoted_from: None,
     };
@@ -275,7 +276,7 @@ fn words(search: &str) -> Result<Vec<Word>> {
             c if c.is_whitespace() && !quoted => {
                 all.push(std::mem::replace(
                     &mut word,
-                    Word {
+                    SearchWord {
                         text: String::new(),
                         quoted_from: None,
                     },
@@ -295,7 +296,7 @@ fn words(search: &str) -> Result<Vec<Word>> {
     Ok(all)
 }
 
-fn term(word: Word) -> Result<Term> {
+fn term(word: SearchWord) -> Result<SearchTerm> {
     let starts_quoted = word.quoted_from == Some(0);
     let (negated, text) = match word.text.strip_prefix('-') {
         Some(rest) if !starts_quoted && !rest.is_empty() => (true, rest),
@@ -308,26 +309,26 @@ fn term(word: Word) -> Result<Term> {
         // "http://x" and "a: b" are words, not qualifiers.
         .filter(|at| !text.get(at + 1..).unwrap_or_default().starts_with("//"));
     let Some((key, value)) = colon.and_then(|at| text.split_at_checked(at)) else {
-        return Ok(Term {
+        return Ok(SearchTerm {
             negated,
-            test: Test::Word(text.to_lowercase()),
+            test: TermTest::Word(text.to_lowercase()),
         });
     };
     let value = value.strip_prefix(':').unwrap_or(value);
-    Ok(Term {
+    Ok(SearchTerm {
         negated,
         test: qualifier(&key.to_lowercase(), value)?,
     })
 }
 
-fn qualifier(key: &str, value: &str) -> Result<Test> {
+fn qualifier(key: &str, value: &str) -> Result<TermTest> {
     if !QUALIFIERS.contains(&key) {
         let shown = text::one_line(key).into_owned();
         return Err(
             Error::invalid("search", format!("the search has no qualifier '{shown}:'")).with_hint(
                 format!(
                     "{}; put a word with a colon in quotes",
-                    near::hint(key, QUALIFIERS, "qualifiers")
+                    suggest::hint(key, QUALIFIERS, "qualifiers")
                 ),
             ),
         );
@@ -343,40 +344,40 @@ fn qualifier(key: &str, value: &str) -> Result<Test> {
     let folded = value.to_lowercase();
     let owned = value.to_owned();
     Ok(match key {
-        "author" => Test::Author(owned),
-        "assignee" => Test::Assignee(owned),
-        "label" => Test::Label(
+        "author" => TermTest::Author(owned),
+        "assignee" => TermTest::Assignee(owned),
+        "label" => TermTest::Label(
             value
                 .split(',')
                 .filter(|l| !l.is_empty())
                 .map(str::to_owned)
                 .collect(),
         ),
-        "base" => Test::Base(owned),
-        "head" => Test::Head(owned),
-        "review-requested" => Test::ReviewRequested(owned),
+        "base" => TermTest::Base(owned),
+        "head" => TermTest::Head(owned),
+        "review-requested" => TermTest::ReviewRequested(owned),
         "is" | "state" => match folded.as_str() {
-            "open" => Test::Is(PrState::Open),
-            "closed" => Test::Is(PrState::Closed),
-            "merged" => Test::Is(PrState::Merged),
-            "draft" if key == "is" => Test::Draft(true),
-            "pr" if key == "is" => Test::Anything,
+            "open" => TermTest::Is(PrState::Open),
+            "closed" => TermTest::Is(PrState::Closed),
+            "merged" => TermTest::Is(PrState::Merged),
+            "draft" if key == "is" => TermTest::Draft(true),
+            "pr" if key == "is" => TermTest::Anything,
             _ if key == "is" => return Err(wrong("open, closed, merged, draft or pr")),
             _ => return Err(wrong("open, closed or merged")),
         },
         "draft" => match folded.as_str() {
-            "true" => Test::Draft(true),
-            "false" => Test::Draft(false),
+            "true" => TermTest::Draft(true),
+            "false" => TermTest::Draft(false),
             _ => return Err(wrong("true or false")),
         },
-        "review" => Test::Review(match folded.as_str() {
+        "review" => TermTest::Review(match folded.as_str() {
             "approved" => Decision::Approved,
             "changes_requested" | "changes-requested" => Decision::ChangesRequested,
             "none" => Decision::None,
             "required" => Decision::Required,
             _ => return Err(wrong("approved, changes_requested, none or required")),
         }),
-        _ => Test::Number(value.parse().map_err(|_| wrong("a number"))?),
+        _ => TermTest::Number(value.parse().map_err(|_| wrong("a number"))?),
     })
 }
 
@@ -384,8 +385,8 @@ fn qualifier(key: &str, value: &str) -> Result<Test> {
 mod tests {
     use super::*;
 
-    fn pull() -> Candidate<'static> {
-        Candidate {
+    fn pull() -> SearchCandidate<'static> {
+        SearchCandidate {
             number: Some(7),
             title: "Fix the Parser",
             description: "It said \"no\": see http://x/y",
@@ -412,7 +413,7 @@ mod tests {
 
     #[test]
     fn words_and_qualifiers_are_matched() {
-        let open = Candidate {
+        let open = SearchCandidate {
             labels: vec!["Bug", "good first issue"],
             ..pull()
         };
@@ -463,7 +464,7 @@ mod tests {
 
     #[test]
     fn search_state_replaces_default_state() {
-        let merged = Candidate {
+        let merged = SearchCandidate {
             state: PrState::Merged,
             ..pull()
         };

@@ -85,7 +85,7 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
         .chars()
         .filter(|c| {
             if *c == '\r' {
-                neutraliser.before = Before::Plain;
+                neutraliser.before = PreviousChar::Plain;
                 return true;
             }
             let (shown, before) = neutraliser.judge(*c);
@@ -145,12 +145,12 @@ pub struct Neutraliser {
     held: Vec<u8>,
     /// Whether a carriage return waits for the next byte.
     carriage_return: bool,
-    before: Before,
+    before: PreviousChar,
 }
 
 /// The previous character, as far as it matters for a joiner or a variation selector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Before {
+enum PreviousChar {
     /// No modifier may follow: ASCII, the beginning of a line, a character made visible.
     #[default]
     Plain,
@@ -216,7 +216,7 @@ impl Neutraliser {
     /// Bytes that are not UTF-8.
     fn foreign(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.flush_return(out);
-        self.before = Before::Plain;
+        self.before = PreviousChar::Plain;
         out.extend_from_slice(bytes);
     }
 
@@ -239,7 +239,7 @@ impl Neutraliser {
             }
             if c == '\r' {
                 self.carriage_return = true;
-                self.before = Before::Plain;
+                self.before = PreviousChar::Plain;
                 continue;
             }
             let (shown, before) = self.judge(c);
@@ -253,26 +253,30 @@ impl Neutraliser {
     }
 
     /// Whether a character may be written unchanged, and the state after it.
-    fn judge(&self, c: char) -> (bool, Before) {
+    fn judge(&self, c: char) -> (bool, PreviousChar) {
         match c {
-            '0'..='9' | '#' | '*' => (true, Before::Keycap),
-            '\t' | '\n' | ' '..='~' => (true, Before::Plain),
+            '0'..='9' | '#' | '*' => (true, PreviousChar::Keycap),
+            '\t' | '\n' | ' '..='~' => (true, PreviousChar::Plain),
             '\u{200C}' | '\u{200D}' => match self.before {
-                Before::Letter | Before::Selector => (true, Before::Joiner),
-                Before::Plain | Before::Keycap | Before::Joiner => (false, Before::Plain),
+                PreviousChar::Letter | PreviousChar::Selector => (true, PreviousChar::Joiner),
+                PreviousChar::Plain | PreviousChar::Keycap | PreviousChar::Joiner => {
+                    (false, PreviousChar::Plain)
+                }
             },
             // Text or emoji presentation.
             '\u{FE0E}' | '\u{FE0F}' => match self.before {
-                Before::Keycap | Before::Letter => (true, Before::Selector),
-                Before::Plain | Before::Selector | Before::Joiner => (false, Before::Plain),
+                PreviousChar::Keycap | PreviousChar::Letter => (true, PreviousChar::Selector),
+                PreviousChar::Plain | PreviousChar::Selector | PreviousChar::Joiner => {
+                    (false, PreviousChar::Plain)
+                }
             },
             '\u{FE00}'..='\u{FE0D}' | '\u{E0100}'..='\u{E01EF}' => match self.before {
-                Before::Letter => (true, Before::Selector),
-                _ => (false, Before::Plain),
+                PreviousChar::Letter => (true, PreviousChar::Selector),
+                _ => (false, PreviousChar::Plain),
             },
-            c if is_suspect(c) => (false, Before::Plain),
-            c if c.is_whitespace() => (true, Before::Plain),
-            _ => (true, Before::Letter),
+            c if is_suspect(c) => (false, PreviousChar::Plain),
+            c if c.is_whitespace() => (true, PreviousChar::Plain),
+            _ => (true, PreviousChar::Letter),
         }
     }
 }

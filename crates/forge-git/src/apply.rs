@@ -33,7 +33,7 @@ pub struct Mail {
 
 /// Result of applying a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+pub enum ApplyResult {
     /// The changed tree, hex.
     Tree(String),
     /// The files to which it does not apply, sorted.
@@ -140,7 +140,7 @@ impl Git {
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.
-    pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<Applied> {
+    pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<ApplyResult> {
         let dir = scratch()?;
         let git = self
             .clone()
@@ -158,7 +158,7 @@ impl Git {
         if applied.status == 0 {
             let written = git.run_ok(plainly(&["write-tree"])).await?;
             let tree = String::from_utf8_lossy(&written).trim().to_owned();
-            return Ok(Applied::Tree(tree));
+            return Ok(ApplyResult::Tree(tree));
         }
         let unmerged = git.run_ok(plainly(&["ls-files", "-u", "-z"])).await?;
         let unmerged = String::from_utf8_lossy(&unmerged).into_owned();
@@ -176,7 +176,7 @@ impl Git {
         files.dedup();
         match files.is_empty() {
             true => Err(no_patch(applied.error("apply").message())),
-            false => Ok(Applied::Conflicts(files)),
+            false => Ok(ApplyResult::Conflicts(files)),
         }
     }
 }

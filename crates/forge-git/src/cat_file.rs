@@ -14,13 +14,13 @@ use crate::{
 };
 
 /// Maximum size of an object read into memory, in bytes.
-const OBJECT_MAX: u64 = 32 * 1024 * 1024;
+const MAX_OBJECT_BYTES: u64 = 32 * 1024 * 1024;
 /// Number of queries in the pipe at once.
-const IN_FLIGHT: usize = 64;
+const MAX_QUERIES_IN_FLIGHT: usize = 64;
 
 /// Type and size of an object, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Info {
+pub struct ObjectInfo {
     /// Full object id, hex.
     pub oid: String,
     /// `commit`, `tree`, `blob` or `tag`.
@@ -42,7 +42,7 @@ pub struct Object {
 
 /// Result of one lookup.
 #[derive(Debug)]
-pub enum Found {
+pub enum ObjectLookup {
     /// The object.
     Object(Object),
     /// No object has that name.
@@ -51,7 +51,7 @@ pub enum Found {
     Unreadable(Error),
 }
 
-impl Found {
+impl ObjectLookup {
     /// The object, or `None` if it is missing.
     ///
     /// # Errors
@@ -105,8 +105,8 @@ impl Process {
     }
 }
 
-enum Header {
-    Info(Info),
+enum ObjectHeader {
+    Info(ObjectInfo),
     Missing,
 }
 
@@ -121,25 +121,25 @@ impl CatFile {
     /// `protocol` if it is damaged or larger than 32 MiB; `git` if git cannot be run.
     pub async fn get(&mut self, name: &str) -> Result<Option<Object>> {
         let mut found = self.get_many(&[name]).await?;
-        found.pop().unwrap_or(Found::Missing).into_object()
+        found.pop().unwrap_or(ObjectLookup::Missing).into_object()
     }
 
     /// Type and size of the object `name`, without reading it; `None` if there is none.
     ///
     /// # Errors
     /// As [`CatFile::get`].
-    pub async fn info(&mut self, name: &str) -> Result<Option<Info>> {
+    pub async fn info(&mut self, name: &str) -> Result<Option<ObjectInfo>> {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
 
     /// The objects of all `names`, in order; queries are sent without waiting for answers.
     ///
     /// # Errors
-    /// `git` if git cannot be run or crashes; a failure of one object is in its [`Found`].
-    pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Found>> {
+    /// `git` if git cannot be run or crashes; a failure of one object is in its [`ObjectLookup`].
+    pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
-            let Some(chunk) = rest.get(..rest.len().min(IN_FLIGHT)) else {
+            let Some(chunk) = rest.get(..rest.len().min(MAX_QUERIES_IN_FLIGHT)) else {
                 break;
             };
             let asked = found.len() + chunk.len();
@@ -154,13 +154,13 @@ impl CatFile {
                     }
                 }
             };
-            let (_, ()) = tokio::join!(ask(stdin, &questions), answers);
+            let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
                 // Git gave up while reading this object.
                 Some(name) => {
                     let said = process.end().await?;
-                    found.push(Found::Unreadable(unreadable(name.as_ref(), &said)));
+                    found.push(ObjectLookup::Unreadable(unreadable(name.as_ref(), &said)));
                 }
             }
         }
@@ -171,10 +171,13 @@ impl CatFile {
     ///
     /// # Errors
     /// `git` if git cannot be run or crashes.
-    pub async fn info_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Info>>> {
+    pub async fn info_many<S: AsRef<str>>(
+        &mut self,
+        names: &[S],
+    ) -> Result<Vec<Option<ObjectInfo>>> {
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
-            let Some(chunk) = rest.get(..rest.len().min(IN_FLIGHT)) else {
+            let Some(chunk) = rest.get(..rest.len().min(MAX_QUERIES_IN_FLIGHT)) else {
                 break;
             };
             let asked = found.len() + chunk.len();
@@ -184,13 +187,13 @@ impl CatFile {
             let answers = async {
                 for _ in chunk {
                     match read_header(stdout).await {
-                        Some(Header::Info(info)) => found.push(Some(info)),
-                        Some(Header::Missing) => found.push(None),
+                        Some(ObjectHeader::Info(info)) => found.push(Some(info)),
+                        Some(ObjectHeader::Missing) => found.push(None),
                         None => break,
                     }
                 }
             };
-            let (_, ()) = tokio::join!(ask(stdin, &questions), answers);
+            let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
             if found.len() < asked {
                 process.end().await?;
                 found.push(None);
@@ -270,23 +273,23 @@ fn questions<S: AsRef<str>>(command: &str, names: &[S]) -> Vec<u8> {
     all.into_bytes()
 }
 
-async fn ask(stdin: &mut ChildStdin, questions: &[u8]) -> std::io::Result<()> {
+async fn write_queries(stdin: &mut ChildStdin, questions: &[u8]) -> std::io::Result<()> {
     stdin.write_all(questions).await?;
     stdin.flush().await
 }
 
 /// The next header line; `None` if git has ended.
-async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<Header> {
+async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader> {
     let mut line = Vec::new();
     stdout.read_until(b'\n', &mut line).await.ok()?;
     let line = line.strip_suffix(b"\n")?;
     let line = String::from_utf8_lossy(line);
     if line.ends_with(" missing") || line.ends_with(" ambiguous") {
-        return Some(Header::Missing);
+        return Some(ObjectHeader::Missing);
     }
     let mut parts = line.split(' ');
     let (oid, kind, size) = (parts.next()?, parts.next()?, parts.next()?.parse().ok()?);
-    Some(Header::Info(Info {
+    Some(ObjectHeader::Info(ObjectInfo {
         oid: oid.to_owned(),
         kind: kind.to_owned(),
         size,
@@ -294,24 +297,24 @@ async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<Header> {
 }
 
 /// The next object; `None` if git has ended.
-async fn read_object(stdout: &mut BufReader<ChildStdout>) -> Option<Found> {
+async fn read_object(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectLookup> {
     let info = match read_header(stdout).await? {
-        Header::Info(info) => info,
-        Header::Missing => return Some(Found::Missing),
+        ObjectHeader::Info(info) => info,
+        ObjectHeader::Missing => return Some(ObjectLookup::Missing),
     };
-    let Info { oid, kind, size } = info;
-    if size > OBJECT_MAX {
+    let ObjectInfo { oid, kind, size } = info;
+    if size > MAX_OBJECT_BYTES {
         let mut rest = stdout.take(size + 1);
         tokio::io::copy(&mut rest, &mut tokio::io::sink())
             .await
             .ok()?;
-        let why = format!("it has {size} bytes, and {OBJECT_MAX} is the most that is read");
-        return Some(Found::Unreadable(damaged(&oid, &why)));
+        let why = format!("it has {size} bytes, and {MAX_OBJECT_BYTES} is the most that is read");
+        return Some(ObjectLookup::Unreadable(damaged(&oid, &why)));
     }
     let mut data = vec![0; usize::try_from(size).ok()? + 1];
     stdout.read_exact(&mut data).await.ok()?;
     data.pop();
-    Some(Found::Object(Object { oid, kind, data }))
+    Some(ObjectLookup::Object(Object { oid, kind, data }))
 }
 
 #[cfg(test)]
@@ -388,7 +391,7 @@ mod tests {
         assert_eq!(found.len(), oids.len());
         for (n, found) in found.iter().enumerate() {
             assert_eq!(
-                matches!(found, Found::Object(_)),
+                matches!(found, ObjectLookup::Object(_)),
                 n != 100,
                 "{n}: {found:?}"
             );

@@ -3,7 +3,7 @@ use std::{ffi::OsStr, io, path::Path, process::ExitStatus};
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, text};
 
 /// Maximum length of git's stderr in an error, in characters.
-const STDERR_MAX: usize = 2000;
+const MAX_STDERR_CHARS: usize = 2000;
 
 /// The error of a git command that failed.
 pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
@@ -14,7 +14,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
         (_, false) => format!("git {subcommand} failed: {said}"),
     };
     let e = Error::new(ErrorKind::Git { status }, message);
-    match what_to_do(&String::from_utf8_lossy(stderr)) {
+    match recovery_hint(&String::from_utf8_lossy(stderr)) {
         Some(hint) => e.with_hint(hint),
         None if status == -1 => e.with_hint(
             "something stopped it, such as a limit on files or memory (ulimit -a); try again without it",
@@ -24,7 +24,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
 }
 
 /// The recovery, for failures that git explains in its own words.
-fn what_to_do(stderr: &str) -> Option<Hint> {
+fn recovery_hint(stderr: &str) -> Option<Hint> {
     let says = |words: &str| stderr.contains(words);
     if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
         let dir = text::one_line(command.lines().next().unwrap_or_default()).into_owned();
@@ -134,7 +134,7 @@ fn tidy(stderr: &[u8]) -> String {
         .strip_prefix("fatal: ")
         .or(said.strip_prefix("error: "))
         .unwrap_or(said);
-    let (said, _) = text::truncate_chars(said, STDERR_MAX);
+    let (said, _) = text::truncate_chars(said, MAX_STDERR_CHARS);
     text::one_line(&said).trim().to_owned()
 }
 

@@ -56,8 +56,11 @@ impl Git {
         let mut tip = what.base.to_owned();
         let mut tip_tree = tree_of(cat, what.base).await?;
         for oid in String::from_utf8_lossy(&listed).lines() {
-            let object = cat.get(oid).await?.ok_or_else(|| gone(oid))?;
-            let commit = RawCommit::parse(&object.data).ok_or_else(|| gone(oid))?;
+            let object = cat
+                .get(oid)
+                .await?
+                .ok_or_else(|| missing_commit_error(oid))?;
+            let commit = RawCommit::parse(&object.data).ok_or_else(|| missing_commit_error(oid))?;
             let parent = commit.parents.first().copied();
             if parent == Some(tip.as_str()) {
                 // The commit already has the right parent.
@@ -109,10 +112,11 @@ impl Git {
 
 async fn tree_of(cat: &mut CatFile, commit: &str) -> Result<String> {
     let info = cat.info(&format!("{commit}^{{tree}}")).await?;
-    info.map(|i| i.oid).ok_or_else(|| gone(commit))
+    info.map(|i| i.oid)
+        .ok_or_else(|| missing_commit_error(commit))
 }
 
-fn gone(oid: &str) -> Error {
+fn missing_commit_error(oid: &str) -> Error {
     Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
         .with_hint("git fsck names what is damaged")
 }

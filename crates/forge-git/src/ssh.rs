@@ -7,7 +7,7 @@ use tokio::process::Command;
 use crate::process::without_secrets;
 
 /// Timeout of ssh. `ssh -G` does not connect, but its configuration may start programs.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The host that ssh connects to for `name`, as `ssh -G` prints it from the user's `ssh_config`.
 ///
@@ -24,7 +24,7 @@ pub async fn ssh_host(name: &str) -> Option<String> {
         .stderr(Stdio::null())
         .kill_on_drop(true);
     without_secrets(ssh.as_std_mut());
-    let output = tokio::time::timeout(PATIENCE, ssh.output())
+    let output = tokio::time::timeout(SSH_TIMEOUT, ssh.output())
         .await
         .ok()?
         .ok()?;

@@ -9,9 +9,9 @@ use tokio::{
 use crate::error::{code, failed};
 
 /// Maximum size of a chunk, in bytes.
-const CHUNK: usize = 64 * 1024;
+const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-struct Running {
+struct RunningGit {
     child: Child,
     stdout: ChildStdout,
     stderr: Option<JoinHandle<Vec<u8>>>,
@@ -25,7 +25,7 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
         return Box::pin(stream::empty());
     };
     let stderr = Some(tokio::spawn(drain(stderr)));
-    let running = Running {
+    let running = RunningGit {
         child,
         stdout,
         stderr,
@@ -33,10 +33,10 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     };
     Box::pin(stream::unfold(Some(running), |running| async move {
         let mut running = running?;
-        let mut chunk = Vec::with_capacity(CHUNK);
+        let mut chunk = Vec::with_capacity(MAX_CHUNK_BYTES);
         let broken = |e| crate::error::not_run("git".as_ref(), ".".as_ref(), e);
         match (&mut running.stdout)
-            .take(CHUNK as u64)
+            .take(MAX_CHUNK_BYTES as u64)
             .read_buf(&mut chunk)
             .await
         {
@@ -63,7 +63,7 @@ pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut buffer).await {
-        let room = CHUNK.saturating_sub(kept.len());
+        let room = MAX_CHUNK_BYTES.saturating_sub(kept.len());
         kept.extend(buffer.iter().take(n.min(room)));
     }
     kept

@@ -10,7 +10,7 @@ use forge_core::{Error, ErrorKind, Result};
 use crate::Git;
 
 /// Number of paths in one command line.
-const PATHS: usize = 100;
+const MAX_PATHS_PER_COMMAND: usize = 100;
 
 /// Entry of a tree at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Git {
         paths: &[&str],
     ) -> Result<BTreeMap<String, TreeEntry>> {
         let mut found = BTreeMap::new();
-        for chunk in paths.chunks(PATHS) {
+        for chunk in paths.chunks(MAX_PATHS_PER_COMMAND) {
             let args = ["ls-tree", "-z", "--full-tree", tree, "--"];
             let listed = self.run_ok(args.iter().chain(chunk)).await?;
             let entries = listed.split(|b| *b == 0).filter_map(|line| {

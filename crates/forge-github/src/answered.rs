@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     error::ambiguous,
     gql::mutation::{
         ADD_FILE_THREAD, ADD_REVIEW, ADD_REVIEW_THREADS, Batch, LOCK, Mutation, SUBMIT_REVIEW,
@@ -33,7 +33,7 @@ impl GitHub {
     pub(crate) fn check_answered(
         &self,
         batch: &Batch,
-        answer: &Answer<Payloads<Value>>,
+        answer: &GqlAnswer<Payloads<Value>>,
     ) -> Result<()> {
         let Some(payloads) = &answer.data else {
             return Ok(());
@@ -45,7 +45,7 @@ impl GitHub {
         for (alias, mutation, input) in batch.parts() {
             let has_failed = answer.errors.iter().any(|e| e.root() == alias);
             let payload = payloads.get(alias).and_then(Option::as_ref);
-            let said = match made(mutation, payload) {
+            let said = match created_object(mutation, payload) {
                 Some(made) => differs(mutation, input, made)
                     .or_else(|| self.elsewhere(mutation, made).map(|url| ("address", url)))
                     .map(|(field, shown)| self.shows(mutation, field, shown)),
@@ -99,7 +99,7 @@ impl GitHub {
 }
 
 /// The object that a payload shows; `None` if it is missing.
-fn made(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
+fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
     let member = member(mutation);
     let payload = payload.filter(|payload| !payload.is_null())?;
     // A deletion has nothing to show.

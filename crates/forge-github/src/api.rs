@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Secret, Warning, model::BoardId};
-use forge_http::{BodyMax, Class, Http, Leaf, MaxRetries, Streamed};
+use forge_http::{BodyMax, Http, HttpService, Idempotency, MaxRetries, StreamBody};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, combinators::BoxBody};
 use octocrab::{AuthState, Octocrab, OctocrabBuilder};
@@ -21,7 +21,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::{
     Endpoint, TokenSource,
-    error::{self, About, GqlError},
+    error::{self, ErrorContext, GqlError},
     gql::without_teams,
     weight,
 };
@@ -67,7 +67,7 @@ impl TokenSlot {
 
 /// The token that a request is sent with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum TokenChoice {
     /// The account's token.
     #[default]
     Account,
@@ -75,7 +75,7 @@ pub(crate) enum Access {
     Board,
 }
 
-impl Access {
+impl TokenChoice {
     /// Board access for a request that names a board, account access otherwise.
     pub fn of(board: Option<&BoardId>) -> Self {
         match board {
@@ -87,18 +87,18 @@ impl Access {
 
 /// A GraphQL answer: the data, and the errors of parts that failed.
 #[derive(Debug)]
-pub(crate) struct Answer<T> {
+pub(crate) struct GqlAnswer<T> {
     pub data: Option<T>,
     pub errors: Vec<GqlError>,
     headers: HeaderMap,
     write: bool,
-    access: Access,
+    access: TokenChoice,
 }
 
-impl<T> Answer<T> {
+impl<T> GqlAnswer<T> {
     /// The same answer with other data.
-    pub fn with_data<U>(self, data: Option<U>) -> Answer<U> {
-        Answer {
+    pub fn with_data<U>(self, data: Option<U>) -> GqlAnswer<U> {
+        GqlAnswer {
             data,
             errors: self.errors,
             headers: self.headers,
@@ -119,11 +119,11 @@ struct Envelope<T> {
 
 /// A GraphQL request.
 #[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
+pub(crate) struct GqlCall<'a> {
     pub document: &'a str,
     pub variables: &'a Value,
     pub write: bool,
-    pub access: Access,
+    pub access: TokenChoice,
     /// How often a gateway error is retried; `None` for the default.
     pub retries: Option<u32>,
 }
@@ -151,20 +151,20 @@ impl Api {
         self.boards.is_some()
     }
 
-    fn slot(&self, access: Access) -> &TokenSlot {
+    fn slot(&self, access: TokenChoice) -> &TokenSlot {
         match (&self.boards, access) {
-            (Some(boards), Access::Board) => boards,
+            (Some(boards), TokenChoice::Board) => boards,
             _ => &self.account,
         }
     }
 
     /// The context for errors of this host.
-    pub fn about(&self, write: bool) -> About<'_> {
-        self.about_as(Access::Account, write)
+    pub fn about(&self, write: bool) -> ErrorContext<'_> {
+        self.about_as(TokenChoice::Account, write)
     }
 
-    fn about_as(&self, access: Access, write: bool) -> About<'_> {
-        About {
+    fn about_as(&self, access: TokenChoice, write: bool) -> ErrorContext<'_> {
+        ErrorContext {
             host: &self.host,
             http: &self.http,
             tokens: self.slot(access).tokens.as_ref(),
@@ -177,18 +177,19 @@ impl Api {
         &self,
         document: &str,
         variables: &Value,
-    ) -> Result<Answer<T>> {
-        self.query_as(Access::Account, document, variables).await
+    ) -> Result<GqlAnswer<T>> {
+        self.query_as(TokenChoice::Account, document, variables)
+            .await
     }
 
     /// As [`Self::query`], with the token of `access`.
     pub async fn query_as<T: DeserializeOwned>(
         &self,
-        access: Access,
+        access: TokenChoice,
         document: &str,
         variables: &Value,
-    ) -> Result<Answer<T>> {
-        self.graphql(Call {
+    ) -> Result<GqlAnswer<T>> {
+        self.graphql(GqlCall {
             document,
             variables,
             write: false,
@@ -201,11 +202,11 @@ impl Api {
     /// Sends a mutation, never twice unless GitHub refused it before it ran.
     pub async fn mutate_as<T: DeserializeOwned>(
         &self,
-        access: Access,
+        access: TokenChoice,
         document: &str,
         variables: &Value,
-    ) -> Result<Answer<T>> {
-        self.graphql(Call {
+    ) -> Result<GqlAnswer<T>> {
+        self.graphql(GqlCall {
             document,
             variables,
             write: true,
@@ -216,7 +217,7 @@ impl Api {
     }
 
     /// Sends a GraphQL request and opens the envelope.
-    pub async fn graphql<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Answer<T>> {
+    pub async fn graphql<T: DeserializeOwned>(&self, call: GqlCall<'_>) -> Result<GqlAnswer<T>> {
         let policy = self.http.settings().retry;
         let body =
             |document: &str| json!({ "query": document, "variables": call.variables }).to_string();
@@ -232,9 +233,9 @@ impl Api {
                 .header(header::ACCEPT, GRAPHQL_ACCEPT)
                 .header(header::CONTENT_TYPE, "application/json")
                 .extension(if call.write {
-                    Class::Write
+                    Idempotency::Write
                 } else {
-                    Class::Read
+                    Idempotency::Read
                 });
             if let Some(retries) = call.retries {
                 request = request.extension(MaxRetries(retries));
@@ -287,15 +288,15 @@ impl Api {
         &self,
         bytes: &[u8],
         headers: HeaderMap,
-        call: Call<'_>,
-    ) -> Result<Answer<T>> {
-        let Call { write, access, .. } = call;
+        call: GqlCall<'_>,
+    ) -> Result<GqlAnswer<T>> {
+        let GqlCall { write, access, .. } = call;
         let wrong = match serde_json::from_slice::<Envelope<T>>(bytes) {
             Ok(envelope) if envelope.data.is_none() && envelope.errors.is_empty() => {
                 "it has neither data nor errors".to_owned()
             }
             Ok(Envelope { data, errors }) => {
-                return Ok(Answer {
+                return Ok(GqlAnswer {
                     data,
                     errors,
                     headers,
@@ -309,7 +310,7 @@ impl Api {
         if let Ok(Envelope::<serde::de::IgnoredAny> { errors, .. }) = serde_json::from_slice(bytes)
             && !errors.is_empty()
         {
-            return Ok(Answer {
+            return Ok(GqlAnswer {
                 data: None,
                 errors,
                 headers,
@@ -333,7 +334,7 @@ impl Api {
     }
 
     /// The first error of an answer.
-    pub fn first_error<T>(&self, answer: &Answer<T>) -> Error {
+    pub fn first_error<T>(&self, answer: &GqlAnswer<T>) -> Error {
         match answer.errors.first() {
             Some(e) => self.error(answer, e),
             None => Error::new(
@@ -344,7 +345,7 @@ impl Api {
     }
 
     /// An error of an answer.
-    pub fn error<T>(&self, answer: &Answer<T>, e: &GqlError) -> Error {
+    pub fn error<T>(&self, answer: &GqlAnswer<T>, e: &GqlError) -> Error {
         error::from_graphql(
             self.about_as(answer.access, answer.write),
             e,
@@ -354,7 +355,7 @@ impl Api {
 
     /// Fails if the token lacks the scope for changing boards. Reading needs a smaller scope, so
     /// the check runs before the first write.
-    pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
+    pub fn may_change_boards<T>(&self, answer: &GqlAnswer<T>) -> Result<()> {
         let what = "change project boards";
         match error::lacks_scope(
             self.about_as(answer.access, true),
@@ -368,12 +369,12 @@ impl Api {
     }
 
     /// The scopes for changing pull requests that the token is known to lack.
-    pub fn missing_scopes<T>(&self, answer: &Answer<T>) -> Vec<String> {
+    pub fn missing_scopes<T>(&self, answer: &GqlAnswer<T>) -> Vec<String> {
         error::missing_for_pulls(&answer.headers)
     }
 
     /// The data, if nothing failed.
-    pub fn whole<T>(&self, answer: Answer<T>) -> Result<T> {
+    pub fn whole<T>(&self, answer: GqlAnswer<T>) -> Result<T> {
         if !answer.errors.is_empty() {
             return Err(self.first_error(&answer));
         }
@@ -390,7 +391,7 @@ impl Api {
     /// its title and its field of the model.
     pub fn warnings<T>(
         &self,
-        answer: &Answer<T>,
+        answer: &GqlAnswer<T>,
         part: impl Fn(&GqlError) -> (String, Option<&'static str>),
     ) -> Vec<Warning> {
         self.warnings_of(answer, &answer.errors, part)
@@ -399,7 +400,7 @@ impl Api {
     /// As [`Self::warnings`], for some of the errors.
     pub fn warnings_of<'a, T>(
         &self,
-        answer: &Answer<T>,
+        answer: &GqlAnswer<T>,
         errors: impl IntoIterator<Item = &'a GqlError>,
         part: impl Fn(&GqlError) -> (String, Option<&'static str>),
     ) -> Vec<Warning> {
@@ -453,7 +454,8 @@ impl Api {
             }
             None => Bytes::new(),
         };
-        self.buffered(Access::Account, request, body, write).await
+        self.buffered(TokenChoice::Account, request, body, write)
+            .await
     }
 
     /// Uploads to the attachments host, without retries.
@@ -463,16 +465,17 @@ impl Api {
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .header(VERSION_HEADER, API_VERSION)
-            .extension(Class::Write);
-        self.buffered(Access::Account, request, body, true).await
+            .extension(Idempotency::Write);
+        self.buffered(TokenChoice::Account, request, body, true)
+            .await
     }
 
     /// Sends a REST read and streams the body.
     pub async fn stream(&self, path: &str, accept: &str) -> Result<Response<Stream>> {
         let request = self
             .rest_request(Method::GET, path, accept)
-            .extension(Streamed);
-        self.authorised(Access::Account, request, Bytes::new())
+            .extension(StreamBody);
+        self.authorised(TokenChoice::Account, request, Bytes::new())
             .await
     }
 
@@ -486,7 +489,7 @@ impl Api {
 
     async fn buffered(
         &self,
-        access: Access,
+        access: TokenChoice,
         request: http::request::Builder,
         body: Bytes,
         write: bool,
@@ -508,7 +511,7 @@ impl Api {
     /// Sends with the token; after a 401, once more with a renewed token if there is one.
     async fn authorised(
         &self,
-        access: Access,
+        access: TokenChoice,
         request: http::request::Builder,
         body: Bytes,
     ) -> Result<Response<Stream>> {
@@ -562,7 +565,7 @@ impl Api {
         let crab = self
             .crab
             .get_or_init(|| async {
-                let leaf = Leaf::new(self.http.clone());
+                let leaf = HttpService::new(self.http.clone());
                 let builder = OctocrabBuilder::new_empty()
                     .with_service(leaf)
                     .with_auth(AuthState::None);

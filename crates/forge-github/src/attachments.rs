@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::{GitHub, api::JSON, error, owner_and_name};
 
 /// How many uploads run at once.
-const IN_FLIGHT: usize = 4;
+const MAX_CONCURRENT_UPLOADS: usize = 4;
 
 #[derive(Deserialize)]
 struct RestRepo {
@@ -43,7 +43,10 @@ impl Attachments for GitHub {
         }
         let id = self.database_id(repo).await?;
         let uploads: Vec<_> = files.iter().map(|f| self.upload(repo, id, f)).collect();
-        Ok(stream::iter(uploads).buffered(IN_FLIGHT).collect().await)
+        Ok(stream::iter(uploads)
+            .buffered(MAX_CONCURRENT_UPLOADS)
+            .collect()
+            .await)
     }
 }
 

@@ -8,14 +8,14 @@ use std::{
 use forge_core::{
     Error, ErrorKind, Hint, Noun, Outcome, Result, Warning,
     model::{BoardId, IssueField},
-    near,
+    suggest,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     gql::{
         Document,
         mutation::{CREATE_FIELD, UPDATE_FIELD},
@@ -128,7 +128,7 @@ fn unknown<'a>(
     plural: &str,
 ) -> Error {
     let name = forge_core::text::one_line(name);
-    let hint = near::hint(&name, names, plural);
+    let hint = suggest::hint(&name, names, plural);
     Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
 }
 
@@ -193,8 +193,10 @@ impl GitHub {
     pub(crate) async fn read_board(&self, id: &BoardId) -> Result<Arc<Board>> {
         let text = Document::query("Board").text();
         let variables = json!({ "owner": id.owner, "number": id.number });
-        let mut answer: Answer<Map<String, Value>> =
-            self.api.query_as(Access::Board, &text, &variables).await?;
+        let mut answer: GqlAnswer<Map<String, Value>> = self
+            .api
+            .query_as(TokenChoice::Board, &text, &variables)
+            .await?;
         // The owner is a user or an organization; the lookup of the other kind fails.
         answer
             .errors
@@ -278,7 +280,7 @@ impl GitHub {
         };
         self.boards.forget(id);
         let written = self
-            .send_one_as::<FieldMade>(Access::Board, mutation, input)
+            .send_one_as::<FieldMade>(TokenChoice::Board, mutation, input)
             .await
             .map(|_| {
                 let mut made = known.map_or_else(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     caps::LIMITS,
     gql::{
         Document,
@@ -30,14 +30,14 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+struct CreatedComment {
     comment_edge: Option<CommentEdge>,
     comment: Option<wire::Comment>,
     issue_comment: Option<wire::Comment>,
     pull_request_review_comment: Option<wire::Comment>,
 }
 
-impl Made {
+impl CreatedComment {
     fn into_comment(self) -> wire::Comment {
         self.comment_edge
             .and_then(|e| e.node)
@@ -49,7 +49,7 @@ impl Made {
 }
 
 #[derive(Deserialize)]
-struct NodeOf<T> {
+struct NodeById<T> {
     node: Option<T>,
 }
 
@@ -58,12 +58,12 @@ struct NodeOf<T> {
 struct PartOf {
     #[serde(default)]
     node: Option<wire::Part>,
-    repository: Option<ThreadsOf>,
+    repository: Option<ThreadPullOf>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ThreadsOf {
+struct ThreadPullOf {
     pull_request: Option<wire::Pull>,
 }
 
@@ -113,9 +113,9 @@ impl GitHub {
     ) -> Result<Outcome<Comment>> {
         let input = json!({ "subjectId": before.id, "body": body });
         let written = self
-            .send_one::<Made>(ADD_COMMENT, input)
+            .send_one::<CreatedComment>(ADD_COMMENT, input)
             .await
-            .map(Made::into_comment);
+            .map(CreatedComment::into_comment);
         let read_back = || async {
             let (now, _) = self.lookup(pr, selections::RECENT_COMMENTS).await?;
             Ok(since(now.recent_comments.into_vec(), before, |c| &c.id).find(|c| is_mine(c, body)))
@@ -132,11 +132,11 @@ impl GitHub {
             let mut variables = pr_variables(pr)?;
             variables.insert("id".into(), json!(key));
             variables.insert("after".into(), after.clone());
-            let mut answer: Answer<PartOf> = self.api.query(&text, &variables.into()).await?;
+            let mut answer: GqlAnswer<PartOf> = self.api.query(&text, &variables.into()).await?;
             let Some(PartOf {
                 node,
                 repository:
-                    Some(ThreadsOf {
+                    Some(ThreadPullOf {
                         pull_request: Some(pull),
                     }),
             }) = answer.data.take()
@@ -178,9 +178,9 @@ impl GitHub {
     async fn reply(&self, pr: &PrId, body: &str, thread: &str) -> Result<Outcome<Comment>> {
         let input = json!({ "pullRequestReviewThreadId": thread, "body": body });
         let written = self
-            .send_one::<Made>(REPLY, input)
+            .send_one::<CreatedComment>(REPLY, input)
             .await
-            .map(Made::into_comment);
+            .map(CreatedComment::into_comment);
         // A lost reply is the thread's last comment, if the viewer wrote it with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
@@ -192,7 +192,7 @@ impl GitHub {
 
     async fn node<T: serde::de::DeserializeOwned>(&self, id: &str, pr: &PrId) -> Result<Option<T>> {
         let text = Document::query("Node").text();
-        let answer: Answer<NodeOf<T>> = self.api.query(&text, &json!({ "id": id })).await?;
+        let answer: GqlAnswer<NodeById<T>> = self.api.query(&text, &json!({ "id": id })).await?;
         match self.api.whole(answer) {
             Ok(data) => Ok(data.node),
             Err(e) if e.is_not_found() => Err(no_comment(id, pr)),
@@ -205,10 +205,10 @@ impl GitHub {
         let text = Document::query("Belongs").text();
         let mut variables = pr_variables(pr)?;
         variables.insert("id".into(), json!(key));
-        let mut answer: Answer<PartOf> = self.api.query(&text, &variables.into()).await?;
+        let mut answer: GqlAnswer<PartOf> = self.api.query(&text, &variables.into()).await?;
         let Some(PartOf {
             node,
-            repository: Some(ThreadsOf {
+            repository: Some(ThreadPullOf {
                 pull_request: Some(pull),
             }),
         }) = answer.data.take()
@@ -253,9 +253,9 @@ impl GitHub {
             (UPDATE_COMMENT, json!({ "id": key, "body": body }))
         };
         let written = self
-            .send_one::<Made>(mutation, input)
+            .send_one::<CreatedComment>(mutation, input)
             .await
-            .map(Made::into_comment);
+            .map(CreatedComment::into_comment);
         let written = written.map_err(|e| about_comment(e, comment));
         let read_back = || async {
             let now: Option<wire::Comment> = self.node(key, &comment.pr).await?;

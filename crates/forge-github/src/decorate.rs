@@ -7,7 +7,7 @@ use forge_core::{
 use serde_json::json;
 
 use crate::gql::{
-    lookups::{self, Found},
+    lookups::{self, ResolvedIds},
     mutation::{
         ADD_ASSIGNEES, ADD_LABELS, ADD_TO_PROJECT, Batch, REQUEST_REVIEWS,
         REQUEST_REVIEWS_BY_LOGIN, UPDATE_PULL,
@@ -26,7 +26,7 @@ pub(crate) struct Decoration<'a> {
 
 impl Decoration<'_> {
     /// The mutations in one request, one for each part.
-    pub fn batch(&self, pull: &str, found: &Found) -> Batch {
+    pub fn batch(&self, pull: &str, found: &ResolvedIds) -> Batch {
         let mut batch = Batch::default();
         if let Some(milestone) = &found.milestone {
             batch.push(
@@ -131,7 +131,12 @@ pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
 const BOTS: &str = "bots";
 
 /// Requests reviews from more people, teams and bots, and removes nobody.
-pub(crate) fn add_reviewers(batch: &mut Batch, pull: &str, found: &Found, reviewers: &[Reviewer]) {
+pub(crate) fn add_reviewers(
+    batch: &mut Batch,
+    pull: &str,
+    found: &ResolvedIds,
+    reviewers: &[Reviewer],
+) {
     let (users, teams) = found.reviewer_ids(reviewers);
     if !(users.is_empty() && teams.is_empty()) {
         let input = json!({ "pullRequestId": pull, "userIds": unique(users), "teamIds": unique(teams), "union": true });

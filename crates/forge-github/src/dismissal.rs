@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     caps::LIMITS,
     gql::{Document, mutation::DISMISS_REVIEW, types as wire},
     map,
@@ -21,12 +21,12 @@ use crate::{
 #[derive(Deserialize)]
 struct ReviewOf {
     node: Option<wire::Review>,
-    repository: Option<PullOf>,
+    repository: Option<PullIdOf>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PullOf {
+struct PullIdOf {
     pull_request: Option<wire::Id>,
 }
 
@@ -75,10 +75,10 @@ impl GitHub {
         let text = Document::query("Review").text();
         let mut variables = pr_variables(pr)?;
         variables.insert("id".into(), json!(key));
-        let mut answer: Answer<ReviewOf> = self.api.query(&text, &variables.into()).await?;
+        let mut answer: GqlAnswer<ReviewOf> = self.api.query(&text, &variables.into()).await?;
         let Some(ReviewOf {
             node,
-            repository: Some(PullOf {
+            repository: Some(PullIdOf {
                 pull_request: Some(pull),
             }),
         }) = answer.data.take()

@@ -69,7 +69,7 @@ impl GqlError {
 
 /// The context of an error: host, transport, token and kind of request.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct ErrorContext<'a> {
     pub host: &'a str,
     pub http: &'a Http,
     /// Knows where the token comes from.
@@ -78,7 +78,7 @@ pub(crate) struct About<'a> {
     pub write: bool,
 }
 
-impl About<'_> {
+impl ErrorContext<'_> {
     /// The name of the token in messages.
     fn token(&self) -> String {
         match self.tokens.origin(self.host) {
@@ -153,14 +153,14 @@ impl RestBody {
 const TEAM_SCOPE: &str = "read:org";
 
 /// The error for a token that may not read the teams a request needs.
-pub(crate) fn no_teams(about: About<'_>) -> Error {
+pub(crate) fn no_teams(about: ErrorContext<'_>) -> Error {
     let said = "a team that was asked for a review has no name for this token";
     forbidden(about, said, &[TEAM_SCOPE.to_owned()])
 }
 
 /// Maps a failed HTTP answer to an error.
 pub(crate) fn from_http(
-    about: About<'_>,
+    about: ErrorContext<'_>,
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
@@ -225,7 +225,7 @@ pub(crate) fn from_http(
 }
 
 /// The id of a request, unless the header holds anything else, such as a credential.
-fn request_id(about: About<'_>, headers: &HeaderMap) -> Option<String> {
+fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-github-request-id")?.to_str().ok()?;
     let is_id = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-');
     let fits = (1..=80).contains(&id.len()) && id.bytes().all(is_id);
@@ -233,7 +233,11 @@ fn request_id(about: About<'_>, headers: &HeaderMap) -> Option<String> {
 }
 
 /// Maps an entry of `errors` to an error.
-pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderMap) -> Error {
+pub(crate) fn from_graphql(
+    about: ErrorContext<'_>,
+    error: &GqlError,
+    headers: &HeaderMap,
+) -> Error {
     let said = about.words(&error.message);
     let host = about.host;
     match error.kind.as_deref().unwrap_or_default() {
@@ -302,7 +306,7 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
     }
 }
 
-fn upstream(about: About<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
+fn upstream(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
     let request_id = request_id(about, headers);
     let error = Error::new(
         ErrorKind::Upstream { status, request_id },
@@ -362,7 +366,7 @@ fn login(host: &str) -> Action {
     Action::new(Call::Login).with(Param::Host, host)
 }
 
-fn refused_token(about: About<'_>, said: &str) -> Error {
+fn refused_token(about: ErrorContext<'_>, said: &str) -> Error {
     let host = about.host;
     let said = if said.is_empty() { "HTTP 401" } else { said };
     Error::new(
@@ -392,7 +396,7 @@ fn sso_url(header: &str) -> Option<String> {
     (url.starts_with("https://") || url.starts_with("http://")).then(|| url.to_owned())
 }
 
-fn forbidden(about: About<'_>, said: &str, missing: &[String]) -> Error {
+fn forbidden(about: ErrorContext<'_>, said: &str, missing: &[String]) -> Error {
     let error = Error::new(
         ErrorKind::PermissionDenied {
             missing: missing.to_vec(),
@@ -411,7 +415,7 @@ fn forbidden(about: About<'_>, said: &str, missing: &[String]) -> Error {
 const MORE_RIGHTS: &str = "give the account more rights in the repository, or its token more \
                            permissions (pull requests: read and write; contents: write to merge)";
 
-fn scope_hint(about: About<'_>, missing: &[String]) -> Hint {
+fn scope_hint(about: ErrorContext<'_>, missing: &[String]) -> Hint {
     let host = about.host;
     let text = format!(
         "give {} the scope {} with `gh auth refresh -h {host} -s {}`, or log in with a token that has it",
@@ -424,7 +428,7 @@ fn scope_hint(about: About<'_>, missing: &[String]) -> Hint {
 
 /// The error for a token that is known to lack a scope.
 pub(crate) fn lacks_scope(
-    about: About<'_>,
+    about: ErrorContext<'_>,
     headers: &HeaderMap,
     scope: &str,
     what: &str,
@@ -471,7 +475,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
 }
 
 /// The scopes that the REST route accepts, if the token has none of them.
-fn missing_scopes(about: About<'_>, headers: &HeaderMap) -> Vec<String> {
+fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = about.words(headers.get(name)?.to_str().ok()?);
         Some(
@@ -555,9 +559,9 @@ fn noun(error: &GqlError) -> Noun {
 }
 
 /// A row of the message table: part of a GitHub message, and the error to make of it.
-type Row = (&'static str, fn(String) -> Error);
+type MessageRow = (&'static str, fn(String) -> Error);
 
-const MESSAGES: &[Row] = &[
+const MESSAGES: &[MessageRow] = &[
     ("pull request already exists", |m| {
         Error::new(ErrorKind::AlreadyExists { existing: None }, m).with_hint(
             Hint::new("look at the open one of this head branch")
@@ -783,7 +787,7 @@ fn denied(message: String) -> Error {
 }
 
 /// Maps a refusal that carries only a message.
-fn from_message(about: About<'_>, said: &str) -> Error {
+fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
     let row = MESSAGES.iter().find(|(part, _)| said.contains(part));
     match row {
         Some((_, make)) => make(format!("{} says: {said}", about.host)),
@@ -840,7 +844,7 @@ pub(crate) fn is_without_projects(error: &Error) -> bool {
 }
 
 /// The error for a failed part of a write whose parts in `done` succeeded.
-pub(crate) fn half_done(error: Error, done: &[&str]) -> Error {
+pub(crate) fn partial_failure(error: Error, done: &[&str]) -> Error {
     let done = done.join(", ");
     let hint = error.hint().cloned();
     let hint = hint.unwrap_or_else(|| Hint::new("try that part again"));

@@ -26,7 +26,7 @@ const PROTECTION: &str = "GET /repos/{owner}/{repo}/branches/{branch}/protection
 const FIELDS: &str = "fields(includeDeprecated: true) { name type { name ofType { name ofType { name ofType { name } } } } }";
 
 /// The names of a type's fields, each with its type.
-type Fields = BTreeMap<String, String>;
+type TypeFields = BTreeMap<String, String>;
 
 impl GitHub {
     /// See [`forge_core::Repos::examine`].
@@ -85,7 +85,7 @@ impl GitHub {
     /// types reached by the fields known so far.
     async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
         let asked = field_paths();
-        let mut types: BTreeMap<String, Fields> = BTreeMap::new();
+        let mut types: BTreeMap<String, TypeFields> = BTreeMap::new();
         loop {
             let (mut missing, mut unknown) = (BTreeSet::new(), BTreeSet::new());
             for (on, path) in &asked {
@@ -110,7 +110,10 @@ impl GitHub {
     }
 
     /// Reads the fields of types by introspection; a type that the schema lacks has none.
-    async fn fields_of_types(&self, names: BTreeSet<String>) -> Result<BTreeMap<String, Fields>> {
+    async fn fields_of_types(
+        &self,
+        names: BTreeSet<String>,
+    ) -> Result<BTreeMap<String, TypeFields>> {
         let types = names.iter().enumerate().map(|(at, name)| {
             let name = json!(name);
             format!("t{at}: __type(name: {name}) {{ name {FIELDS} }}")
@@ -130,7 +133,7 @@ impl GitHub {
                 let name = field.get("name")?.as_str()?.to_owned();
                 Some((name, inner_name(field.get("type")?).to_owned()))
             });
-            (name, fields.collect::<Fields>())
+            (name, fields.collect::<TypeFields>())
         });
         Ok(found.collect())
     }

@@ -6,7 +6,7 @@ use forge_core::{
     RepoId, Result,
     limits::{check_label_color, check_label_description, check_label_name},
     model::{Label, NewLabel},
-    near,
+    suggest,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,13 +20,13 @@ use crate::{
     },
     map,
     mutate::or_read_back,
-    paged::LONGEST,
+    paged::MAX_PAGE_SIZE,
     repo_variables,
 };
 
 const SCHEME: &str = "github-labels";
 /// The longest name of a label, in characters.
-const NAME_MAX: usize = 50;
+const MAX_NAME_LENGTH: usize = 50;
 /// The colour that GitHub's page preselects for a label.
 const COLOR: &str = "ededed";
 
@@ -62,7 +62,7 @@ impl Labels for GitHub {
             let mut variables = repo_variables(repo)?;
             variables.insert(
                 "first".into(),
-                json!((page.limit - items.len()).min(LONGEST)),
+                json!((page.limit - items.len()).min(MAX_PAGE_SIZE)),
             );
             variables.insert("after".into(), json!(after));
             let answer = self.api.query::<LabelsOf>(&text, &variables.into()).await?;
@@ -131,9 +131,9 @@ impl Labels for GitHub {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         let Some(label) = self.find_label(repo, name).await?.1 else {
-            let there = self.labels(repo, PageReq::first(LONGEST)).await;
+            let there = self.labels(repo, PageReq::first(MAX_PAGE_SIZE)).await;
             let there = there.map(|page| page.items).unwrap_or_default();
-            let near = near::did_you_mean(name, there.iter().map(|l| l.name.as_str()));
+            let near = suggest::did_you_mean(name, there.iter().map(|l| l.name.as_str()));
             return Err(Error::not_found(
                 Noun::Label,
                 format!("there is no label '{name}' in {repo}"),
@@ -184,7 +184,7 @@ fn checked(label: &NewLabel) -> Result<NewLabel> {
     let description = description.map(check_label_description).transpose()?;
     Ok(NewLabel {
         values: Vec::new(),
-        name: check_label_name(&label.name, NAME_MAX)?.to_owned(),
+        name: check_label_name(&label.name, MAX_NAME_LENGTH)?.to_owned(),
         color: label.color.as_deref().map(check_label_color).transpose()?,
         description: description.map(str::to_owned),
         overwrite: label.overwrite,

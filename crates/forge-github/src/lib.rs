@@ -32,6 +32,7 @@ mod attachments;
 mod boards;
 mod caps;
 mod checks;
+mod comment_id_cache;
 mod comments;
 mod decorate;
 mod dismissal;
@@ -43,7 +44,6 @@ mod hints;
 mod issues;
 mod labels;
 mod links;
-mod listed;
 mod map;
 mod mutate;
 mod paged;
@@ -76,8 +76,8 @@ pub const WRITE_PACE: WritePace = WritePace {
 pub struct GitHub {
     api: Api,
     info: ForgeInfo,
-    known: pulls::known::Known,
-    listed: listed::Listed,
+    known: pulls::pull_cache::PullCache,
+    listed: comment_id_cache::CommentIdCache,
     boards: boards::BoardCache,
     shared_rows: pulls::shared_rows::SharedRows,
 }
@@ -101,8 +101,8 @@ impl GitHub {
         Self {
             api: Api::new(host.to_owned(), endpoint, http, tokens),
             info,
-            known: pulls::known::Known::default(),
-            listed: listed::Listed::default(),
+            known: pulls::pull_cache::PullCache::default(),
+            listed: comment_id_cache::CommentIdCache::default(),
             boards: boards::BoardCache::default(),
             shared_rows: pulls::shared_rows::SharedRows::default(),
         }

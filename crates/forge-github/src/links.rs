@@ -25,23 +25,23 @@ use crate::{
 };
 
 /// The most numbers that are looked up.
-const NAMED: usize = 50;
+const MAX_NUMBERS: usize = 50;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct LinksData {
     #[serde(default)]
-    default_branch_ref: Option<Branch>,
+    default_branch_ref: Option<DefaultBranchRef>,
     subject: Option<LinkSubject>,
 }
 
 #[derive(Deserialize)]
-struct Branch {
+struct DefaultBranchRef {
     name: String,
 }
 
 #[derive(Deserialize)]
-struct RepositoryOf<T> {
+struct RepositoryLinksOf<T> {
     repository: Option<T>,
 }
 
@@ -54,7 +54,7 @@ impl GitHub {
         };
         let mut answer = self
             .api
-            .query::<RepositoryOf<Found>>(&document.text(), &variables.into())
+            .query::<RepositoryLinksOf<LinksData>>(&document.text(), &variables.into())
             .await?;
         let found = answer.data.take().and_then(|d| d.repository);
         let Some((found, default)) = found.and_then(|f| Some((f.subject?, f.default_branch_ref)))
@@ -76,7 +76,7 @@ impl GitHub {
             let heads = found.base_ref.map(|base| base.associated_pull_requests);
             let heads = heads.unwrap_or_default();
             let (default, base) = (default.as_deref(), &found.base_ref_name);
-            let below = map::below(&self.info.host, repo, default, base, heads);
+            let below = map::find_lower_pulls(&self.info.host, repo, default, base, heads);
             links.depends_on = below.into_iter().map(|end| self.link(end)).collect();
         }
         let warnings = &mut links.warnings;
@@ -122,12 +122,12 @@ impl GitHub {
                 None => others.push(mention.named.link(repo)),
             }
         }
-        if numbers.len() > NAMED {
+        if numbers.len() > MAX_NUMBERS {
             links.warnings.push(Warning::new(format!(
-                "{} numbers are mentioned; the first {NAMED} were looked up",
+                "{} numbers are mentioned; the first {MAX_NUMBERS} were looked up",
                 numbers.len()
             )));
-            numbers.truncate(NAMED);
+            numbers.truncate(MAX_NUMBERS);
         }
         if !numbers.is_empty() {
             links.mentions = self.numbered(repo, &numbers, &mut links.warnings).await?;
@@ -146,7 +146,7 @@ impl GitHub {
         document.fragment("NamedNumbers", "Repository", &selection(numbers));
         let mut answer = self
             .api
-            .query::<RepositoryOf<Map<String, Value>>>(
+            .query::<RepositoryLinksOf<Map<String, Value>>>(
                 &document.text(),
                 &repo_variables(repo)?.into(),
             )

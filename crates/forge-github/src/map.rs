@@ -388,7 +388,7 @@ pub(crate) fn pull(
         .contains(PrFields::MERGEABILITY)
         .then(|| mergeability(&p));
     let wants = |f: PrFields| fields.contains(f);
-    let base_rules = wants(PrFields::RULES).then(|| rules::seen(&p, rules_unread));
+    let base_rules = wants(PrFields::RULES).then(|| rules::extract_rules(&p, rules_unread));
     let head_repo = p
         .head_repository
         .as_ref()
@@ -406,7 +406,7 @@ pub(crate) fn pull(
             let default = p.base_repository.as_ref();
             let default = default.and_then(|r| r.default_branch_ref.as_ref());
             let heads = p.base_ref.map(|base| base.associated_pull_requests);
-            below(
+            find_lower_pulls(
                 host,
                 repo,
                 default.map(|d| d.name.as_str()),
@@ -535,7 +535,7 @@ pub(crate) fn pull(
 /// Finds the pull requests that an open pull request of `repo` builds on: those of the same
 /// repository whose head is its base branch. None for the default branch: it is the base of most
 /// and sometimes a head by chance.
-pub(crate) fn below(
+pub(crate) fn find_lower_pulls(
     host: &str,
     repo: &RepoId,
     default: Option<&str>,
@@ -564,7 +564,7 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
         changes_requested: before.changes_requested,
         latest_reviews: before.latest_reviews,
         author_review: before.author_review,
-        warnings: both(before.warnings, now.warnings),
+        warnings: merge_warnings(before.warnings, now.warnings),
         ..now
     };
     pull.version = version(&pull);
@@ -580,13 +580,13 @@ pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
         changes_requested: before.changes_requested,
         latest_reviews: before.latest_reviews,
         author_review: before.author_review,
-        warnings: both(before.warnings, now.warnings),
+        warnings: merge_warnings(before.warnings, now.warnings),
         ..now
     }
 }
 
 /// Combines the warnings of two answers without duplicates.
-pub(crate) fn both(mut before: Vec<Warning>, now: Vec<Warning>) -> Vec<Warning> {
+pub(crate) fn merge_warnings(mut before: Vec<Warning>, now: Vec<Warning>) -> Vec<Warning> {
     for warning in now {
         if before.iter().all(|w| w.message != warning.message) {
             before.push(warning);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     error::{GqlError, ambiguous},
     gql::{
         mutation::{Batch, Mutation},
@@ -63,18 +63,18 @@ impl GitHub {
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         batch: &Batch,
-    ) -> Result<Answer<Payloads<T>>> {
-        self.send_as(Access::Account, batch).await
+    ) -> Result<GqlAnswer<Payloads<T>>> {
+        self.send_as(TokenChoice::Account, batch).await
     }
 
     /// As [`Self::send`], with the token of `access`.
     pub(crate) async fn send_as<T: DeserializeOwned>(
         &self,
-        access: Access,
+        access: TokenChoice,
         batch: &Batch,
-    ) -> Result<Answer<Payloads<T>>> {
+    ) -> Result<GqlAnswer<Payloads<T>>> {
         let (text, variables) = (batch.document(), batch.variables());
-        let mut answer: Answer<Payloads<Value>> =
+        let mut answer: GqlAnswer<Payloads<Value>> =
             self.api.mutate_as(access, &text, &variables).await?;
         self.check_answered(batch, &answer)?;
         let Some(payloads) = answer.data.take() else {
@@ -101,13 +101,14 @@ impl GitHub {
         mutation: Mutation,
         input: Value,
     ) -> Result<T> {
-        self.send_one_as(Access::Account, mutation, input).await
+        self.send_one_as(TokenChoice::Account, mutation, input)
+            .await
     }
 
     /// As [`Self::send_one`], with the token of `access`.
     pub(crate) async fn send_one_as<T: DeserializeOwned>(
         &self,
-        access: Access,
+        access: TokenChoice,
         mutation: Mutation,
         input: Value,
     ) -> Result<T> {
@@ -145,7 +146,7 @@ impl GitHub {
     }
 
     /// Warnings for parts of the pull request that could not be read after the writes.
-    pub(crate) fn unread<T>(&self, answer: &Answer<Payloads<T>>) -> Vec<Warning> {
+    pub(crate) fn unread<T>(&self, answer: &GqlAnswer<Payloads<T>>) -> Vec<Warning> {
         let errors = answer.errors.iter().filter(|e| e.names().len() > 1);
         self.api.warnings_of(answer, errors, |e| {
             let names = e.names();
@@ -187,7 +188,10 @@ pub(crate) fn last_pull(
 
 /// The error of a failed part: its path ends at the mutation, or the payload is missing. A deeper
 /// error means that the mutation ran and a field of the result could not be read.
-pub(crate) fn failed<'a, T>(answer: &'a Answer<Payloads<T>>, alias: &str) -> Option<&'a GqlError> {
+pub(crate) fn failed<'a, T>(
+    answer: &'a GqlAnswer<Payloads<T>>,
+    alias: &str,
+) -> Option<&'a GqlError> {
     let payload = answer.data.as_ref().and_then(|d| d.get(alias)?.as_ref());
     let mut errors = answer.errors.iter().filter(|e| e.root() == alias);
     errors.find(|e| payload.is_none() || e.names().len() == 1)

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// GitHub's maximum page size.
-pub(crate) const LONGEST: usize = 100;
+pub(crate) const MAX_PAGE_SIZE: usize = 100;
 
 /// A paged section: its name in cursors, its selection, and the path to its nodes.
 pub(crate) struct Paged<T> {
@@ -45,7 +45,7 @@ impl GitHub {
             let mut variables = pr_variables(pr)?;
             variables.insert(
                 "first".into(),
-                json!((page.limit - items.len()).min(LONGEST)),
+                json!((page.limit - items.len()).min(MAX_PAGE_SIZE)),
             );
             variables.insert("after".into(), json!(after));
             let mut answer = self
@@ -62,7 +62,7 @@ impl GitHub {
                 let message = format!("{host} left out some of what was asked for of {pr}");
                 warnings.push(Warning::new(message).with_hint("try again"));
             }
-            warnings = map::both(warnings, unread);
+            warnings = map::merge_warnings(warnings, unread);
             let (next, total) = (nodes.next(), nodes.total_count);
             items.extend(nodes.into_vec());
             let stuck = next == after;

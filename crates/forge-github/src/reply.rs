@@ -4,7 +4,7 @@
 const MARK: &str = "<!-- in-reply-to: ";
 const END: &str = " -->";
 /// How many lines of the other comment are quoted.
-const QUOTED: usize = 5;
+const MAX_QUOTED_LINES: usize = 5;
 
 /// The body of a reply to `other`, whose key is `key`.
 pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
@@ -17,10 +17,10 @@ pub(crate) fn body(key: &str, other: &str, answer: &str) -> String {
     let mut quote: Vec<String> = lines
         .iter()
         .skip_while(|line| line.is_empty())
-        .take(QUOTED)
+        .take(MAX_QUOTED_LINES)
         .map(|line| format!("> {line}").trim_end().to_owned())
         .collect();
-    if lines.len() > QUOTED {
+    if lines.len() > MAX_QUOTED_LINES {
         quote.push("> …".to_owned());
     }
     format!("{}\n\n{answer}\n\n{MARK}{key}{END}", quote.join("\n"))

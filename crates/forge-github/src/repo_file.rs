@@ -12,12 +12,12 @@ use serde_json::json;
 use crate::{GitHub, error::no_repository, gql::Document, repo_variables};
 
 #[derive(Deserialize)]
-struct RepositoryOf {
-    repository: Option<Objects>,
+struct RepositoryFileOf {
+    repository: Option<FileObjects>,
 }
 
 #[derive(Deserialize)]
-struct Objects {
+struct FileObjects {
     at: Option<GitObject>,
     file: Option<GitObject>,
 }
@@ -71,7 +71,7 @@ impl GitHub {
         let text = Document::query("RepositoryFile").text();
         let answer = self
             .api
-            .query::<RepositoryOf>(&text, &variables.into())
+            .query::<RepositoryFileOf>(&text, &variables.into())
             .await?;
         let found = self.api.whole(answer)?.repository;
         let found = found.ok_or_else(|| no_repository(repo))?;

@@ -22,7 +22,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map,
-    paged::LONGEST,
+    paged::MAX_PAGE_SIZE,
     pulls::repo_route,
     repo_variables,
 };
@@ -50,11 +50,11 @@ struct RepoRefs {
 #[derive(Deserialize)]
 struct Ref {
     name: String,
-    target: Option<Target>,
+    target: Option<TargetCommit>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct TargetCommit {
     oid: String,
 }
 
@@ -127,7 +127,7 @@ impl Repos for GitHub {
         let key = repo.comparison_key();
         let cursor = page.position(BRANCHES, &key)?;
         let mut variables = repo_variables(repo)?;
-        variables.insert("first".into(), json!(page.limit.clamp(1, LONGEST)));
+        variables.insert("first".into(), json!(page.limit.clamp(1, MAX_PAGE_SIZE)));
         variables.insert("after".into(), json!(cursor));
         let text = Document::query("Branches").text();
         let answer = self

@@ -31,7 +31,7 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Made {
+struct CreatedReview {
     pull_request_review: Option<wire::Review>,
 }
 
@@ -154,7 +154,7 @@ impl GitHub {
             true => ADD_REVIEW,
             false => ADD_REVIEW_THREADS,
         };
-        let made = self.send_one::<Made>(mutation, input).await?;
+        let made = self.send_one::<CreatedReview>(mutation, input).await?;
         Ok(made.pull_request_review.unwrap_or_default())
     }
 
@@ -174,7 +174,7 @@ impl GitHub {
             "body": review.body,
             "threads": on_lines.map(thread).collect::<Vec<_>>(),
         });
-        let begun = self.send_one::<Made>(BEGIN_REVIEW, input).await?;
+        let begun = self.send_one::<CreatedReview>(BEGIN_REVIEW, input).await?;
         let id = begun.pull_request_review.unwrap_or_default().id;
         let error = match self.finish_review(&id, review).await {
             Ok(made) => return Ok(made),
@@ -227,7 +227,7 @@ impl GitHub {
             "event": event(review.verdict),
             "body": review.body,
         });
-        let made = self.send_one::<Made>(SUBMIT_REVIEW, input).await?;
+        let made = self.send_one::<CreatedReview>(SUBMIT_REVIEW, input).await?;
         Ok(made.pull_request_review.unwrap_or_default())
     }
 }

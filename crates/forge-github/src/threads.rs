@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     gql::{
         Document,
         mutation::{RESOLVE, UNRESOLVE},
@@ -17,7 +17,7 @@ use crate::{
     },
     map,
     mutate::or_read_back,
-    paged::LONGEST,
+    paged::MAX_PAGE_SIZE,
     pr_variables,
 };
 
@@ -25,42 +25,42 @@ const SCHEME: &str = "github-threads";
 
 #[derive(Deserialize)]
 struct ThreadsOf {
-    repository: Option<PullOf>,
+    repository: Option<PullThreadsOf>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PullOf {
-    pull_request: Option<Threads>,
+struct PullThreadsOf {
+    pull_request: Option<ReviewThreads>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Threads {
-    review_threads: Edges,
+struct ReviewThreads {
+    review_threads: ThreadEdges,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Edges {
+struct ThreadEdges {
     total_count: u64,
-    edges: Option<Vec<Option<Edge>>>,
+    edges: Option<Vec<Option<ThreadEdge>>>,
     page_info: wire::PageInfo,
 }
 
 #[derive(Deserialize)]
-struct Edge {
+struct ThreadEdge {
     cursor: String,
     node: Option<wire::Thread>,
 }
 
 #[derive(Deserialize)]
-struct Resolved {
+struct ResolvedThread {
     thread: Option<wire::Thread>,
 }
 
 #[derive(Deserialize)]
-struct NodeOf {
+struct ThreadNode {
     node: Option<wire::Thread>,
 }
 
@@ -89,13 +89,13 @@ impl GitHub {
         loop {
             // An extra thread shows whether there is a next page.
             let first = match filter {
-                ThreadFilter::All => (page.limit - result.items.len() + 1).min(LONGEST),
-                _ => LONGEST,
+                ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
+                _ => MAX_PAGE_SIZE,
             };
             let mut variables = pr_variables(pr)?;
             variables.insert("first".into(), json!(first));
             variables.insert("after".into(), json!(after));
-            let mut answer: Answer<ThreadsOf> = self.api.query(&text, &variables.into()).await?;
+            let mut answer: GqlAnswer<ThreadsOf> = self.api.query(&text, &variables.into()).await?;
             let found = match answer
                 .data
                 .take()
@@ -113,7 +113,7 @@ impl GitHub {
             let mut position = after.clone();
             for edge in edges {
                 scanned += 1;
-                let Some(Edge { cursor, node }) = edge else {
+                let Some(ThreadEdge { cursor, node }) = edge else {
                     return Err(self.thread_left_out(pr));
                 };
                 let thread = node.ok_or_else(|| self.thread_left_out(pr))?;
@@ -160,14 +160,15 @@ impl GitHub {
         }
         let mutation = if resolved { RESOLVE } else { UNRESOLVE };
         let written = self
-            .send_one::<Resolved>(mutation, json!({ "threadId": id.key }))
+            .send_one::<ResolvedThread>(mutation, json!({ "threadId": id.key }))
             .await;
         let written = written
             .map(|r| r.thread.unwrap_or_default())
             .map_err(|e| if e.is_not_found() { no_thread(id) } else { e });
         let (thread, warning) = or_read_back(written, || async {
             let text = Document::query("Node").text();
-            let answer: Answer<NodeOf> = self.api.query(&text, &json!({ "id": id.key })).await?;
+            let answer: GqlAnswer<ThreadNode> =
+                self.api.query(&text, &json!({ "id": id.key })).await?;
             Ok(self
                 .api
                 .whole(answer)?

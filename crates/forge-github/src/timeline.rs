@@ -2,13 +2,13 @@
 
 use forge_core::{Cursor, Page, PageReq, Result, Warning, model::StatusEvent};
 
-use crate::{map, paged::LONGEST};
+use crate::{map, paged::MAX_PAGE_SIZE};
 
 /// The cursor position after the opening, which GitHub's timeline does not contain.
 const OPENED: &str = "opened";
 
 /// A page of GitHub's timeline.
-pub(crate) struct Slice {
+pub(crate) struct TimelinePage {
     pub opened: StatusEvent,
     pub events: Vec<StatusEvent>,
     pub next: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) async fn events_page<R>(
     read: impl Fn(usize, Option<String>) -> R,
 ) -> Result<Page<StatusEvent>>
 where
-    R: Future<Output = Result<Slice>>,
+    R: Future<Output = Result<TimelinePage>>,
 {
     let cursor = page.position(scheme, &key)?;
     let mut after = cursor.filter(|c| *c != OPENED).map(str::to_owned);
@@ -39,8 +39,8 @@ where
     };
     loop {
         let room = page.limit - result.items.len() - usize::from(begins);
-        let slice = read(room.clamp(1, LONGEST), after.clone()).await?;
-        result.warnings = map::both(result.warnings, slice.warnings);
+        let slice = read(room.clamp(1, MAX_PAGE_SIZE), after.clone()).await?;
+        result.warnings = map::merge_warnings(result.warnings, slice.warnings);
         if std::mem::take(&mut begins) {
             result.items.push(slice.opened);
         }

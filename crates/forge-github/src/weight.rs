@@ -40,8 +40,8 @@ pub(crate) fn is_too_many(error: &Error) -> bool {
 /// `protocol` for JSON of too many items; as [`call::hold`].
 pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
     let count = match is_json {
-        true => Count::of(answer),
-        false => Count::default(),
+        true => ResponseWeight::of(answer),
+        false => ResponseWeight::default(),
     };
     if count.items > MAX_ITEMS || count.fields > MAX_FIELDS {
         let message = format!("{host} sent an answer of more than {MAX_ITEMS} items");
@@ -58,14 +58,14 @@ pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Count {
+struct ResponseWeight {
     /// Objects, and elements of lists.
     items: usize,
     /// Fields of objects.
     fields: usize,
 }
 
-impl Count {
+impl ResponseWeight {
     /// Counts the items and fields of `json` without parsing it.
     fn of(json: &[u8]) -> Self {
         let mut count = Self::default();
@@ -118,8 +118,8 @@ mod tests {
             (r#"[null, 1, "a,b", [true, false]]"#, 6, 0),
             (r#"{"a": "{[\",:\\", "b": [ "]" ]}"#, 2, 2),
         ] {
-            let count = Count::of(json.as_bytes());
-            assert_eq!(count, Count { items, fields }, "{json}");
+            let count = ResponseWeight::of(json.as_bytes());
+            assert_eq!(count, ResponseWeight { items, fields }, "{json}");
         }
     }
 

@@ -11,29 +11,29 @@ use crate::failure;
 
 /// The body of an answer: held in memory, or streamed.
 #[derive(Debug)]
-pub struct Body(Kind);
+pub struct Body(BodyKind);
 
 #[derive(Debug)]
-enum Kind {
+enum BodyKind {
     Whole(Option<Bytes>),
     Stream { body: reqwest::Body, host: String },
 }
 
 impl Body {
     pub(crate) fn whole(bytes: Bytes) -> Self {
-        Self(Kind::Whole(Some(bytes).filter(|b| !b.is_empty())))
+        Self(BodyKind::Whole(Some(bytes).filter(|b| !b.is_empty())))
     }
 
     pub(crate) fn stream(body: reqwest::Body, host: String) -> Self {
-        Self(Kind::Stream { body, host })
+        Self(BodyKind::Stream { body, host })
     }
 
-    /// The bytes in memory; `None` for a streamed body ([`crate::Streamed`]).
+    /// The bytes in memory; `None` for a streamed body ([`crate::StreamBody`]).
     #[must_use]
     pub fn into_bytes(self) -> Option<Bytes> {
         match self.0 {
-            Kind::Whole(bytes) => Some(bytes.unwrap_or_default()),
-            Kind::Stream { .. } => None,
+            BodyKind::Whole(bytes) => Some(bytes.unwrap_or_default()),
+            BodyKind::Stream { .. } => None,
         }
     }
 }
@@ -47,8 +47,8 @@ impl HttpBody for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         match &mut self.get_mut().0 {
-            Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Kind::Stream { body, host } => Pin::new(body)
+            BodyKind::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
+            BodyKind::Stream { body, host } => Pin::new(body)
                 .poll_frame(cx)
                 .map(|frame| frame.map(|f| f.map_err(|e| failure::broken_body(&e, host)))),
         }
@@ -56,17 +56,17 @@ impl HttpBody for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Whole(bytes) => bytes.is_none(),
-            Kind::Stream { body, .. } => body.is_end_stream(),
+            BodyKind::Whole(bytes) => bytes.is_none(),
+            BodyKind::Stream { body, .. } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Whole(bytes) => {
+            BodyKind::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
             }
-            Kind::Stream { body, .. } => body.size_hint(),
+            BodyKind::Stream { body, .. } => body.size_hint(),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     address::is_public_address,
     connections::Connections,
     failure::{self, Failure},
-    gate::Gates,
+    host_limiter::HostLimiter,
     proxy, rate,
     rate::Rates,
     redact, redirect,
@@ -31,7 +31,7 @@ use crate::{
 /// Whether a request may be repeated; an extension of [`http::Request`]. Without it, `GET` and
 /// `HEAD` are reads and all other methods are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum Idempotency {
     /// Changes nothing.
     Read,
     /// Changes something, and is not idempotent.
@@ -42,7 +42,7 @@ pub enum Class {
 
 /// An extension of [`http::Request`]: stream the body of a successful answer, of any size.
 #[derive(Clone, Copy, Debug)]
-pub struct Streamed;
+pub struct StreamBody;
 
 /// An extension of [`http::Request`]: the maximum number of retries, for a caller with a better
 /// fallback than the same request again.
@@ -56,7 +56,7 @@ pub struct BodyMax(pub usize);
 /// An extension of [`http::Request`]: return a redirect instead of following it, for a caller that
 /// checks its target first.
 #[derive(Clone, Copy, Debug)]
-pub struct Unfollowed;
+pub struct NoRedirect;
 
 /// An extension of [`http::Request`]: a stranger named the host, so only public addresses are
 /// contacted. Behind a proxy, the proxy decides: the name may not even be resolvable here.
@@ -65,16 +65,16 @@ pub struct PublicOnly;
 
 /// The transport. Clones share connections, limits and state.
 #[derive(Clone)]
-pub struct Http(Arc<Inner>);
+pub struct Http(Arc<HttpInner>);
 
-struct Inner {
+struct HttpInner {
     client: reqwest::Client,
     /// For hosts named by strangers. Its connections are separate, so that it never reuses a
     /// connection to an address that it would refuse.
     public: reqwest::Client,
     connections: Connections,
     settings: Settings,
-    gates: Gates,
+    gates: HostLimiter,
     rates: Rates,
     secrets: Mutex<Secrets>,
 }
@@ -130,8 +130,8 @@ impl Http {
         let client = client.map_err(not_started)?;
         let public = builder(&settings, tls, true).build();
         let public = public.map_err(not_started)?;
-        let gates = Gates::new(settings.in_flight, settings.write_pace);
-        Ok(Self(Arc::new(Inner {
+        let gates = HostLimiter::new(settings.in_flight, settings.write_pace);
+        Ok(Self(Arc::new(HttpInner {
             client,
             public,
             connections: Connections::default(),
@@ -227,8 +227,8 @@ impl Http {
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
         let class = class(&request);
         self.remember_authorization(request.headers());
-        let follows = request.extensions().get::<Unfollowed>().is_none();
-        for _ in 0..=redirect::MOST {
+        let follows = request.extensions().get::<NoRedirect>().is_none();
+        for _ in 0..=redirect::MAX_REDIRECTS {
             let url = self.checked_url(&request)?;
             let response = self.with_retries(&request, &url, class).await?;
             if !follows {
@@ -243,7 +243,7 @@ impl Http {
             ErrorKind::Protocol,
             format!(
                 "more than {} redirects, the last to {}",
-                redirect::MOST,
+                redirect::MAX_REDIRECTS,
                 host_of(&self.checked_url(&request)?)
             ),
         ))
@@ -303,15 +303,15 @@ impl Http {
         &self,
         request: &Request<Bytes>,
         url: &Url,
-        class: Class,
+        class: Idempotency,
     ) -> Result<Response<Body>> {
         let policy = &self.0.settings.retry;
         let most = request
             .extensions()
             .get::<MaxRetries>()
             .map_or(policy.retries, |m| m.0);
-        let again = class != Class::Write;
-        let writes = class != Class::Read;
+        let again = class != Idempotency::Write;
+        let writes = class != Idempotency::Read;
         let host = host_of(url);
         call::uses_transport();
         let _pass = self.0.gates.pass(&host, writes, policy).await;
@@ -370,7 +370,7 @@ impl Http {
                     }
                     // A 500 may come from a crash, so an idempotent request is retried.
                     let broke =
-                        class == Class::Replay && status == StatusCode::INTERNAL_SERVER_ERROR;
+                        class == Idempotency::Replay && status == StatusCode::INTERNAL_SERVER_ERROR;
                     if !(again && (is_gateway(status) || broke) && attempt < most) {
                         return Ok(response);
                     }
@@ -396,7 +396,7 @@ impl Http {
                     }
                     policy.pause(attempt)
                 }
-                Err(Failure::Final(error)) if class == Class::Write => {
+                Err(Failure::Final(error)) if class == Idempotency::Write => {
                     return Err(error.with_retry(Retry::Ambiguous));
                 }
                 Err(Failure::Final(error)) => return Err(error),
@@ -444,7 +444,7 @@ impl Http {
         if let Some(left) = self.0.rates.note(host, &headers) {
             span.record("rate_remaining", left);
         }
-        let streamed = request.extensions().get::<Streamed>().is_some() && status.is_success();
+        let streamed = request.extensions().get::<StreamBody>().is_some() && status.is_success();
         let body = if streamed {
             Body::stream(response.into(), host.to_owned())
         } else {
@@ -556,14 +556,14 @@ pub fn check_literal(url: &Url) -> Result<()> {
     }
 }
 
-fn class(request: &Request<Bytes>) -> Class {
+fn class(request: &Request<Bytes>) -> Idempotency {
     request
         .extensions()
-        .get::<Class>()
+        .get::<Idempotency>()
         .copied()
         .unwrap_or_else(|| match *request.method() {
-            Method::GET | Method::HEAD => Class::Read,
-            _ => Class::Write,
+            Method::GET | Method::HEAD => Idempotency::Read,
+            _ => Idempotency::Write,
         })
 }
 

@@ -21,18 +21,18 @@ use crate::failure::Failure;
 /// A server can keep hyper busy without a pause, as with interim answers (1xx) without end. On the
 /// caller's own thread no deadline would be noticed meanwhile, and no other call answered.
 #[derive(Default)]
-pub(crate) struct Connections(Mutex<Option<Running>>);
+pub(crate) struct Connections(Mutex<Option<ConnectionRuntime>>);
 
-struct Running {
+struct ConnectionRuntime {
     runtime: Handle,
     /// The thread ends when this is dropped.
     _end: oneshot::Sender<()>,
 }
 
 /// A task that ends when nobody waits for it anymore.
-struct Task<T>(JoinHandle<T>);
+struct OwnedTask<T>(JoinHandle<T>);
 
-impl<T> Drop for Task<T> {
+impl<T> Drop for OwnedTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -52,7 +52,7 @@ impl Connections {
             .with_source(e),
             again: false,
         })?;
-        let mut task = Task(runtime.spawn(future));
+        let mut task = OwnedTask(runtime.spawn(future));
         match (&mut task.0).await {
             Ok(done) => Ok(done),
             Err(e) => match e.try_into_panic() {
@@ -95,7 +95,7 @@ impl Connections {
                 }
             })?;
         let handle: Handle = runtime.recv().map_err(io::Error::other)??;
-        *running = Some(Running {
+        *running = Some(ConnectionRuntime {
             runtime: handle.clone(),
             _end: end,
         });

@@ -7,7 +7,7 @@ use url::Url;
 use crate::{Body, proxy};
 
 /// Maximum number of redirects.
-pub const MOST: usize = 5;
+pub const MAX_REDIRECTS: usize = 5;
 
 /// The request that a redirect leads to, or `None` if the answer is final.
 ///
@@ -54,7 +54,7 @@ pub(crate) fn next(
 }
 
 /// The request that [`crate::Http::send`] would send for a redirect, or `None` if the answer is
-/// final: for a caller of [`crate::Unfollowed`] requests that checks the target first.
+/// final: for a caller of [`crate::NoRedirect`] requests that checks the target first.
 #[must_use]
 pub fn redirected(request: &Request<Bytes>, response: &Response<Body>) -> Option<Request<Bytes>> {
     let from = Url::parse(&request.uri().to_string()).ok()?;

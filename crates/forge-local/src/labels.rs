@@ -8,7 +8,7 @@ use forge_core::{
     Result,
     limits::{check_label_color, check_label_description, check_label_name},
     model::{Label, NewLabel},
-    near, text,
+    suggest, text,
 };
 use forge_git::{CatFile, RawCommit, signature};
 use serde::{Deserialize, Serialize};
@@ -18,13 +18,13 @@ use crate::{
     ident::{Identity, identity},
     paging,
     store::{
-        Attempts, FORMAT, LABELS, LABELS_FILE, LabelRef, Lost, RefChange, Store, Unreadable,
-        same_login,
+        EventStore, FORMAT, LABELS, LABELS_FILE, LabelRef, RefChange, RefConflict, Unreadable,
+        WriteRetry, same_login,
     },
 };
 
 /// Longest name, in characters.
-const NAME_MAX: usize = 50;
+const MAX_NAME_LENGTH: usize = 50;
 /// Recovery for an existing name.
 static OVERWRITE: Hint = Hint::fixed(
     "overwrite it, or choose another name",
@@ -57,7 +57,7 @@ const STARTERS: [(&str, &str, &str); 9] = [
 
 /// `labels.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Book {
+pub(crate) struct LabelSet {
     format: u32,
     /// The id of the next new label.
     next: u64,
@@ -65,12 +65,12 @@ pub(crate) struct Book {
 }
 
 /// The labels, and the commit they were read from.
-pub(crate) struct LoadedBook {
-    pub book: Book,
+pub(crate) struct LoadedLabelSet {
+    pub book: LabelSet,
     old: Option<String>,
 }
 
-impl Default for Book {
+impl Default for LabelSet {
     fn default() -> Self {
         let starters = STARTERS.iter().zip(1u64..);
         let labels = starters
@@ -89,7 +89,7 @@ impl Default for Book {
     }
 }
 
-impl Book {
+impl LabelSet {
     fn find(&self, name: &str) -> Option<&Label> {
         self.labels.iter().find(|l| same_login(&l.name, name))
     }
@@ -107,8 +107,8 @@ impl Book {
         let found = self.find(name.trim()).ok_or_else(|| {
             let shown = text::one_line(name).into_owned();
             let known = || self.labels.iter().map(|l| l.name.as_str());
-            let hint = near::hint(name, known(), "labels");
-            let corrected = near::corrected(&[Param::AddLabel], name, known());
+            let hint = suggest::hint(name, known(), "labels");
+            let corrected = suggest::corrected(&[Param::AddLabel], name, known());
             Error::invalid("labels", format!("no label is called '{shown}'"))
                 .with_hint(Hint::from(hint).with_any_action(corrected))
         })?;
@@ -119,15 +119,15 @@ impl Book {
     }
 }
 
-impl Store {
+impl EventStore {
     /// Reads the labels, or the initial ones if none was ever defined.
     ///
     /// # Errors
     /// `protocol` if the stored labels cannot be read.
-    pub async fn labels(&self, cat: &mut CatFile) -> Result<LoadedBook> {
+    pub async fn labels(&self, cat: &mut CatFile) -> Result<LoadedLabelSet> {
         let Some(tip) = cat.info(LABELS).await? else {
-            return Ok(LoadedBook {
-                book: Book::default(),
+            return Ok(LoadedLabelSet {
+                book: LabelSet::default(),
                 old: None,
             });
         };
@@ -143,9 +143,9 @@ impl Store {
         })?;
         let object = object.ok_or_else(|| bad("there is no labels.json in it".into()))?;
         Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;
-        let book: Book = serde_json::from_slice(&object.data)
+        let book: LabelSet = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
-        Ok(LoadedBook {
+        Ok(LoadedLabelSet {
             book,
             old: Some(tip.oid),
         })
@@ -171,9 +171,9 @@ impl Labels for Local {
             .map(label_description)
             .transpose()?;
         let by = identity(self.here()).await?;
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
-            let LoadedBook { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
+            let LoadedLabelSet { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
             let existing = book.labels.iter_mut().find(|l| same_login(&l.name, &name));
             let defined = match existing {
                 Some(existing) if !label.overwrite => {
@@ -220,9 +220,9 @@ impl Labels for Local {
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         self.check(repo)?;
         let by = identity(self.here()).await?;
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
-            let LoadedBook { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
+            let LoadedLabelSet { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
             let label = book.resolve(name).map_err(|e| {
                 let gone = Error::not_found(Noun::Label, e.message());
                 match e.hint() {
@@ -245,11 +245,11 @@ impl Labels for Local {
 impl Local {
     async fn save_labels(
         &self,
-        book: &Book,
+        book: &LabelSet,
         old: Option<String>,
         by: &Identity,
         what: &str,
-    ) -> Result<Option<Lost>> {
+    ) -> Result<Option<RefConflict>> {
         let mut json = serde_json::to_vec_pretty(book).map_err(|e| {
             Error::new(ErrorKind::Internal, format!("labels have no JSON: {e}")).with_source(e)
         })?;
@@ -277,7 +277,7 @@ impl Local {
 
 /// Validates a name: no commas, since lists of names are comma-separated.
 fn label_name(name: &str) -> Result<String> {
-    let name = check_label_name(name, NAME_MAX)?;
+    let name = check_label_name(name, MAX_NAME_LENGTH)?;
     if name.contains(',') {
         return Err(
             Error::invalid("name", "a label's name has no comma").with_hint("choose another name")
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn label_lookup_ignores_case_and_suggests_names() {
-        let book = Book::default();
+        let book = LabelSet::default();
         assert_eq!(book.resolve(" Good First Issue ").unwrap().id, "5");
         let e = book.resolve("bugg").unwrap_err();
         assert!(e.message().contains("'bugg'"), "{e}");

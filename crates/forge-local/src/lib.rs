@@ -40,16 +40,16 @@ mod validate;
 mod work_trees;
 
 use repository::Repository;
-use store::Store;
+use store::EventStore;
 
 pub use caps::CAPABILITIES;
-pub use store::Shared;
+pub use store::StoreCache;
 
 /// The pull requests of one git repository.
 #[derive(Debug)]
 pub struct Local {
     repository: Repository,
-    store: Store,
+    store: EventStore,
     info: ForgeInfo,
 }
 
@@ -69,17 +69,21 @@ impl Local {
     ///
     /// # Errors
     /// As [`Local::open`].
-    pub async fn open_shared(path: &Path, trust: Trust, shared: Arc<Shared>) -> Result<Arc<Self>> {
+    pub async fn open_shared(
+        path: &Path,
+        trust: Trust,
+        shared: Arc<StoreCache>,
+    ) -> Result<Arc<Self>> {
         Self::open_with(path, trust, Some(shared)).await
     }
 
     async fn open_with(
         path: &Path,
         trust: Trust,
-        shared: Option<Arc<Shared>>,
+        shared: Option<Arc<StoreCache>>,
     ) -> Result<Arc<Self>> {
         let repository = Repository::find(path, trust).await?;
-        let store = Store {
+        let store = EventStore {
             git: repository.git.clone(),
             common_dir: repository.common_dir.clone(),
             url: repository.url(),

@@ -10,18 +10,18 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    pulls::{Scan, warning_of},
-    reviews::{Writer, fold_issue_comments},
-    store::{Pull, Read, Snapshot, StoredIssue},
+    pulls::{ScanStep, warning_of},
+    reviews::{CommentMapper, fold_issue_comments},
+    store::{Pull, PullRead, Snapshot, StoredIssue},
 };
 
 /// How many mentions in a text are looked up.
-const NAMED: usize = 50;
+const MAX_NUMBERS: usize = 50;
 /// How many texts that may mention the subject are read.
-const NAMING: usize = 100;
+const MAX_MENTIONING: usize = 100;
 
 /// A pull request or an issue, with all its texts.
-struct Written {
+struct LinkSource {
     link: Link,
     description: String,
     said: Vec<String>,
@@ -29,7 +29,7 @@ struct Written {
     pull: Option<Pull>,
 }
 
-impl Written {
+impl LinkSource {
     fn texts(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.description.as_str()).chain(self.said.iter().map(String::as_str))
     }
@@ -67,7 +67,10 @@ impl Local {
             links.warnings.extend(warnings);
             self.stacked(&mut cat, pull, &mut links).await?;
         }
-        if let Err(e) = self.naming(&mut cat, kind, number, &mut links).await {
+        if let Err(e) = self
+            .add_mentioning(&mut cat, kind, number, &mut links)
+            .await
+        {
             let what = "what mentions it could not be read";
             links
                 .warnings
@@ -90,7 +93,7 @@ impl Local {
         kind: SubjectKind,
         number: u64,
         warnings: &mut Vec<Warning>,
-    ) -> Result<Written> {
+    ) -> Result<LinkSource> {
         let (link, description, said, pull) = match kind {
             SubjectKind::PullRequest => {
                 let pull = self.store.read(cat, number).await?;
@@ -101,7 +104,7 @@ impl Local {
             SubjectKind::Issue => {
                 let issue = self.store.read_issue(cat, number).await?;
                 let log = self.store.issue_log(cat, &issue).await;
-                let unseen = Writer {
+                let unseen = CommentMapper {
                     url: "",
                     viewer: None,
                 };
@@ -117,7 +120,7 @@ impl Local {
             warnings.push(warning_of(&e));
             Vec::new()
         });
-        Ok(Written {
+        Ok(LinkSource {
             link,
             description,
             said,
@@ -156,7 +159,7 @@ impl Local {
     async fn named_in(
         &self,
         cat: &mut CatFile,
-        own: &Written,
+        own: &LinkSource,
         warnings: &mut Vec<Warning>,
     ) -> Result<Vec<Link>> {
         let hosts = Hosts::builtin();
@@ -169,12 +172,12 @@ impl Local {
                 None => others.push(mention.named.link(self.id())),
             }
         }
-        if ours.len() > NAMED {
+        if ours.len() > MAX_NUMBERS {
             warnings.push(Warning::new(format!(
-                "{} numbers are mentioned; the first {NAMED} were looked up",
+                "{} numbers are mentioned; the first {MAX_NUMBERS} were looked up",
                 ours.len()
             )));
-            ours.truncate(NAMED);
+            ours.truncate(MAX_NUMBERS);
         }
         let numbers = |not: SubjectKind| -> Vec<u64> {
             let named = ours.iter().filter(|(kind, _)| *kind != Some(not));
@@ -185,9 +188,9 @@ impl Local {
         let mut found = Vec::new();
         for (number, read) in pulls.iter().zip(self.store.read_many(cat, &pulls).await?) {
             match read {
-                Read::Pull(pull) => found.push(self.pull_link(&pull)),
-                Read::Broken(_) => found.push(self.bare(SubjectKind::PullRequest, *number)),
-                Read::Missing => {}
+                PullRead::Pull(pull) => found.push(self.pull_link(&pull)),
+                PullRead::Broken(_) => found.push(self.bare(SubjectKind::PullRequest, *number)),
+                PullRead::Missing => {}
             }
         }
         for (number, read) in issues
@@ -216,7 +219,7 @@ impl Local {
         let mut found = Vec::new();
         self.scan(cat, StateFilter::Open, near, |other| {
             found.push(other);
-            Scan::Goes
+            ScanStep::Goes
         })
         .await?;
         for other in found {
@@ -233,7 +236,7 @@ impl Local {
 
     /// Adds whatever closes or mentions the subject. git finds the number in all events, but only
     /// current texts count.
-    async fn naming(
+    async fn add_mentioning(
         &self,
         cat: &mut CatFile,
         kind: SubjectKind,
@@ -241,14 +244,14 @@ impl Local {
         links: &mut Links,
     ) -> Result<()> {
         let hosts = Hosts::builtin();
-        let mut candidates = self.store.naming(number).await?;
+        let mut candidates = self.store.events_mentioning(number).await?;
         candidates.retain(|candidate| *candidate != (kind, number));
-        if candidates.len() > NAMING {
+        if candidates.len() > MAX_MENTIONING {
             links.warnings.push(Warning::new(format!(
-                "{} pull requests and issues may mention it; {NAMING} of them were read",
+                "{} pull requests and issues may mention it; {MAX_MENTIONING} of them were read",
                 candidates.len()
             )));
-            candidates.truncate(NAMING);
+            candidates.truncate(MAX_MENTIONING);
         }
         let is_named = |text: &str, warnings: &mut Vec<Warning>| {
             mentions(text, &hosts, warnings).iter().any(|mention| {

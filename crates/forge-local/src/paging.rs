@@ -11,7 +11,7 @@ pub(crate) const SCHEME: &str = "local";
 
 /// The page limit of lists that are always computed in full, where short pages would only repeat
 /// the work.
-const WHOLE_MAX: usize = 10_000;
+const MAX_FULL_LIST: usize = 10_000;
 
 /// How many pull requests a page may hold.
 pub(crate) fn limit(page: &PageReq) -> usize {
@@ -36,7 +36,7 @@ pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>>
 /// Cuts the requested page out of `all`; `query` identifies the list.
 pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result<Page<T>> {
     let begin = usize::try_from(position(page, query)?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let limit = page.limit.clamp(1, WHOLE_MAX);
+    let limit = page.limit.clamp(1, MAX_FULL_LIST);
     let total = all.len();
     let end = begin.saturating_add(limit).min(total);
     let items = all.into_iter().skip(begin).take(limit).collect();

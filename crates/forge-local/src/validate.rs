@@ -1,6 +1,6 @@
 //! Checks before any write.
 
-use forge_core::{Action, Arg, Error, Hint, Param, Result, model::Reviewer, near, text};
+use forge_core::{Action, Arg, Error, Hint, Param, Result, model::Reviewer, suggest, text};
 use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, store::branch_ref};
@@ -76,8 +76,8 @@ impl Local {
                 self.url()
             )
         };
-        let hint = near::hint(branch, list.lines(), "branches");
-        let corrected = near::corrected(&[Param::Base, Param::Head], branch, list.lines());
+        let hint = suggest::hint(branch, list.lines(), "branches");
+        let corrected = suggest::corrected(&[Param::Base, Param::Head], branch, list.lines());
         Err(Error::no_branch(field, message).with_hint(Hint::from(hint).with_any_action(corrected)))
     }
 }

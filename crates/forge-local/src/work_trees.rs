@@ -91,7 +91,7 @@ struct Checkout {
     branch: String,
     from: String,
     to: String,
-    coming: Vec<Touched>,
+    coming: Vec<ChangedPath>,
     /// An older commit of the branch that the index is based on.
     older: Option<String>,
     /// Whether the index has staged changes.
@@ -100,7 +100,7 @@ struct Checkout {
 
 /// A path that differs between the two commits of a [`Checkout`].
 #[derive(Debug)]
-struct Touched {
+struct ChangedPath {
     path: Vec<u8>,
     /// Whether the path is new.
     added: bool,
@@ -298,7 +298,9 @@ impl Local {
                     let checkout = self.checkout(&the_move, tree.path).await?;
                     the_move.checkouts.push(checkout);
                 }
-                Directory::Gone => the_move.warnings.push(gone(&the_move, &tree.path)),
+                Directory::Gone => the_move
+                    .warnings
+                    .push(missing_work_tree_warning(&the_move, &tree.path)),
                 Directory::Away => return Err(away(branch, &tree.path)),
                 Directory::Unproved => return Err(self.unproved(branch, &tree)),
             }
@@ -555,7 +557,7 @@ impl Checkout {
     /// The checked-out submodules that change. git would not move them, or overwrite untracked
     /// files in them.
     fn submodules(&self) -> BTreeSet<String> {
-        let is_there = |file: &&Touched| {
+        let is_there = |file: &&ChangedPath| {
             let dir = self.path.join(path_of(&file.path));
             fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
         };
@@ -688,7 +690,7 @@ impl Checkout {
     /// The files with an unstaged deletion that the new commit changes: git would restore them.
     /// Files outside a sparse checkout do not count.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
-        let is_missing = |file: &&Touched| {
+        let is_missing = |file: &&ChangedPath| {
             let file_path = self.path.join(path_of(&file.path));
             !file.added && !file.removed && !file.submodule && file_path.symlink_metadata().is_err()
         };
@@ -748,14 +750,14 @@ impl Checkout {
 }
 
 /// The paths that differ between two commits.
-async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<Touched>> {
+async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to];
     let listed = git.run_ok(args).await?;
     let mut fields = fields(&listed);
     let mut touched = Vec::new();
     // `:<old mode> <new mode> <old id> <new id> <letter>`, then the path.
     while let (Some(raw), Some(path)) = (fields.next(), fields.next()) {
-        touched.push(Touched {
+        touched.push(ChangedPath {
             path: path.to_owned(),
             added: raw.starts_with(b":000000 "),
             removed: raw.get(8..15) == Some(b"000000 "),
@@ -818,7 +820,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
 }
 
 /// The warning about a missing linked work tree that has the branch checked out.
-fn gone(the_move: &BranchMove, path: &Path) -> Warning {
+fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
         "'{}' is checked out in {}, which is gone; its files were not brought along",
         text::one_line(&the_move.branch),

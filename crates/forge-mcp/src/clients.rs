@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 /// A client known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct McpClient {
     /// The name on the command line.
     pub name: &'static str,
     /// The place of its configuration.
     pub place: &'static str,
-    form: Form,
+    form: ConfigForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ConfigForm {
     /// A command that adds the server.
     Command(&'static str),
     /// `{"mcpServers": {…}}`.
@@ -25,45 +25,45 @@ enum Form {
 }
 
 /// The known clients.
-pub const CLIENTS: &[Client] = &[
-    Client {
+pub const CLIENTS: &[McpClient] = &[
+    McpClient {
         name: "claude-code",
         place: "run once in a shell",
-        form: Form::Command("claude mcp add forge --"),
+        form: ConfigForm::Command("claude mcp add forge --"),
     },
-    Client {
+    McpClient {
         name: "claude-desktop",
         place: "claude_desktop_config.json",
-        form: Form::Json("mcpServers"),
+        form: ConfigForm::Json("mcpServers"),
     },
-    Client {
+    McpClient {
         name: "vscode",
         place: ".vscode/mcp.json",
-        form: Form::TypedJson("servers"),
+        form: ConfigForm::TypedJson("servers"),
     },
-    Client {
+    McpClient {
         name: "cursor",
         place: ".cursor/mcp.json",
-        form: Form::Json("mcpServers"),
+        form: ConfigForm::Json("mcpServers"),
     },
-    Client {
+    McpClient {
         name: "windsurf",
         place: "~/.codeium/windsurf/mcp_config.json",
-        form: Form::Json("mcpServers"),
+        form: ConfigForm::Json("mcpServers"),
     },
-    Client {
+    McpClient {
         name: "gemini",
         place: "~/.gemini/settings.json",
-        form: Form::Json("mcpServers"),
+        form: ConfigForm::Json("mcpServers"),
     },
-    Client {
+    McpClient {
         name: "codex",
         place: "~/.codex/config.toml",
-        form: Form::Toml,
+        form: ConfigForm::Toml,
     },
 ];
 
-impl Client {
+impl McpClient {
     /// Finds a client by name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -78,19 +78,19 @@ impl Client {
             format!("{}\n", text.unwrap_or_default())
         };
         match self.form {
-            Form::Command(add) => {
+            ConfigForm::Command(add) => {
                 let words: Vec<String> = std::iter::once(program)
                     .chain(args.iter().map(String::as_str))
                     .map(shell)
                     .collect();
                 format!("{add} {}\n", words.join(" "))
             }
-            Form::Json(key) => json(key, json!({ "command": program, "args": args })),
-            Form::TypedJson(key) => json(
+            ConfigForm::Json(key) => json(key, json!({ "command": program, "args": args })),
+            ConfigForm::TypedJson(key) => json(
                 key,
                 json!({ "type": "stdio", "command": program, "args": args }),
             ),
-            Form::Toml => {
+            ConfigForm::Toml => {
                 // JSON strings here need only escapes that TOML shares.
                 let list: Vec<String> = args.iter().map(|a| json!(a).to_string()).collect();
                 format!(
@@ -129,13 +129,13 @@ mod tests {
                 "{text}"
             );
         }
-        let command = Client::named("claude-code")
+        let command = McpClient::named("claude-code")
             .unwrap()
             .snippet("forge", &args);
         assert_eq!(
             command,
             "claude mcp add forge -- forge mcp --allow-repo 'octo/*'\n"
         );
-        assert!(Client::named("nothing").is_none());
+        assert!(McpClient::named("nothing").is_none());
     }
 }

@@ -1,8 +1,8 @@
 //! The MCP server: pull requests of any forge as tools for agents.
 //!
 //! [`Server`] is one handler for both eras of the protocol, 2025-11-25 (a handshake, sessions) and
-//! 2026-07-28 (independent requests); [`serve_stdio`] and [`http::serve`] connect it. [`Options`]
-//! limit the server: without `write` it only reads, and [`Options::repos`] lists the accessible
+//! 2026-07-28 (independent requests); [`serve_stdio`] and [`http::serve`] connect it. [`ServerOptions`]
+//! limit the server: without `write` it only reads, and [`ServerOptions::repos`] lists the accessible
 //! repositories.
 //!
 //! A tool is one file under `tools/`: its name, its arguments, its result and one function. `calls`
@@ -21,7 +21,7 @@ pub mod safety;
 mod server;
 mod tools;
 
-pub use calls::{Options, Route, TOOL_SETS};
+pub use calls::{Route, ServerOptions, TOOL_SETS};
 pub use server::{Extension, Server, serve_stdio};
 
 #[cfg(test)]

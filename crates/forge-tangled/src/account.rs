@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use forge_core::{Error, ErrorKind, Result, Retry, text::one_line};
-use forge_http::Class;
+use forge_http::Idempotency;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -183,7 +183,10 @@ impl Tangled {
         input: &Value,
     ) -> Result<Value> {
         let token = self.session.service_token(audience, method).await?;
-        let knot = knot.clone().with_token(token).with_class(Class::Write);
+        let knot = knot
+            .clone()
+            .with_token(token)
+            .with_class(Idempotency::Write);
         knot.procedure(method, input).await
     }
 }

@@ -12,7 +12,7 @@ use forge_core::{
     Error, ErrorKind, Result,
     locator::{Hosts, RecordKind},
     model::PrState,
-    near,
+    suggest,
     text::one_line,
 };
 use serde_json::{Value, json};
@@ -859,7 +859,7 @@ impl Dialects {
         let found = self.entries().into_iter().find(|(known, _)| known == key);
         let Some((_, name)) = found else {
             let key = one_line(key);
-            let near = near::did_you_mean(&key, keys.iter().map(String::as_str));
+            let near = suggest::did_you_mean(&key, keys.iter().map(String::as_str));
             return Err(Error::new(
                 ErrorKind::Config,
                 format!("tangled's protocol has no name `{key}`"),

@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result};
-use forge_http::{Body, Http, PublicOnly, Unfollowed, is_private_address, redirected};
+use forge_http::{Body, Http, NoRedirect, PublicOnly, is_private_address, redirected};
 use http::{Request, Response};
 use url::Url;
 
@@ -51,7 +51,7 @@ impl Guard {
         mut by: NamedBy,
         most: usize,
     ) -> Result<Response<Body>> {
-        request.extensions_mut().insert(Unfollowed);
+        request.extensions_mut().insert(NoRedirect);
         for _ in 0..=most {
             if by == NamedBy::Stranger && self.is_public_only(&request.uri().to_string()) {
                 request.extensions_mut().insert(PublicOnly);

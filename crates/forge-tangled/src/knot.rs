@@ -1,7 +1,7 @@
 //! What a knot is asked: branches, comparisons, merges.
 
 use forge_core::{Error, ErrorKind, Hint, Result, model, text::one_line};
-use forge_http::Class;
+use forge_http::Idempotency;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -237,7 +237,7 @@ impl Tangled {
         branch: &str,
         patch: &str,
     ) -> Result<Checked> {
-        let knot = self.knot(repository).await?.with_class(Class::Read);
+        let knot = self.knot(repository).await?.with_class(Idempotency::Read);
         let names = &self.settings.dialects;
         let input = merge_input(names, repository, branch, patch);
         let method = &names.methods.knot.merge_check;
@@ -270,7 +270,7 @@ impl Tangled {
         let audience = repository.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;
         knot.with_token(token)
-            .with_class(Class::Write)
+            .with_class(Idempotency::Write)
             .procedure(method, input)
             .await
     }
@@ -286,7 +286,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.hidden_ref;
         self.owner_confirmed(fork).await?;
-        let knot = self.knot(fork).await?.with_class(Class::Replay);
+        let knot = self.knot(fork).await?.with_class(Idempotency::Replay);
         let audience = fork.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;
         let of = &names.inputs.knot;

@@ -10,7 +10,7 @@ use std::{
 use forge_core::{
     Action, AtUri, Capability, Error, ErrorKind, Hint, Noun, Op, Param, Result, Timestamp, Warning,
     model::{Actor, Label},
-    near,
+    suggest,
     text::one_line,
 };
 use futures::{StreamExt as _, future, stream};
@@ -230,7 +230,7 @@ impl Definition {
             .with_hint("write a name such as org.example.repo.item")),
             (_, Some(v)) if !self.allowed.is_empty() && !self.allowed.iter().any(|a| a == v) => {
                 Err(
-                    refused(&format!("has no value '{v}'")).with_hint(near::hint(
+                    refused(&format!("has no value '{v}'")).with_hint(suggest::hint(
                         v,
                         self.allowed.iter().map(String::as_str),
                         "values",
@@ -312,7 +312,7 @@ impl Definitions {
         if self.unread.is_empty() {
             let names = self.read.iter().map(|d| d.name.as_str());
             let none = Error::not_found(Noun::Label, format!("there is no label '{name}'"));
-            return Err(none.with_hint(near::hint(&name, names, "labels")));
+            return Err(none.with_hint(suggest::hint(&name, names, "labels")));
         }
         // It may be one of those.
         let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
@@ -809,8 +809,8 @@ fn part<'a, 'b>(
     let found = of(typed).map(|whole| (whole, None)).or_else(split);
     let Some((definition, value)) = found else {
         let names = || definitions.iter().map(|d| d.name.as_str());
-        let hint = near::hint(typed, names(), "labels");
-        let corrected = near::corrected(&[Param::AddLabel, Param::RemoveLabel], typed, names());
+        let hint = suggest::hint(typed, names(), "labels");
+        let corrected = suggest::corrected(&[Param::AddLabel, Param::RemoveLabel], typed, names());
         return Err(Error::invalid(
             "labels",
             format!("there is no label '{}' in this repository", one_line(typed)),

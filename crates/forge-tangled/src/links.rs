@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use forge_core::{
     AtUri, Error, ForgeKind, PrKey, RepoId, RepoPath, Result, Warning,
     locator::{Hosts, RecordKind},
-    mentions::{Named, mentions},
+    mentions::{MentionTarget, mentions},
     model::{Link, LinkState, Links, Subject, SubjectKind},
 };
 use futures::future;
@@ -173,7 +173,7 @@ impl Tangled {
 
         let at = |uri: &str| match others.iter().find(|other| other.uri() == uri) {
             Some(other) => Some(other.link(&repository)),
-            None => Some(Named::Record(AtUri::parse(uri).ok()?).link(&repository.id)),
+            None => Some(MentionTarget::Record(AtUri::parse(uri).ok()?).link(&repository.id)),
         };
         let home = self.home(&repository);
         let mut mentioned = Mentioned::default();
@@ -482,11 +482,13 @@ impl Mentioned {
         };
         for mention in mentions(text, &home.hosts, warnings) {
             match mention.named {
-                Named::Number(_) => {}
-                Named::InRepo(repo, _) if is_own(&repo) => {}
-                Named::Pull(id) if is_own(&id.repo) => page(SubjectKind::PullRequest, &id.key),
-                Named::Issue(id) if is_own(&id.repo) => page(SubjectKind::Issue, &id.key),
-                Named::Record(uri) => self.records.push(uri),
+                MentionTarget::Number(_) => {}
+                MentionTarget::InRepo(repo, _) if is_own(&repo) => {}
+                MentionTarget::Pull(id) if is_own(&id.repo) => {
+                    page(SubjectKind::PullRequest, &id.key)
+                }
+                MentionTarget::Issue(id) if is_own(&id.repo) => page(SubjectKind::Issue, &id.key),
+                MentionTarget::Record(uri) => self.records.push(uri),
                 elsewhere => self.others.push(elsewhere.link(&home.id)),
             }
         }

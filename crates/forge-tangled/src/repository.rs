@@ -2,7 +2,7 @@
 //! speaks.
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, near, text::one_line,
+    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, suggest, text::one_line,
 };
 use forge_http::is_private_address;
 use futures::future;
@@ -285,7 +285,7 @@ impl Tangled {
         let all = records::all(pds, &owner.did, collection, REPOS_MOST).await;
         let all = all.map(|all| all.records).unwrap_or_default();
         let names = all.iter().map(|r| self.named(r));
-        error.with_hint(near::hint(name, names, "repositories"))
+        error.with_hint(suggest::hint(name, names, "repositories"))
     }
 
     fn of_sh_record(&self, owner: Identity, record: Record) -> Result<Repository> {

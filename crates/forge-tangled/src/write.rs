@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
 use forge_core::{Action, AtUri, Changed, Error, ErrorKind, Hint, Op, Result, Retry, Timestamp};
-use forge_http::Class;
+use forge_http::Idempotency;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -77,7 +77,7 @@ impl Tangled {
         loop {
             let sent = self
                 .session
-                .call(Class::Write, |xrpc| {
+                .call(Idempotency::Write, |xrpc| {
                     let input = input.clone();
                     async move { xrpc.procedure("com.atproto.repo.applyWrites", &input).await }
                 })
@@ -192,7 +192,7 @@ impl Tangled {
         });
         let answer = self
             .session
-            .call(Class::Write, |xrpc| {
+            .call(Idempotency::Write, |xrpc| {
                 let input = input.clone();
                 async move { xrpc.procedure("com.atproto.repo.putRecord", &input).await }
             })
@@ -213,7 +213,7 @@ impl Tangled {
             "rkey": uri.rkey,
         });
         self.session
-            .call(Class::Replay, |xrpc| {
+            .call(Idempotency::Replay, |xrpc| {
                 let input = input.clone();
                 async move {
                     xrpc.procedure("com.atproto.repo.deleteRecord", &input)
@@ -235,7 +235,7 @@ impl Tangled {
         let viewer = self.session.viewer().await?;
         let answer = self
             .session
-            .call(Class::Replay, |xrpc| {
+            .call(Idempotency::Replay, |xrpc| {
                 let body = body.clone();
                 async move {
                     xrpc.upload("com.atproto.repo.uploadBlob", encoding, body)

@@ -9,7 +9,7 @@ use atrium_xrpc::{
 };
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Secret, Timestamp, call};
-use forge_http::{Body, BodyMax, Class, Http, MaxRetries, REDIRECTS_MOST};
+use forge_http::{Body, BodyMax, Http, Idempotency, MAX_REDIRECTS, MaxRetries};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -46,7 +46,7 @@ pub(crate) struct Xrpc {
     named_by: NamedBy,
     guard: Arc<Guard>,
     token: Option<Secret>,
-    class: Option<Class>,
+    class: Option<Idempotency>,
     retries: Option<u32>,
     /// The answer is held against [`ReadLimits`].
     is_bounded: bool,
@@ -121,7 +121,7 @@ impl Xrpc {
     }
 
     /// The same service, for calls that may be repeated so.
-    pub fn with_class(mut self, class: Class) -> Self {
+    pub fn with_class(mut self, class: Idempotency) -> Self {
         self.class = Some(class);
         self
     }
@@ -250,7 +250,7 @@ impl Xrpc {
 
     /// A procedure with a JSON body; `Null` where the answer has no body.
     pub async fn procedure(&self, nsid: &str, input: &Value) -> Result<Value> {
-        let write = self.class.is_none_or(|c| c != Class::Read);
+        let write = self.class.is_none_or(|c| c != Idempotency::Read);
         let output = self
             .call::<Value>(
                 Method::POST,
@@ -362,7 +362,7 @@ impl HttpClient for Xrpc {
         if self.is_bounded && call::received(0) > self.limits().command {
             return Err(Box::new(fault::spent(self.limits().command)));
         }
-        let write = request.method() != Method::GET && self.class != Some(Class::Read);
+        let write = request.method() != Method::GET && self.class != Some(Idempotency::Read);
         let (mut parts, body) = self.send(request).await?.into_parts();
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
@@ -392,7 +392,7 @@ impl Xrpc {
         let again = self.retries == Some(1) && request.method() == Method::GET;
         let sent = || {
             self.guard
-                .send(request.clone(), self.named_by, REDIRECTS_MOST)
+                .send(request.clone(), self.named_by, MAX_REDIRECTS)
         };
         match sent().await {
             Ok(it) if again && it.status() == StatusCode::INTERNAL_SERVER_ERROR => sent().await,

@@ -1,6 +1,6 @@
 //! Checks whether all issues of a group have reached a state.
 
-use forge_core::{Error, Result, model::IssueId, near, text::one_line};
+use forge_core::{Error, Result, model::IssueId, suggest, text::one_line};
 use serde::Serialize;
 
 use crate::{Definition, Member, State};
@@ -125,7 +125,7 @@ pub(crate) fn ordered_state<'d>(definition: &'d Definition, name: &str) -> Resul
                 one_line(name)
             ),
         );
-        match near::near(name, ordered()).first() {
+        match suggest::near(name, ordered()).first() {
             Some(meant) => error.with_hint(format!("retry with '{meant}'")),
             None => error.with_hint(format!("retry with one of: {names}")),
         }

@@ -167,7 +167,7 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
 }
 
 /// A text in a message: one line of at most [`MAX_MESSAGE`] characters.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn sanitize_text(text: &str) -> String {
     cut(text, MAX_MESSAGE)
 }
 
@@ -277,7 +277,7 @@ impl FormCheck {
         let missing = message.strip_prefix("missing field `");
         path.extend(missing.and_then(|rest| Some(rest.split_once('`')?.0.to_owned())));
         if !self.is_replaced(&path) {
-            self.mistakes.push((path.clone(), shown(message)));
+            self.mistakes.push((path.clone(), sanitize_text(message)));
         }
         let (last, parents) = path.split_last()?;
         let parent = parents.iter().try_fold(value, |at, step| match at {

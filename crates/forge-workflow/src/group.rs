@@ -41,12 +41,12 @@ pub struct Group {
 }
 
 /// The sort key of an issue.
-type Key = (String, u64, String);
+type IssueSortKey = (String, u64, String);
 
 /// The known links of issues.
 #[derive(Clone, Debug, Default)]
 pub struct LinkMap {
-    known: BTreeMap<Key, (IssueId, IssueLinks)>,
+    known: BTreeMap<IssueSortKey, (IssueId, IssueLinks)>,
 }
 
 impl LinkMap {
@@ -63,7 +63,7 @@ impl LinkMap {
             return Vec::new();
         }
         let linked = self.known.values().flat_map(|(_, links)| neighbours(links));
-        let unknown: BTreeMap<Key, IssueId> = linked
+        let unknown: BTreeMap<IssueSortKey, IssueId> = linked
             .map(|id| (order(id), id.clone()))
             .filter(|(key, _)| !self.known.contains_key(key))
             .collect();
@@ -77,7 +77,7 @@ impl LinkMap {
     #[must_use]
     pub fn group_of(&self, seed: &IssueId) -> Group {
         let reached = self.reach(seed);
-        let is_container = |key: &Key| {
+        let is_container = |key: &IssueSortKey| {
             self.known.get(key).is_some_and(|(_, links)| {
                 links.children.iter().any(|child| {
                     let child = order(child);
@@ -86,7 +86,7 @@ impl LinkMap {
                 })
             })
         };
-        let all: BTreeSet<Key> = reached
+        let all: BTreeSet<IssueSortKey> = reached
             .iter()
             .filter(|key| !is_container(key))
             .cloned()
@@ -96,7 +96,7 @@ impl LinkMap {
                 .iter()
                 .any(|key| self.known.get(key).is_none_or(|(_, links)| links.truncated));
         let (ordered, cycles) = self.sort(&all);
-        let ids = |keys: Vec<Key>| -> Vec<IssueId> {
+        let ids = |keys: Vec<IssueSortKey>| -> Vec<IssueId> {
             keys.iter()
                 .filter_map(|key| Some(self.known.get(key)?.0.clone()))
                 .collect()
@@ -110,9 +110,9 @@ impl LinkMap {
         }
     }
 
-    fn reach(&self, seed: &IssueId) -> BTreeSet<Key> {
+    fn reach(&self, seed: &IssueId) -> BTreeSet<IssueSortKey> {
         // A link that only one side lists counts for both.
-        let mut linked: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();
+        let mut linked: BTreeMap<IssueSortKey, BTreeSet<IssueSortKey>> = BTreeMap::new();
         for (key, (_, links)) in &self.known {
             for other in neighbours(links).map(order) {
                 linked.entry(other.clone()).or_default().insert(key.clone());
@@ -132,8 +132,8 @@ impl LinkMap {
     }
 
     /// Kahn's algorithm, smallest key first; a cycle is entered at its smallest member.
-    fn sort(&self, all: &BTreeSet<Key>) -> (Vec<Key>, Vec<Vec<Key>>) {
-        let mut waits: BTreeMap<&Key, BTreeSet<Key>> = BTreeMap::new();
+    fn sort(&self, all: &BTreeSet<IssueSortKey>) -> (Vec<IssueSortKey>, Vec<Vec<IssueSortKey>>) {
+        let mut waits: BTreeMap<&IssueSortKey, BTreeSet<IssueSortKey>> = BTreeMap::new();
         for key in all {
             waits.entry(key).or_default();
             let Some((_, links)) = self.known.get(key) else {
@@ -158,7 +158,7 @@ impl LinkMap {
         while !waits.is_empty() {
             let free = waits.iter().find(|(_, before)| before.is_empty());
             let next = free.or_else(|| {
-                let in_cycle = |key: &Key| cycles.iter().any(|cycle| cycle.contains(key));
+                let in_cycle = |key: &IssueSortKey| cycles.iter().any(|cycle| cycle.contains(key));
                 waits.iter().find(|(key, _)| in_cycle(key))
             });
             let Some(next) = next
@@ -183,8 +183,8 @@ fn neighbours(links: &IssueLinks) -> impl Iterator<Item = &IssueId> {
 }
 
 /// The sets of keys that block each other, each sorted.
-fn cycles(waits: &BTreeMap<&Key, BTreeSet<Key>>) -> Vec<Vec<Key>> {
-    let reach = |from: &Key| {
+fn cycles(waits: &BTreeMap<&IssueSortKey, BTreeSet<IssueSortKey>>) -> Vec<Vec<IssueSortKey>> {
+    let reach = |from: &IssueSortKey| {
         let mut reached = BTreeSet::new();
         let mut open = vec![from.clone()];
         while let Some(key) = open.pop() {
@@ -196,14 +196,14 @@ fn cycles(waits: &BTreeMap<&Key, BTreeSet<Key>>) -> Vec<Vec<Key>> {
         }
         reached
     };
-    let reached: BTreeMap<&Key, BTreeSet<Key>> =
+    let reached: BTreeMap<&IssueSortKey, BTreeSet<IssueSortKey>> =
         waits.keys().map(|key| (*key, reach(key))).collect();
-    let mut found: Vec<Vec<Key>> = Vec::new();
+    let mut found: Vec<Vec<IssueSortKey>> = Vec::new();
     for (key, from) in &reached {
         if !from.contains(*key) || found.iter().any(|cycle| cycle.contains(key)) {
             continue;
         }
-        let back = |other: &&Key| reached.get(*other).is_some_and(|r| r.contains(*key));
+        let back = |other: &&IssueSortKey| reached.get(*other).is_some_and(|r| r.contains(*key));
         found.push(from.iter().filter(back).cloned().collect());
     }
     found

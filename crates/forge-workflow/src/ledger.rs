@@ -10,12 +10,12 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use crate::{Entry, Trail, definition::default_bots, member::short, trail::is_trusted};
+use crate::{Trail, TrailEntry, definition::default_bots, member::short, trail::is_trusted};
 
 /// Guarantee that a ledger gives for claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Promise {
+pub enum ClaimGuarantee {
     /// One holder: an entry is written only if the trail is unchanged since it was read.
     Exclusive,
     /// One holder after the trail was read back: the server's order decides.
@@ -26,7 +26,7 @@ pub enum Promise {
 
 /// An issue and its trail at the time of reading.
 #[derive(Clone, Debug)]
-pub struct Sheet {
+pub struct IssueTrail {
     /// The issue, with its comments.
     pub issue: Issue,
     /// The trail in the comments.
@@ -39,7 +39,7 @@ pub struct Sheet {
     clippy::large_enum_variant,
     reason = "one is made for a write, and moved once"
 )]
-pub enum Swap {
+pub enum TrailSwap {
     /// The entry and its edit are written.
     Written(Outcome<Issue>),
     /// The trail has changed since it was read; nothing was written.
@@ -53,26 +53,34 @@ pub enum Swap {
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
     /// The guarantee for claims.
-    fn promise(&self) -> Promise;
+    fn promise(&self) -> ClaimGuarantee;
 
     /// Reads the issue with its trail.
     ///
     /// # Errors
     /// `not_found`.
-    async fn read(&self, issue: &IssueId) -> Result<Sheet>;
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail>;
 
     /// Writes `entry` and `edit` if the trail is unchanged since `sheet` was read.
     ///
     /// On a forge without compare-and-swap the entry is written, and readers of the trail decide:
-    /// see [`Promise`].
+    /// see [`ClaimGuarantee`].
     ///
     /// # Errors As the edit. After a lost answer the trail is read back.
-    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap>;
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap>;
 
     /// Writes several entries, each as [`Ledger::swap`] does. A failure does not stop the others.
     ///
     /// If no entry can be sent.
-    async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
+    async fn swap_all(
+        &self,
+        writes: &[(IssueTrail, EditIssue, TrailEntry)],
+    ) -> Result<Vec<Result<TrailSwap>>> {
         let mut written = Vec::new();
         for (sheet, edit, entry) in writes {
             written.push(self.swap(sheet, edit.clone(), entry).await);
@@ -81,7 +89,7 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     }
 
     /// The sheet of an issue that came with a list; `None` if its trail has to be read.
-    fn sheet_of(&self, _: &Issue) -> Option<Sheet> {
+    fn sheet_of(&self, _: &Issue) -> Option<IssueTrail> {
         None
     }
 
@@ -89,10 +97,15 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Ledger::swap`].
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap>;
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap>;
 
     /// Withdraws an entry that lost; succeeds once the entry is gone.
-    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()>;
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()>;
 }
 
 /// A ledger in the comments of a forge's issues.
@@ -130,7 +143,9 @@ impl CommentLedger {
     fn check_counts(&self, issue: &Issue) -> Result<()> {
         let mut comments = issue.comments.iter().flatten();
         let is_void = |c: &&Comment| {
-            c.viewer_did_author && !is_trusted(c, &self.bots) && Entry::parse(&c.body).is_some()
+            c.viewer_did_author
+                && !is_trusted(c, &self.bots)
+                && TrailEntry::parse(&c.body).is_some()
         };
         comments
             .find(is_void)
@@ -141,11 +156,11 @@ impl CommentLedger {
     /// entry is withdrawn, because the trail must not record a move that did not happen.
     async fn settle(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         edit: &EditIssue,
-        entry: &Entry,
+        entry: &TrailEntry,
         error: Error,
-    ) -> Result<Swap> {
+    ) -> Result<TrailSwap> {
         let Ok(now) = self.read(&sheet.issue.id).await else {
             return Err(error);
         };
@@ -157,7 +172,7 @@ impl CommentLedger {
                 let why =
                     "the answer to the write was lost; the write was found when it was read back";
                 let outcome = Outcome::immediate(now.issue).with_warning(Warning::new(why));
-                Ok(Swap::Written(outcome))
+                Ok(TrailSwap::Written(outcome))
             }
             (true, false) => {
                 match self.withdraw(&now, entry).await {
@@ -173,28 +188,31 @@ impl CommentLedger {
 
 /// Refuses an issue with unread comments or unknown roles: a missing comment may be a claim or the
 /// move of a merge.
-fn check_whole(issue: &Issue, promise: Promise) -> Result<()> {
+fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     let cut = |warning: &Warning| warning.section == Some("comments");
     if issue.comments.is_none() || issue.warnings.iter().any(cut) {
-        return Err(untold(issue, "its comments could not be read in full"));
+        return Err(unknown_holder_error(
+            issue,
+            "its comments could not be read in full",
+        ));
     }
     // A missing role on a forge with roles means that the role could not be read.
     let without_role = (issue.comments.iter().flatten()).find(|c| {
         let unknown = c.author_association.is_none() && !c.author.bot;
-        unknown && Entry::parse(&c.body).is_some()
+        unknown && TrailEntry::parse(&c.body).is_some()
     });
-    match without_role.filter(|_| promise != Promise::Exclusive) {
+    match without_role.filter(|_| promise != ClaimGuarantee::Exclusive) {
         Some(comment) => {
             let login = one_line(&comment.author.login);
             let why = format!("the role of {login}, who wrote an entry, could not be read");
-            Err(untold(issue, &why))
+            Err(unknown_holder_error(issue, &why))
         }
         None => Ok(()),
     }
 }
 
 /// The refusal of an issue whose holder is unknown.
-fn untold(issue: &Issue, why: &str) -> Error {
+fn unknown_holder_error(issue: &Issue, why: &str) -> Error {
     let message = format!("cannot tell who holds {}: {why}", short(&issue.id));
     Error::new(ErrorKind::Protocol, message)
         .with_hint("try again")
@@ -260,51 +278,59 @@ pub(crate) fn is_done(issue: &Issue, edit: &EditIssue) -> bool {
 
 #[async_trait]
 impl Ledger for CommentLedger {
-    fn promise(&self) -> Promise {
+    fn promise(&self) -> ClaimGuarantee {
         match (
             self.has(Capability::IssueSwap),
             self.has(Capability::IssueCommentOrder),
         ) {
-            (true, _) => Promise::Exclusive,
-            (false, true) => Promise::Ordered,
-            (false, false) => Promise::Advisory,
+            (true, _) => ClaimGuarantee::Exclusive,
+            (false, true) => ClaimGuarantee::Ordered,
+            (false, false) => ClaimGuarantee::Advisory,
         }
     }
 
-    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
         let fields = IssueFields {
             comments: true,
             relations: self.has(Capability::IssueRelations),
             board: self.board.clone(),
         };
         let mut issue = self.repo.issue(issue, &fields).await?;
-        if self.promise() == Promise::Advisory {
+        if self.promise() == ClaimGuarantee::Advisory {
             let comments = issue.comments.iter_mut();
             comments
                 .for_each(|c| c.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id))));
         }
         check_whole(&issue, self.promise())?;
         let trail = Trail::of(&issue, &self.bots);
-        Ok(Sheet { issue, trail })
+        Ok(IssueTrail { issue, trail })
     }
 
-    async fn swap(&self, sheet: &Sheet, mut edit: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        mut edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         self.check_counts(&sheet.issue)?;
-        let exclusive = self.promise() == Promise::Exclusive;
+        let exclusive = self.promise() == ClaimGuarantee::Exclusive;
         edit.comment = Some(entry.to_comment());
         edit.expected_version = exclusive.then(|| sheet.issue.version.clone());
         edit.board.clone_from(&self.board);
         match self.repo.edit_issue(&sheet.issue.id, &edit).await {
-            Ok(outcome) => Ok(Swap::Written(outcome)),
+            Ok(outcome) => Ok(TrailSwap::Written(outcome)),
             Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
-                Ok(Swap::Stale)
+                Ok(TrailSwap::Stale)
             }
             Err(e) if was_sent(&e) => self.settle(sheet, &edit, entry, e).await,
             Err(e) => Err(e),
         }
     }
 
-    async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
+    async fn swap_all(
+        &self,
+        writes: &[(IssueTrail, EditIssue, TrailEntry)],
+    ) -> Result<Vec<Result<TrailSwap>>> {
         let edits: Vec<(IssueId, EditIssue)> = writes
             .iter()
             .map(|(sheet, edit, entry)| {
@@ -322,7 +348,7 @@ impl Ledger for CommentLedger {
         let mut written = Vec::new();
         for (((sheet, _, entry), (_, edit)), result) in writes.iter().zip(&edits).zip(results) {
             written.push(match result {
-                Ok(outcome) => Ok(Swap::Written(outcome)),
+                Ok(outcome) => Ok(TrailSwap::Written(outcome)),
                 Err(e) if is_partial(&e) => self.settle(sheet, edit, entry, e).await,
                 Err(e) => Err(e),
             });
@@ -330,18 +356,23 @@ impl Ledger for CommentLedger {
         Ok(written)
     }
 
-    fn sheet_of(&self, issue: &Issue) -> Option<Sheet> {
+    fn sheet_of(&self, issue: &Issue) -> Option<IssueTrail> {
         let promise = self.promise();
         let is_whole = issue.comments_count == 0 || check_whole(issue, promise).is_ok();
         // On tangled the comment count comes from an index, which may lag.
-        (is_whole && promise != Promise::Advisory).then(|| Sheet {
+        (is_whole && promise != ClaimGuarantee::Advisory).then(|| IssueTrail {
             issue: issue.clone(),
             trail: Trail::of(issue, &self.bots),
         })
     }
 
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
-        let exclusive = self.promise() == Promise::Exclusive;
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
+        let exclusive = self.promise() == ClaimGuarantee::Exclusive;
         let version = exclusive.then_some(sheet.issue.version.as_str());
         let id = &sheet.issue.id;
         let written = self
@@ -349,9 +380,9 @@ impl Ledger for CommentLedger {
             .edit_issue_comment(id, comment, &entry.to_comment(), version)
             .await;
         match written {
-            Ok(outcome) => Ok(Swap::Written(outcome.map(|_| sheet.issue.clone()))),
+            Ok(outcome) => Ok(TrailSwap::Written(outcome.map(|_| sheet.issue.clone()))),
             Err(e) if exclusive && matches!(e.kind(), ErrorKind::Conflict { .. }) => {
-                Ok(Swap::Stale)
+                Ok(TrailSwap::Stale)
             }
             Err(e) if e.retry() == Retry::Ambiguous => {
                 let Ok(now) = self.read(id).await else {
@@ -359,9 +390,9 @@ impl Ledger for CommentLedger {
                 };
                 let mut comments = now.issue.comments.iter().flatten();
                 let renewed = comments
-                    .any(|c| c.id == comment && Entry::parse(&c.body).as_ref() == Some(entry));
+                    .any(|c| c.id == comment && TrailEntry::parse(&c.body).as_ref() == Some(entry));
                 match renewed {
-                    true => Ok(Swap::Written(Outcome::immediate(now.issue))),
+                    true => Ok(TrailSwap::Written(Outcome::immediate(now.issue))),
                     false => Err(e),
                 }
             }
@@ -369,10 +400,10 @@ impl Ledger for CommentLedger {
         }
     }
 
-    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()> {
         // Another author may repeat the entry's id; that comment must stay.
         let mine = |c: &&Comment| {
-            c.viewer_did_author && Entry::parse(&c.body).is_some_and(|e| e.id == entry.id)
+            c.viewer_did_author && TrailEntry::parse(&c.body).is_some_and(|e| e.id == entry.id)
         };
         let found = sheet.issue.comments.iter().flatten().find(mine);
         match found {

@@ -31,18 +31,18 @@ pub use definition::{
     PhaseRule, PriorityScale, Quantifier, State, Terminal,
 };
 pub use engine::{
-    AdvanceReport, Advanced, ClaimRequest, FailedIssue, GroupView, InitReport, LeftIssue,
-    MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest, PickRequest, Picked, StateChange,
-    Workflow, linked_issues, with_setup,
+    AdvanceReport, AdvancedIssue, ClaimRequest, FailedIssue, GroupView, InitReport, LeftIssue,
+    MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest, PickRequest, PickResult,
+    StateChange, Workflow, linked_issues, with_setup,
 };
 pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};
-pub use ledger::{CommentLedger, Ledger, Promise, Sheet, Swap, took_effect};
+pub use ledger::{ClaimGuarantee, CommentLedger, IssueTrail, Ledger, TrailSwap, took_effect};
 pub use lint::{Mistake, lint};
 pub use member::{Member, MemberState};
 pub use on_merge::merge_goal;
 pub use pick::{Candidate, Pick, pick};
 pub use position::{PhaseConvergence, Position, position};
-pub use resolve::{Resolved, check_transition, resolve};
-pub use store::{FieldStore, LabelStore, Setup, Size, Store, check_size, put_sizes};
-pub use trail::{Claim, Entry, Event, Expired, MergeRef, Trail};
+pub use resolve::{ResolvedState, check_transition, resolve};
+pub use store::{FieldStore, LabelStore, SetupItem, Store, WorkflowValue, check_size, put_sizes};
+pub use trail::{Claim, ExpiredClaim, MergeRef, Trail, TrailEntry, TrailEvent};

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use forge_core::{near, text::one_line};
+use forge_core::{suggest, text::one_line};
 use serde::Serialize;
 
 use crate::{
     Blocking, Definition,
-    form::{DefinitionText, FormCheck, KeyPath, MAX_MISTAKES, oversized, shown, shown_name},
+    form::{
+        DefinitionText, FormCheck, KeyPath, MAX_MISTAKES, oversized, sanitize_text, shown_name,
+    },
     resolve,
 };
 
@@ -55,7 +57,7 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
         let mut form = FormCheck::default();
         definition = form.definition(&mut value);
         let meaning = match &definition {
-            Some(definition) => Mistakes::of(definition, &form),
+            Some(definition) => DefinitionCheck::of(definition, &form),
             None => Vec::new(),
         };
         found = form.mistakes;
@@ -95,7 +97,7 @@ pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
 
 /// Checks the meaning of a definition. Names that a syntax mistake removed are not reported as
 /// missing.
-struct Mistakes<'d> {
+struct DefinitionCheck<'d> {
     definition: &'d Definition,
     form: &'d FormCheck,
     /// The names of the states in lower case.
@@ -103,7 +105,7 @@ struct Mistakes<'d> {
     found: Vec<(KeyPath, String)>,
 }
 
-impl<'d> Mistakes<'d> {
+impl<'d> DefinitionCheck<'d> {
     /// The mistakes of `definition`, at most one more than [`MAX_MISTAKES`].
     fn of(definition: &'d Definition, form: &'d FormCheck) -> Vec<(KeyPath, String)> {
         let states = definition.states.iter();
@@ -366,7 +368,7 @@ impl<'d> Mistakes<'d> {
             if let Err(e) = resolve(definition, to, &merge.command)
                 && is_whole
             {
-                self.say(&path, shown(e.message()));
+                self.say(&path, sanitize_text(e.message()));
             }
         }
     }
@@ -380,7 +382,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Cl
     if more > 0 {
         all.push(format!("{more} more"));
     }
-    let meant = match near::did_you_mean(name, known) {
+    let meant = match suggest::did_you_mean(name, known) {
         Some(meant) => format!("; {meant}"),
         None => String::new(),
     };

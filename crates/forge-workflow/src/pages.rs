@@ -8,7 +8,9 @@ const MAX_PAGES: usize = 50;
 /// Reads the items of all pages.
 ///
 /// # Errors As `read`; `protocol` for a list of more than [`MAX_PAGES`].
-pub(crate) async fn all<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Result<Vec<T>> {
+pub(crate) async fn read_all_pages<T>(
+    read: impl AsyncFn(PageReq) -> Result<Page<T>>,
+) -> Result<Vec<T>> {
     call::together(pages(read)).await
 }
 

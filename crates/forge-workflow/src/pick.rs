@@ -1,6 +1,6 @@
 //! Chooses the next issue to work on.
 
-use forge_core::{Error, Result, Timestamp, model::IssueId, near, text::one_line};
+use forge_core::{Error, Result, Timestamp, model::IssueId, suggest, text::one_line};
 use serde::Serialize;
 
 use crate::{Command, Definition, Member, State, member::order};
@@ -78,7 +78,7 @@ pub fn pick(
     let issue = ready.first().copied().cloned();
     Ok(Pick {
         reason: match &issue {
-            Some(found) => why(found, state, ready.len()),
+            Some(found) => pick_reason(found, state, ready.len()),
             None if skipped.is_empty() => format!("no open issue is in {}", state.name),
             None => format!(
                 "none of {} issue(s) in {} can be worked on",
@@ -92,7 +92,7 @@ pub fn pick(
     })
 }
 
-fn why(found: &Candidate, state: &State, of: usize) -> String {
+fn pick_reason(found: &Candidate, state: &State, of: usize) -> String {
     let has = |what: &str, value: &Option<String>| match value {
         Some(value) => format!("{what} {}", one_line(value)),
         None => format!("no {what}"),
@@ -184,7 +184,7 @@ fn pickable<'d>(definition: &'d Definition, name: &str) -> Result<&'d State> {
                 "unknown state '{}': the states to pick from are {list}",
                 one_line(name)
             );
-            Err(match near::near(name, names).first() {
+            Err(match suggest::near(name, names).first() {
                 Some(meant) => {
                     Error::invalid("state", message).with_hint(format!("retry with '{meant}'"))
                 }

@@ -1,12 +1,12 @@
 //! Resolves the intent (`__CLOSE__`) or state name of a caller to a state, for a command.
 
-use forge_core::{Error, Precondition, Result, near, text::one_line};
+use forge_core::{Error, Precondition, Result, suggest, text::one_line};
 
 use crate::{Command, Definition, Intent, State};
 
 /// Resolved target state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolved<'d> {
+pub struct ResolvedState<'d> {
     /// The state.
     pub state: &'d State,
     /// The caller named an intent, not the state.
@@ -25,7 +25,7 @@ pub fn resolve<'d>(
     definition: &'d Definition,
     state_or_intent: &str,
     command: &str,
-) -> Result<Resolved<'d>> {
+) -> Result<ResolvedState<'d>> {
     let said = state_or_intent.trim();
     let (name, of) = command_of(definition, command)?;
     let state = match intent_in(said) {
@@ -40,7 +40,7 @@ pub fn resolve<'d>(
     })?;
     let intent = intent_in(said);
     let known = intent.and_then(|name| definition.intents.get(name));
-    Ok(Resolved {
+    Ok(ResolvedState {
         state,
         was_intent: intent.is_some(),
         is_global: known.is_some_and(|intent| intent.state.is_some()),
@@ -71,7 +71,7 @@ pub(crate) fn command_of<'d>(
         said => format!("unknown command '{}'", one_line(said)),
     };
     let error = Error::invalid("command", format!("{why}: the commands are {known}"));
-    let meant = near::near(bare, names());
+    let meant = suggest::near(bare, names());
     Err(match meant.first().filter(|_| !said.is_empty()) {
         Some(meant) => error.with_hint(format!("retry with command {prefix}{meant}")),
         None => error.with_hint(format!("retry with one of: {known}")),
@@ -173,7 +173,11 @@ fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
 /// global intent from any state that is not terminal.
 ///
 /// # Errors `precondition_failed` with the states that are allowed next.
-pub fn check_transition(definition: &Definition, from: &State, to: &Resolved<'_>) -> Result<()> {
+pub fn check_transition(
+    definition: &Definition,
+    from: &State,
+    to: &ResolvedState<'_>,
+) -> Result<()> {
     let follows = from
         .next
         .iter()
@@ -278,7 +282,7 @@ mod tests {
             for (name, cells) in rows {
                 let from = strict.state(name).unwrap();
                 for (to, cell) in states.iter().zip(cells) {
-                    let goal = |is_global| Resolved {
+                    let goal = |is_global| ResolvedState {
                         state: strict.state(to).unwrap(),
                         was_intent: is_global,
                         is_global,

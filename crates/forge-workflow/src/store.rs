@@ -16,14 +16,14 @@ const RELATION_FIELDS: [&str; 2] = ["parent", "blocked-by"];
 
 /// A workflow value of an issue other than its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub enum WorkflowValue {
     /// The estimate.
     Estimate,
     /// The priority.
     Priority,
 }
 
-impl Size {
+impl WorkflowValue {
     fn field(self, definition: &Definition) -> &str {
         match self {
             Self::Estimate => &definition.field.estimate,
@@ -41,7 +41,7 @@ impl Size {
 
 /// A field or label that [`Store::wanted`] names or [`crate::Workflow::init`] creates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Setup {
+pub struct SetupItem {
     /// `field` or `label`.
     pub kind: &'static str,
     /// The name.
@@ -66,7 +66,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String>;
 
     /// Reads the estimate or the priority of an issue.
-    fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String>;
+    fn size(&self, definition: &Definition, issue: &Issue, size: WorkflowValue) -> Option<String>;
 
     /// Changes `edit` to move `issue` to `state`.
     fn put_state(
@@ -82,13 +82,13 @@ pub trait Store: fmt::Debug + Send + Sync {
         &self,
         definition: &Definition,
         issue: Option<&Issue>,
-        size: Size,
+        size: WorkflowValue,
         value: Option<&str>,
         edit: &mut EditIssue,
     );
 
     /// All fields and labels that the store needs in a repository.
-    fn wanted(&self, definition: &Definition) -> Vec<Setup>;
+    fn wanted(&self, definition: &Definition) -> Vec<SetupItem>;
 }
 
 /// The state name of an issue: `None` without one; several names are joined, so that no definition
@@ -104,8 +104,8 @@ pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> M
         id: issue.id.clone(),
         title: issue.title.clone(),
         state: state_name(store, definition, issue),
-        estimate: store.size(definition, issue, Size::Estimate),
-        priority: store.size(definition, issue, Size::Priority),
+        estimate: store.size(definition, issue, WorkflowValue::Estimate),
+        priority: store.size(definition, issue, WorkflowValue::Priority),
         has_children: (issue.relations.as_ref()).is_some_and(|r| !r.sub_issues.is_empty()),
         closed: (issue.state == IssueState::Closed).then_some(match issue.state_reason {
             Some(IssueReason::NotPlanned | IssueReason::Duplicate) => Terminal::Abandoned,
@@ -147,7 +147,7 @@ impl Store for FieldStore {
         spelled.into_iter().collect()
     }
 
-    fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String> {
+    fn size(&self, definition: &Definition, issue: &Issue, size: WorkflowValue) -> Option<String> {
         value_of(issue, size.field(definition))
     }
 
@@ -173,7 +173,7 @@ impl Store for FieldStore {
         &self,
         definition: &Definition,
         issue: Option<&Issue>,
-        size: Size,
+        size: WorkflowValue,
         value: Option<&str>,
         edit: &mut EditIssue,
     ) {
@@ -182,15 +182,15 @@ impl Store for FieldStore {
         edit.values.insert(field, value.map(str::to_owned));
     }
 
-    fn wanted(&self, definition: &Definition) -> Vec<Setup> {
+    fn wanted(&self, definition: &Definition) -> Vec<SetupItem> {
         let names = definition.states.iter().map(|s| s.name.clone());
         let mut fields = vec![(definition.field.state.clone(), names.collect())];
-        for size in [Size::Estimate, Size::Priority] {
+        for size in [WorkflowValue::Estimate, WorkflowValue::Priority] {
             let scale = size.scale(definition).to_vec();
             fields.push((size.field(definition).to_owned(), scale));
         }
         fields.retain(|(_, options)| !options.is_empty());
-        let field = |(name, options)| Setup {
+        let field = |(name, options)| SetupItem {
             kind: "field",
             name,
             options,
@@ -232,7 +232,7 @@ impl LabelStore {
         format!("{}{}", self.prefix, state.name)
     }
 
-    fn size_prefix(definition: &Definition, size: Size) -> String {
+    fn size_prefix(definition: &Definition, size: WorkflowValue) -> String {
         format!("{}: ", size.field(definition).to_lowercase())
     }
 }
@@ -286,7 +286,7 @@ impl Store for LabelStore {
         names.collect()
     }
 
-    fn size(&self, definition: &Definition, issue: &Issue, size: Size) -> Option<String> {
+    fn size(&self, definition: &Definition, issue: &Issue, size: WorkflowValue) -> Option<String> {
         let prefix = Self::size_prefix(definition, size);
         let mut found = labels_with(issue, &prefix);
         found.next().map(|(_, value)| value.to_owned())
@@ -305,7 +305,7 @@ impl Store for LabelStore {
         &self,
         definition: &Definition,
         issue: Option<&Issue>,
-        size: Size,
+        size: WorkflowValue,
         value: Option<&str>,
         edit: &mut EditIssue,
     ) {
@@ -314,15 +314,15 @@ impl Store for LabelStore {
         swap_label(issue, &prefix, wanted, edit);
     }
 
-    fn wanted(&self, definition: &Definition) -> Vec<Setup> {
+    fn wanted(&self, definition: &Definition) -> Vec<SetupItem> {
         let states = definition.states.iter().map(|s| self.state_label(s));
-        let sizes = [Size::Estimate, Size::Priority]
+        let sizes = [WorkflowValue::Estimate, WorkflowValue::Priority]
             .into_iter()
             .flat_map(|size| {
                 let prefix = Self::size_prefix(definition, size);
                 (size.scale(definition).iter()).map(move |value| format!("{prefix}{value}"))
             });
-        let label = |name| Setup {
+        let label = |name| SetupItem {
             kind: "label",
             name,
             options: Vec::new(),
@@ -338,11 +338,11 @@ pub async fn missing(
     store: &dyn Store,
     repo: &Repo,
     definition: &Definition,
-) -> Result<Vec<Setup>> {
+) -> Result<Vec<SetupItem>> {
     let mut wanted = store.wanted(definition);
     if wanted.iter().any(|s| s.kind == "label") {
-        let labels = crate::pages::all(async |page| repo.labels(page).await).await?;
-        let has = |s: &Setup| {
+        let labels = crate::pages::read_all_pages(async |page| repo.labels(page).await).await?;
+        let has = |s: &SetupItem| {
             labels
                 .iter()
                 .any(|l| l.name.to_lowercase() == s.name.to_lowercase())
@@ -355,7 +355,7 @@ pub async fn missing(
         && !repo.supports(Capability::IssueBoard)
     {
         // Groups need the relation fields as much as the state fields.
-        wanted.extend(RELATION_FIELDS.map(|name| Setup {
+        wanted.extend(RELATION_FIELDS.map(|name| SetupItem {
             kind: "field",
             name: name.to_owned(),
             options: Vec::new(),
@@ -384,7 +384,7 @@ pub async fn missing(
 /// Creates one item of [`missing`].
 ///
 /// Those of defining a label or a field.
-pub async fn define(store: &dyn Store, repo: &Repo, setup: &Setup) -> Result<()> {
+pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result<()> {
     if setup.kind == "field" {
         let field = IssueField {
             name: setup.name.clone(),
@@ -416,7 +416,7 @@ pub fn put_sizes(
     issue: Option<&Issue>,
     edit: &mut EditIssue,
 ) -> Result<()> {
-    for size in [Size::Estimate, Size::Priority] {
+    for size in [WorkflowValue::Estimate, WorkflowValue::Priority] {
         let field = size.field(definition).to_lowercase();
         let named = edit.values.keys().filter(|n| n.to_lowercase() == field);
         for name in named.cloned().collect::<Vec<_>>() {
@@ -432,15 +432,19 @@ pub fn put_sizes(
 ///
 /// # Errors
 /// `invalid_input` (field `estimate` or `priority`) with the scale.
-pub fn check_size<'d>(definition: &'d Definition, size: Size, value: &str) -> Result<&'d str> {
+pub fn check_size<'d>(
+    definition: &'d Definition,
+    size: WorkflowValue,
+    value: &str,
+) -> Result<&'d str> {
     let scale = size.scale(definition);
     let wanted = value.trim().to_lowercase();
     if let Some(found) = scale.iter().find(|v| v.to_lowercase() == wanted) {
         return Ok(found);
     }
     let (field, all) = match size {
-        Size::Estimate => ("estimate", scale.join(", ")),
-        Size::Priority => ("priority", scale.join(", ")),
+        WorkflowValue::Estimate => ("estimate", scale.join(", ")),
+        WorkflowValue::Priority => ("priority", scale.join(", ")),
     };
     let value = forge_core::text::one_line(value);
     Err(Error::invalid(

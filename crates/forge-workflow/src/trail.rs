@@ -51,7 +51,7 @@ impl MergeRef {
 
 /// An expired claim that another claim replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expired {
+pub struct ExpiredClaim {
     /// The id of the expired claim.
     pub claim: String,
     /// The last renewal, as the replacing holder read it.
@@ -61,7 +61,7 @@ pub struct Expired {
 /// Event of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum TrailEvent {
     /// The issue moved to another state.
     Moved {
         /// The state before; `None` without one.
@@ -100,7 +100,7 @@ pub enum Event {
         renewing: Option<Timestamp>,
         /// The expired claim that this one replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        over: Option<Expired>,
+        over: Option<ExpiredClaim>,
         /// The claim that this one took over by force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forced: Option<String>,
@@ -109,7 +109,7 @@ pub enum Event {
 
 /// An entry of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct TrailEntry {
     /// An id chosen by the writer, to find the entry after a lost answer; also the id of a claim.
     pub id: String,
     /// The reason, as one line.
@@ -117,13 +117,13 @@ pub struct Entry {
     pub reason: Option<String>,
     /// The event.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: TrailEvent,
 }
 
-impl Entry {
+impl TrailEntry {
     /// An entry with a new id.
     #[must_use]
-    pub fn new(event: Event, reason: Option<&str>) -> Self {
+    pub fn new(event: TrailEvent, reason: Option<&str>) -> Self {
         Self {
             id: new_id(),
             reason: reason.map(|r| one_line(r.trim()).into_owned()),
@@ -135,7 +135,7 @@ impl Entry {
     #[must_use]
     pub fn to_comment(&self) -> String {
         let said = match &self.event {
-            Event::Moved {
+            TrailEvent::Moved {
                 from,
                 to,
                 command,
@@ -149,7 +149,7 @@ impl Entry {
                 let from = from.as_deref().unwrap_or("no state");
                 format!("**{}** → **{}** by {by}", plain(from), plain(to))
             }
-            Event::Claimed {
+            TrailEvent::Claimed {
                 holder,
                 lease_s,
                 command,
@@ -235,8 +235,8 @@ pub struct Claim {
 impl Claim {
     /// The claim of `entry`, written at `at`; `None` for another event.
     #[must_use]
-    pub fn made_by(entry: &Entry, at: Timestamp) -> Option<Self> {
-        let Event::Claimed {
+    pub fn made_by(entry: &TrailEntry, at: Timestamp) -> Option<Self> {
+        let TrailEvent::Claimed {
             holder,
             lease_s,
             command,
@@ -296,7 +296,7 @@ pub struct Trail {
     /// Claims made while another one was current.
     pub lost: Vec<Claim>,
     /// The moves, oldest first.
-    pub moves: Vec<Entry>,
+    pub moves: Vec<TrailEntry>,
     /// The ids of all counted entries, with their positions.
     pub ids: BTreeMap<String, usize>,
 }
@@ -309,7 +309,7 @@ impl Trail {
         let mut trail = Self::default();
         let comments = issue.comments.iter().flatten();
         for comment in comments.filter(|c| is_trusted(c, bots)) {
-            if let Some(entry) = Entry::parse(&comment.body) {
+            if let Some(entry) = TrailEntry::parse(&comment.body) {
                 trail.add(comment, entry);
             }
         }
@@ -318,8 +318,8 @@ impl Trail {
 
     /// The move of a merge, if it was made.
     #[must_use]
-    pub fn moved_by(&self, merge: &MergeRef) -> Option<&Entry> {
-        let is = |entry: &&Entry| matches!(&entry.event, Event::Moved { merge: Some(of), .. } if of.is_same(merge));
+    pub fn moved_by(&self, merge: &MergeRef) -> Option<&TrailEntry> {
+        let is = |entry: &&TrailEntry| matches!(&entry.event, TrailEvent::Moved { merge: Some(of), .. } if of.is_same(merge));
         self.moves.iter().find(is)
     }
 
@@ -329,7 +329,7 @@ impl Trail {
         matches!((self.ids.get(first), self.ids.get(second)), (Some(a), Some(b)) if a < b)
     }
 
-    fn add(&mut self, comment: &Comment, entry: Entry) {
+    fn add(&mut self, comment: &Comment, entry: TrailEntry) {
         let position = self.ids.len();
         // An id names the first entry only: repeating it has no effect.
         let btree_map::Entry::Vacant(id) = self.ids.entry(entry.id.clone()) else {
@@ -339,7 +339,7 @@ impl Trail {
         let made = Claim::made_by(&entry, comment.created_at);
         let (
             Some(mut claim),
-            Event::Claimed {
+            TrailEvent::Claimed {
                 over,
                 forced,
                 renewed,
@@ -348,7 +348,7 @@ impl Trail {
             },
         ) = (made, &entry.event)
         else {
-            if let Event::Moved {
+            if let TrailEvent::Moved {
                 ends: Some(ends), ..
             } = &entry.event
                 && self.claim.as_ref().is_some_and(|claim| claim.id == *ends)

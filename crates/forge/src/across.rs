@@ -16,7 +16,7 @@ use crate::{Forges, auth::AccountStatus, registry};
 pub const MINE: &str = "@mine";
 
 /// Maximum number of pull requests in a list of a status.
-const STATUS_MOST: usize = 100;
+const MAX_STATUS_ROWS: usize = 100;
 
 /// The repositories to query.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +28,13 @@ pub struct Places {
 }
 
 /// The places at one host, or one repository on this machine.
-struct Group {
+struct HostGroup {
     client: Client,
     scope: PullScope,
 }
 
 /// Groups by host, or by locator for a repository on this machine.
-type Groups = BTreeMap<String, Group>;
+type HostGroups = BTreeMap<String, HostGroup>;
 
 impl Forges {
     /// The results of `query` in `places`, newest first, at most `limit`. Unreadable places are in
@@ -84,7 +84,7 @@ impl Forges {
             .values()
             .map(|group| async move {
                 let queries = group.status_queries(fields);
-                group.ask(&queries, STATUS_MOST).await
+                group.ask(&queries, MAX_STATUS_ROWS).await
             })
             .collect();
         for (name, found) in groups.keys().zip(future::join_all(asked).await) {
@@ -112,8 +112,8 @@ impl Forges {
         places: &Places,
         is_about_viewer: bool,
         policy: &Policy,
-    ) -> Result<(Groups, PullsAcross)> {
-        let mut groups = Groups::new();
+    ) -> Result<(HostGroups, PullsAcross)> {
+        let mut groups = HostGroups::new();
         let mut across = PullsAcross::default();
         let named = places.repos.iter().filter(|text| *text != MINE);
         let mut ids: Vec<RepoId> = Vec::new();
@@ -236,7 +236,7 @@ impl Forges {
     }
 }
 
-impl Group {
+impl HostGroup {
     async fn ask(&self, queries: &[PullQuery], limit: usize) -> Result<PullsAcross> {
         self.client.list_across(&self.scope, queries, limit).await
     }
@@ -262,8 +262,8 @@ impl Group {
 }
 
 /// The scope of the group `name`, which is created if missing.
-fn scope_of<'a>(groups: &'a mut Groups, name: &str, client: &Client) -> &'a mut PullScope {
-    let group = groups.entry(name.to_owned()).or_insert_with(|| Group {
+fn scope_of<'a>(groups: &'a mut HostGroups, name: &str, client: &Client) -> &'a mut PullScope {
+    let group = groups.entry(name.to_owned()).or_insert_with(|| HostGroup {
         client: client.clone(),
         scope: PullScope::default(),
     });

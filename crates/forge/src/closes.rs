@@ -3,7 +3,7 @@
 use forge_core::{
     PrKey, RepoId,
     locator::Hosts,
-    mentions::{Named, mentions},
+    mentions::{MentionTarget, mentions},
     model::{IssueId, SubjectKind},
 };
 
@@ -40,10 +40,12 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
 }
 
 /// Whether `named`, in a text of `repo`, refers to `issue`.
-fn is_named(named: &Named, issue: &IssueId, repo: &RepoId) -> bool {
+fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
-        (Named::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,
-        (Named::Number(found), PrKey::Number(number)) => is_own(issue, repo) && found == number,
+        (MentionTarget::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,
+        (MentionTarget::Number(found), PrKey::Number(number)) => {
+            is_own(issue, repo) && found == number
+        }
         (_, PrKey::Number(number)) => named.number_in(&issue.repo).is_some_and(|(kind, found)| {
             kind != Some(SubjectKind::PullRequest) && found == *number
         }),

@@ -13,7 +13,7 @@ use forge_core::{
     locator::{self, Hosts, ParseLocatorError},
     model::{Actor, LocalClone},
 };
-use forge_git::Place;
+use forge_git::WorkingDir;
 
 #[cfg(feature = "github")]
 use crate::github;
@@ -59,11 +59,11 @@ pub struct Forges {
     /// Results of ssh for host names that the configuration lacks.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
-    github: Arc<github::Shared>,
+    github: Arc<github::SharedGithub>,
     #[cfg(feature = "local")]
-    local: Arc<forge_local::Shared>,
+    local: Arc<forge_local::StoreCache>,
     #[cfg(feature = "tangled")]
-    tangled: Arc<tangled::Shared>,
+    tangled: Arc<tangled::SharedTangled>,
 }
 
 impl Forges {
@@ -143,7 +143,7 @@ impl Forges {
     /// # Errors
     /// As [`Self::check_ingestion`]; `permission_denied` for another account's record.
     #[cfg(feature = "tangled")]
-    pub async fn put_again(&self, uri: &str) -> Result<IngestionReport> {
+    pub async fn retry_ingestion(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
         self.tangled.usual_host(self)?.put_again(&uri).await
     }
@@ -162,19 +162,19 @@ impl Forges {
 
     /// State shared by the GitHub hosts.
     #[cfg(feature = "github")]
-    pub(crate) fn github(&self) -> &github::Shared {
+    pub(crate) fn github(&self) -> &github::SharedGithub {
         &self.github
     }
 
     /// State shared by the repositories on this machine.
     #[cfg(feature = "local")]
-    pub(crate) fn local(&self) -> Arc<forge_local::Shared> {
+    pub(crate) fn local(&self) -> Arc<forge_local::StoreCache> {
         Arc::clone(&self.local)
     }
 
     /// State shared by the tangled hosts.
     #[cfg(feature = "tangled")]
-    pub(crate) fn tangled(&self) -> &tangled::Shared {
+    pub(crate) fn tangled(&self) -> &tangled::SharedTangled {
         &self.tangled
     }
 
@@ -189,7 +189,7 @@ impl Forges {
     ///
     /// # Errors
     /// `config` for an error in the `.forge.toml` that counts.
-    pub async fn config_for(&self, place: &Place, repo: &Repo) -> Result<Cow<'_, Config>> {
+    pub async fn config_for(&self, place: &WorkingDir, repo: &Repo) -> Result<Cow<'_, Config>> {
         // Most repositories have no such file, which saves a process.
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
@@ -376,14 +376,14 @@ impl Forges {
     /// # Errors
     /// `not_found` outside of a repository; `config`, with the hosts, if no remote is at a known
     /// host; `invalid_input` for a variable with a malformed locator.
-    pub async fn base_repo(&self, place: &Place) -> Result<RepoId> {
+    pub async fn base_repo(&self, place: &WorkingDir) -> Result<RepoId> {
         resolve::base_repo(self, place).await
     }
 
     /// The clone at `place`, if one of its remotes is `repo`: some forges need a clone for a large
     /// diff, or for a merge by push. For a repository named by DID or at-uri, its other names are
     /// read from the forge.
-    pub async fn clone_of(&self, place: &Place, repo: &Repo) -> Option<LocalClone> {
+    pub async fn clone_of(&self, place: &WorkingDir, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
     }
 

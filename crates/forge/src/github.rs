@@ -24,12 +24,12 @@ use crate::{
 
 /// State shared by the GitHub hosts of a process, created when the first one is opened.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedGithub {
     http: OnceLock<Http>,
     tokens: OnceLock<Arc<Tokens>>,
 }
 
-impl Shared {
+impl SharedGithub {
     /// Opens a repository without sending anything or reading a token.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Shared {
 /// The account of a token at `host`, from one request with this token.
 ///
 /// # Errors
-/// `config` as [`Shared::open`]; `unauthenticated` for a token that the host refuses; `network` for
+/// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses; `network` for
 /// a host that does not answer.
 pub(crate) fn token_owner<'a>(
     forges: &'a Forges,
@@ -125,7 +125,7 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
 }
 
 /// How long a missing login of gh is cached: a process may run for weeks.
-const NO_LOGIN_KEPT: Duration = Duration::from_secs(60);
+const NO_LOGIN_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Tokens from the environment, then from the store, then from gh's login.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl Tokens {
     async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         if let Some((token, at)) = known.get(host)
-            && (token.is_some() || at.elapsed() < NO_LOGIN_KEPT)
+            && (token.is_some() || at.elapsed() < NO_LOGIN_LIFETIME)
         {
             return Ok(token.clone());
         }

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use crate::{Config, Forges, auth::Pin, config::Var};
 
 /// Opens the backend of a repository, and returns the repository's canonical id with it.
-type Open =
+type OpenBackend =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
 /// Finds the pin for a login at a host, by the account's name.
@@ -26,7 +26,7 @@ pub struct Backend {
     kind: &'static ForgeKind,
     title: &'static str,
     capabilities: &'static Capabilities,
-    open: Open,
+    open: OpenBackend,
 }
 
 impl Backend {

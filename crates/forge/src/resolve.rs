@@ -7,12 +7,12 @@ use forge_core::{
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
-use forge_git::{Git, Place, Remote};
+use forge_git::{Git, Remote, WorkingDir};
 
 use crate::{Forges, config::Var, registry::KEEP_HERE};
 
 /// See [`Forges::base_repo`].
-pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> {
+pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<RepoId> {
     let hosts = forges.hosts();
     if let Some((var, text)) = forges.config().env().first(&[Var::ForgeRepo, Var::GhRepo]) {
         return repository(&text, hosts).map_err(|e| named(e, var.name()));
@@ -23,7 +23,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
-        candidates.push(Candidate::of(remote, git, forges).await?);
+        candidates.push(RemoteCandidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
         // Fails outside of a repository, unlike `git config`, which reads the user's file.
@@ -33,7 +33,11 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
 }
 
 /// See [`Forges::clone_of`].
-pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Option<LocalClone> {
+pub(crate) async fn clone_of(
+    forges: &Forges,
+    place: &WorkingDir,
+    repo: &Repo,
+) -> Option<LocalClone> {
     let config = place.config().await.ok()?;
     let mut remotes: Vec<(&str, RepoId)> = Vec::new();
     for remote in &config.remotes {
@@ -64,7 +68,7 @@ pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Opt
 }
 
 /// Whether `place` is in `repo` itself, or in a clone of it.
-pub(crate) async fn is_of(forges: &Forges, place: &Place, repo: &Repo) -> bool {
+pub(crate) async fn is_of(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
     let root = forge_git::root(place.git()).await.ok();
     let root = root.and_then(|root| root.canonicalize().ok());
     root.is_some_and(|root| RepoId::local(root) == *repo.id())
@@ -116,12 +120,12 @@ fn named(e: Error, place: &str) -> Error {
 }
 
 /// A remote with its meaning.
-struct Candidate<'a> {
+struct RemoteCandidate<'a> {
     remote: &'a Remote,
-    meaning: Meaning,
+    meaning: RemoteMeaning,
 }
 
-enum Meaning {
+enum RemoteMeaning {
     /// A repository at a known host, or an existing one on this machine.
     Repo(RepoId),
     /// A host missing from the configuration.
@@ -130,7 +134,7 @@ enum Meaning {
     Unusable(String),
 }
 
-impl<'a> Candidate<'a> {
+impl<'a> RemoteCandidate<'a> {
     async fn of(remote: &'a Remote, git: &Git, forges: &Forges) -> Result<Self> {
         let meaning = match remote_repo(forges, &remote.url).await {
             Ok(RepoId {
@@ -144,14 +148,14 @@ impl<'a> Candidate<'a> {
                     forge_git::root(git).await?.join(dir)
                 };
                 if is_repository(&dir) {
-                    Meaning::Repo(RepoId::local(dir))
+                    RemoteMeaning::Repo(RepoId::local(dir))
                 } else {
-                    Meaning::Unusable("there is no repository at its path".to_owned())
+                    RemoteMeaning::Unusable("there is no repository at its path".to_owned())
                 }
             }
-            Ok(repo) => Meaning::Repo(repo),
-            Err(ParseLocatorError::UnknownHost { host }) => Meaning::UnknownHost(host),
-            Err(e) => Meaning::Unusable(e.to_string()),
+            Ok(repo) => RemoteMeaning::Repo(repo),
+            Err(ParseLocatorError::UnknownHost { host }) => RemoteMeaning::UnknownHost(host),
+            Err(e) => RemoteMeaning::Unusable(e.to_string()),
         };
         Ok(Self { remote, meaning })
     }
@@ -163,12 +167,12 @@ fn is_repository(dir: &Path) -> bool {
 }
 
 /// Chooses among the resolved remotes.
-fn choose(candidates: &[Candidate<'_>], hosts: &Hosts) -> Result<RepoId> {
+fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
-            (Some("base"), Meaning::Repo(repo)) => return Ok(repo.clone()),
+            (Some("base"), RemoteMeaning::Repo(repo)) => return Ok(repo.clone()),
             // gh writes `owner/repo` or `HOST/owner/repo` when the repository has no remote.
-            (Some(text), Meaning::Repo(beside)) if text != "base" => {
+            (Some(text), RemoteMeaning::Repo(beside)) if text != "base" => {
                 // `owner/repo` is at the remote's host; a path has no host.
                 let hosts = match beside.host.as_str() {
                     "" => hosts.clone(),
@@ -185,26 +189,26 @@ fn choose(candidates: &[Candidate<'_>], hosts: &Hosts) -> Result<RepoId> {
         }
     }
     let first = candidates.iter().find_map(|c| match &c.meaning {
-        Meaning::Repo(repo) => Some(repo.clone()),
+        RemoteMeaning::Repo(repo) => Some(repo.clone()),
         _ => None,
     });
     first.ok_or_else(|| no_known_remote(candidates))
 }
 
-fn no_known_remote(candidates: &[Candidate<'_>]) -> Error {
+fn no_known_remote(candidates: &[RemoteCandidate<'_>]) -> Error {
     let mut unknown: Vec<&str> = Vec::new();
     let mut list = Vec::new();
     for candidate in candidates {
         let name = &candidate.remote.name;
         match &candidate.meaning {
-            Meaning::UnknownHost(host) => {
+            RemoteMeaning::UnknownHost(host) => {
                 if !unknown.contains(&host.as_str()) {
                     unknown.push(host);
                 }
                 list.push(format!("{name} is at {host}"));
             }
-            Meaning::Unusable(why) => list.push(format!("{name}: {why}")),
-            Meaning::Repo(_) => {}
+            RemoteMeaning::Unusable(why) => list.push(format!("{name}: {why}")),
+            RemoteMeaning::Repo(_) => {}
         }
     }
     let hint = match unknown.first() {
@@ -259,7 +263,7 @@ mod tests {
         async fn base(&self, vars: &[(&str, &str)]) -> Result<RepoId> {
             let env = Env::fixed(vars.iter().copied());
             Forges::from_parts(Config::without_files(env))
-                .base_repo(&Place::at(self.dir.path(), Trust::Person))
+                .base_repo(&WorkingDir::at(self.dir.path(), Trust::Person))
                 .await
         }
 
@@ -402,7 +406,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
         let e = forges
-            .base_repo(&Place::at(dir.path(), Trust::Person))
+            .base_repo(&WorkingDir::at(dir.path(), Trust::Person))
             .await
             .unwrap_err();
         assert!(e.is_not_found(), "{e:?}");

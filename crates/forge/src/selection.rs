@@ -4,7 +4,7 @@ use forge_core::{
     Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result, Warning,
     model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
 };
-use forge_git::{CurrentPull, Place, PushedTo, current_pull};
+use forge_git::{CurrentPull, PushedTo, WorkingDir, current_pull};
 
 use crate::Forges;
 
@@ -163,13 +163,13 @@ impl SelectedPull {
 #[derive(Clone, Copy, Debug)]
 pub struct WorkingCopy<'a> {
     forges: &'a Forges,
-    place: &'a Place,
+    place: &'a WorkingDir,
 }
 
 impl<'a> WorkingCopy<'a> {
     /// The working copy at `place`.
     #[must_use]
-    pub fn new(forges: &'a Forges, place: &'a Place) -> Self {
+    pub fn new(forges: &'a Forges, place: &'a WorkingDir) -> Self {
         Self { forges, place }
     }
 
@@ -189,8 +189,8 @@ impl<'a> WorkingCopy<'a> {
     /// `not_found` on a detached head, and as [`SelectedPull::by_head`].
     pub async fn current_pull(&self, repo: Repo, fields: PrFields) -> Result<SelectedPull> {
         match self.current(&repo).await?.ok_or_else(detached)? {
-            Current::Number(number) => Ok(SelectedPull::by_key(repo, PrKey::Number(number))),
-            Current::Head(head) => SelectedPull::by_head(repo, &head, fields).await,
+            CurrentBranch::Number(number) => Ok(SelectedPull::by_key(repo, PrKey::Number(number))),
+            CurrentBranch::Head(head) => SelectedPull::by_head(repo, &head, fields).await,
         }
     }
 
@@ -201,8 +201,8 @@ impl<'a> WorkingCopy<'a> {
     /// If git fails.
     pub async fn current_number(&self, repo: &Repo) -> Result<Option<u64>> {
         Ok(match self.current(repo).await? {
-            Some(Current::Number(number)) => Some(number),
-            None | Some(Current::Head(_)) => None,
+            Some(CurrentBranch::Number(number)) => Some(number),
+            None | Some(CurrentBranch::Head(_)) => None,
         })
     }
 
@@ -212,23 +212,23 @@ impl<'a> WorkingCopy<'a> {
     /// If git fails.
     pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
         Ok(match self.current(repo).await? {
-            Some(Current::Head(head)) => Some(head),
-            None | Some(Current::Number(_)) => None,
+            Some(CurrentBranch::Head(head)) => Some(head),
+            None | Some(CurrentBranch::Number(_)) => None,
         })
     }
 
     /// The pull request or head of the current branch; `None` on a detached head.
-    async fn current(&self, repo: &Repo) -> Result<Option<Current>> {
+    async fn current(&self, repo: &Repo) -> Result<Option<CurrentBranch>> {
         if self.is(repo).await {
             let branch = forge_git::current_branch(self.place.git()).await?;
-            return Ok(branch.map(|branch| Current::Head(HeadRef::branch(branch))));
+            return Ok(branch.map(|branch| CurrentBranch::Head(HeadRef::branch(branch))));
         }
         let config = self.place.config().await?;
         Ok(match current_pull(self.place.git(), config).await? {
             None => None,
-            Some(CurrentPull::Number { number, .. }) => Some(Current::Number(number)),
+            Some(CurrentPull::Number { number, .. }) => Some(CurrentBranch::Number(number)),
             Some(CurrentPull::Head { at, branch }) => {
-                Some(Current::Head(self.head_at(repo, &at, branch).await))
+                Some(CurrentBranch::Head(self.head_at(repo, &at, branch).await))
             }
         })
     }
@@ -283,7 +283,7 @@ impl<'a> WorkingCopy<'a> {
 }
 
 /// Meaning of the current branch.
-enum Current {
+enum CurrentBranch {
     /// The pull request with this number.
     Number(u64),
     /// The pull request with this head.

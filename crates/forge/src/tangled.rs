@@ -32,7 +32,7 @@ const WRITE_PACE: WritePace = WritePace {
 
 /// State shared by the tangled hosts of a process: connections, sessions and caches.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedTangled {
     http: OnceLock<Http>,
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
@@ -54,7 +54,7 @@ async fn within_deadline<T>(
         })
 }
 
-impl Shared {
+impl SharedTangled {
     /// Opens a repository without sending anything or reading an account.
     ///
     /// # Errors

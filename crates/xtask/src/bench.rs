@@ -9,7 +9,7 @@ use crate::{
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum BenchExtent {
     /// Everything, for `docs/reference/benchmarks.md`.
     All,
     /// Many clients of the MCP server at once, printed only.
@@ -17,7 +17,7 @@ pub enum Extent {
 }
 
 /// Builds the program and measures it.
-pub fn run(extent: Extent) -> Result<bool> {
+pub fn run(extent: BenchExtent) -> Result<bool> {
     let (built, _) = watched(&mut cargo(&[
         "build",
         "--release",
@@ -38,7 +38,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         "figures",
     ]);
     bench.env("FORGE_BIN", target.join("release").join("forge"));
-    if extent == Extent::Busy {
+    if extent == BenchExtent::Busy {
         let (ok, _) = watched(bench.args(["--", "busy"]))?;
         return Ok(ok);
     }

@@ -6,18 +6,18 @@ use std::{
 };
 
 /// The oldest git that `forge` accepts.
-const LEAST: (u32, u32) = (2, 38);
+const MIN_VERSION: (u32, u32) = (2, 38);
 
 /// A git program and its version.
 #[derive(Debug)]
-pub struct Git {
+pub struct GitProgram {
     /// Path of the program.
     pub program: PathBuf,
     /// Version, such as `2.39.5`.
     pub version: String,
 }
 
-impl Git {
+impl GitProgram {
     fn ask(program: PathBuf) -> Option<Self> {
         let out = Command::new(&program).arg("version").output().ok()?;
         let said = String::from_utf8(out.stdout).ok()?;
@@ -31,7 +31,7 @@ impl Git {
 
     /// Whether this version is close to the oldest supported one.
     pub fn is_old(&self) -> bool {
-        self.numbers() < Some((LEAST.0, LEAST.1 + 2))
+        self.numbers() < Some((MIN_VERSION.0, MIN_VERSION.1 + 2))
     }
 
     fn numbers(&self) -> Option<(u32, u32)> {
@@ -41,16 +41,16 @@ impl Git {
 }
 
 /// The git in use: `FORGE_GIT`, else the first in `PATH`.
-pub fn current() -> Option<Git> {
-    Git::ask(std::env::var_os("FORGE_GIT").map_or_else(|| "git".into(), PathBuf::from))
+pub fn current() -> Option<GitProgram> {
+    GitProgram::ask(std::env::var_os("FORGE_GIT").map_or_else(|| "git".into(), PathBuf::from))
 }
 
 /// The oldest other supported git, in the directories of distributions and in `PATH`.
-pub fn older(current: &Git) -> Option<Git> {
+pub fn older(current: &GitProgram) -> Option<GitProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain([Path::new("/usr/bin").to_path_buf()])
-        .filter_map(|dir| Git::ask(dir.join("git")))
-        .filter(|git| git.numbers() >= Some(LEAST) && git.numbers() < current.numbers())
-        .min_by_key(Git::numbers)
+        .filter_map(|dir| GitProgram::ask(dir.join("git")))
+        .filter(|git| git.numbers() >= Some(MIN_VERSION) && git.numbers() < current.numbers())
+        .min_by_key(GitProgram::numbers)
 }

@@ -41,8 +41,8 @@ fn main() -> ExitCode {
         ["test", "--mcp"] => test::run_mcp(),
         ["docs"] => docs::run(),
         ["picture"] => picture::run(),
-        ["bench"] => bench::run(bench::Extent::All),
-        ["bench", "--busy"] => bench::run(bench::Extent::Busy),
+        ["bench"] => bench::run(bench::BenchExtent::All),
+        ["bench", "--busy"] => bench::run(bench::BenchExtent::Busy),
         ["dist"] => dist::run(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -38,13 +38,13 @@ const CALLERS: [&str; 7] = [
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 /// The independent programs.
-pub struct Peers {
+pub struct McpPeers {
     node: PathBuf,
     modules: PathBuf,
     python: PathBuf,
 }
 
-impl Peers {
+impl McpPeers {
     /// Finds the programs in `target/peers/mcp`, and installs missing ones.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Peers {
         let mut printed = String::new();
         let built = root().join("target/debug");
         for revision in REVISIONS {
-            let fixtures = Fixtures::start(&built.join("examples/conformance"))?;
+            let fixtures = FixtureServer::start(&built.join("examples/conformance"))?;
             let mut command = Command::new(&self.node);
             command
                 .arg(
@@ -167,12 +167,12 @@ fn run(command: &mut Command) -> Result<()> {
 }
 
 /// The server with the fixtures of the suite, stopped on drop.
-struct Fixtures {
+struct FixtureServer {
     child: Child,
     url: String,
 }
 
-impl Fixtures {
+impl FixtureServer {
     fn start(program: &Path) -> Result<Self> {
         let mut child = Command::new(program).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
@@ -185,7 +185,7 @@ impl Fixtures {
     }
 }
 
-impl Drop for Fixtures {
+impl Drop for FixtureServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

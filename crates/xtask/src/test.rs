@@ -33,14 +33,14 @@ pub enum Extent {
 
 /// The results so far.
 #[derive(Debug, Default)]
-struct Report {
+struct TestReport {
     count: Count,
     broken: Vec<String>,
     left_out: Vec<String>,
     seconds: Vec<(String, u64)>,
 }
 
-impl Report {
+impl TestReport {
     /// Runs one lane. A lane without a summary, or one that fails without a failed test, counts as
     /// one failure: the lane did not run.
     fn lane(&mut self, name: &str, mut command: Command) -> Result<()> {
@@ -96,7 +96,7 @@ impl Report {
     }
 
     /// Tests the MCP server with independent programs.
-    fn mcp_peers(&mut self, extent: Extent, peers: Result<mcp::Peers>) {
+    fn mcp_peers(&mut self, extent: Extent, peers: Result<mcp::McpPeers>) {
         let name = "peers of the MCP server";
         if extent == Extent::Quick {
             return self.skip(name, "--quick");
@@ -159,7 +159,7 @@ struct Peers {
     myworld: Result<PathBuf>,
     jira: Result<PathBuf>,
     world: Result<PathBuf>,
-    mcp: Result<mcp::Peers>,
+    mcp: Result<mcp::McpPeers>,
 }
 
 impl Peers {
@@ -170,7 +170,7 @@ impl Peers {
             jira: jira::find(),
             world: atproto::find(),
             mcp: match extent {
-                Extent::All => mcp::Peers::find(),
+                Extent::All => mcp::McpPeers::find(),
                 Extent::Quick => Err(anyhow!("--quick")),
             },
         }
@@ -205,7 +205,7 @@ impl Compiled {
 
 /// Runs all lanes; `false` if anything failed.
 pub fn run(extent: Extent) -> Result<bool> {
-    let mut report = Report::default();
+    let mut report = TestReport::default();
     let nextest = has(&["nextest", "--version"]);
 
     println!("== build");
@@ -354,8 +354,8 @@ pub fn run(extent: Extent) -> Result<bool> {
 
 /// Runs only the lane of the MCP server's peers, for work on that server.
 pub fn run_mcp() -> Result<bool> {
-    let mut report = Report::default();
-    report.mcp_peers(Extent::All, mcp::Peers::find());
+    let mut report = TestReport::default();
+    report.mcp_peers(Extent::All, mcp::McpPeers::find());
     report.print();
     Ok(report.count.failed == 0)
 }
@@ -481,7 +481,7 @@ mod tests {
             shell.args(["-c", "echo $T"]).env("T", text);
             shell.output().unwrap()
         };
-        let mut report = Report::default();
+        let mut report = TestReport::default();
         report.said("one", &say("nothing"));
         assert_eq!((report.count.passed, report.count.failed), (1, 0));
         report.said("two", &say(&format!("gho_{CANARY}")));

@@ -3,7 +3,7 @@
 
 use forge_core::{
     locator::Hosts,
-    mentions::{Named, mentions},
+    mentions::{MentionTarget, mentions},
     model::{
         Check, CheckCounts, CheckRollup, CheckStatus, ChecksReport, ReviewCounts, ReviewDecision,
         ReviewState, ReviewState::*, fold_review,
@@ -266,7 +266,7 @@ fn closed(text: &str) -> Vec<u64> {
     let found = mentions(text, &Hosts::builtin(), &mut Vec::new());
     let mut numbers = Vec::new();
     for mention in found.into_iter().filter(|m| m.closes) {
-        if let Named::Number(n) = mention.named
+        if let MentionTarget::Number(n) = mention.named
             && !numbers.contains(&n)
         {
             numbers.push(n);

@@ -10,14 +10,14 @@ use clap::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColorArg {
     /// When to use colour.
-    When(ColorChoice),
+    When(ColorWhen),
     /// The colour of a label, as typed.
     Label(String),
 }
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
+pub enum ColorWhen {
     /// On a terminal.
     #[default]
     Auto,
@@ -29,14 +29,14 @@ pub enum ColorChoice {
 
 impl Default for ColorArg {
     fn default() -> Self {
-        Self::When(ColorChoice::default())
+        Self::When(ColorWhen::default())
     }
 }
 
 impl ColorArg {
     /// Parses the output flag of every command.
     pub(super) fn when_parser() -> impl TypedValueParser<Value = Self> {
-        EnumValueParser::<ColorChoice>::new().map(Self::When)
+        EnumValueParser::<ColorWhen>::new().map(Self::When)
     }
 
     /// Parses the flag of `label create`.
@@ -46,10 +46,10 @@ impl ColorArg {
 
     /// When to use colour; the default if the flag is a label's colour.
     #[must_use]
-    pub fn when(&self) -> ColorChoice {
+    pub fn when(&self) -> ColorWhen {
         match self {
             Self::When(choice) => *choice,
-            Self::Label(_) => ColorChoice::default(),
+            Self::Label(_) => ColorWhen::default(),
         }
     }
 
@@ -70,13 +70,13 @@ mod tests {
     use super::*;
     use crate::{
         cli::Cli,
-        cmd::{Command, label::LabelCommand},
+        cmd::{RootCommand, label::LabelCommand},
     };
 
-    fn label_color(args: &[&str]) -> (ColorChoice, Option<String>) {
+    fn label_color(args: &[&str]) -> (ColorWhen, Option<String>) {
         let all = ["forge"].iter().chain(args);
         let cli = Cli::try_parse_from(all).unwrap();
-        let Command::Label(args) = cli.command else {
+        let RootCommand::Label(args) = cli.command else {
             panic!("no label command")
         };
         let LabelCommand::Create(args) = args.command else {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn color_flags_do_not_interfere() {
         let red = Some("ff0000".to_owned());
-        let auto = ColorChoice::Auto;
+        let auto = ColorWhen::Auto;
         assert_eq!(label_color(&["label", "create", "x"]), (auto, None));
         assert_eq!(
             label_color(&["label", "create", "x", "--color", "ff0000"]),
@@ -104,7 +104,7 @@ mod tests {
             (auto, red)
         );
         let list = Cli::try_parse_from(["forge", "label", "list", "--color", "never"]).unwrap();
-        assert_eq!(list.global.color.when(), ColorChoice::Never);
+        assert_eq!(list.global.color.when(), ColorWhen::Never);
         assert!(Cli::try_parse_from(["forge", "label", "list", "--color", "ff0000"]).is_err());
     }
 }

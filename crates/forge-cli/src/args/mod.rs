@@ -8,8 +8,8 @@ pub mod wait;
 
 use clap::Args;
 
-pub use color::{ColorArg, ColorChoice};
-pub use named::Named;
+pub use color::{ColorArg, ColorWhen};
+pub use named::CommandNames;
 
 /// Flags of every command.
 #[derive(Args, Clone, Debug, Default)]

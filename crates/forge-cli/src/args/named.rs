@@ -4,7 +4,7 @@ use clap::{ArgMatches, Command};
 
 /// Names on the command line, which hints repeat.
 #[derive(Clone, Debug, Default)]
-pub struct Named {
+pub struct CommandNames {
     /// The names of the subcommands.
     pub path: Vec<String>,
     /// The repository of `-R`.
@@ -40,7 +40,7 @@ const NAMES: &[&str] = &[
     "reviewer",
 ];
 
-impl Named {
+impl CommandNames {
     /// Collects the names from clap's matches, without the definition.
     #[must_use]
     pub fn of(matches: &ArgMatches) -> Self {

@@ -33,14 +33,14 @@ impl WaitArgs {
 pub struct Wait(pub Duration);
 
 /// The maximum wait: an hour.
-const MOST: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 impl FromStr for Wait {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match parse_duration(text)? {
-            wait if wait <= MOST => Ok(Self(wait)),
+            wait if wait <= MAX_WAIT => Ok(Self(wait)),
             _ => Err("at most an hour is waited".to_owned()),
         }
     }

@@ -157,7 +157,7 @@ const FIELDS: &[Field<AccountStatus>] = &[
 ];
 
 /// Maximum length of a token; longer input was piped in by mistake.
-const TOKEN_MAX: u64 = 16 * 1024;
+const MAX_TOKEN_BYTES: u64 = 16 * 1024;
 
 /// Runs one of the commands.
 ///
@@ -336,7 +336,7 @@ fn secret_from_stdin() -> Result<String> {
     let mut bytes = Vec::new();
     io::stdin()
         .lock()
-        .take(TOKEN_MAX)
+        .take(MAX_TOKEN_BYTES)
         .read_to_end(&mut bytes)
         .map_err(io_error)?;
     String::from_utf8(bytes).map_err(|_| {

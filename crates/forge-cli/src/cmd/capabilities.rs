@@ -25,10 +25,10 @@ pub struct CapabilitiesArgs {
 }
 
 /// A row.
-type Row = (Capability, Support);
+type CapabilityRow = (Capability, Support);
 
 /// The fields of `--json`.
-const FIELDS: &[Field<Row>] = &[
+const FIELDS: &[Field<CapabilityRow>] = &[
     Field {
         name: "how",
         needs: (),

@@ -5,7 +5,7 @@
 use clap::{Args, Subcommand};
 use forge::{
     Config,
-    config::{Entry, Env, Level, Scope, Source},
+    config::{ConfigEntry, Env, Level, Scope, Source},
 };
 use forge_core::{Action, Call, Error, Hint, Noun, Param, Result, Warning, text};
 
@@ -83,7 +83,7 @@ pub struct ConfigListArgs {
 }
 
 /// The fields of `--json`.
-const FIELDS: &[Field<Entry>] = &[
+const FIELDS: &[Field<ConfigEntry>] = &[
     Field {
         name: "name",
         needs: (),

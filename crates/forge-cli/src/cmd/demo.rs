@@ -24,7 +24,7 @@ pub struct DemoArgs {
 }
 
 /// A step of the demo.
-struct Step {
+struct DemoStep {
     /// The narrator's text before the step.
     say: &'static str,
     /// The typed line.
@@ -48,15 +48,15 @@ const HIDDEN: &[&str] = &[
     "GIT_COMMITTER_EMAIL",
 ];
 
-const fn step(say: &'static str, line: &'static str) -> Step {
-    Step {
+const fn step(say: &'static str, line: &'static str) -> DemoStep {
+    DemoStep {
         say,
         line,
         refused: false,
     }
 }
 
-const STEPS: &[Step] = &[
+const STEPS: &[DemoStep] = &[
     step(
         "A repository with one commit. No server, no account.",
         "git init --quiet --initial-branch=main .",
@@ -100,7 +100,7 @@ const STEPS: &[Step] = &[
         "Meanwhile the base branch changes the same line.",
         "git switch --quiet main && printf 'Good morning.\\n' > greeting.txt && git commit --quiet -am 'Mind the hour' && git switch --quiet polite",
     ),
-    Step {
+    DemoStep {
         say: "A merge that conflicts names the files and changes nothing.",
         line: "forge pr merge 1 --squash",
         refused: true,

@@ -34,7 +34,7 @@ pub struct DoctorArgs {
 }
 
 /// The report of `forge doctor`; no field holds a credential.
-struct Report {
+struct DoctorReport {
     git: String,
     config_files: Vec<String>,
     accounts: Vec<AccountStatus>,
@@ -44,7 +44,7 @@ struct Report {
 }
 
 /// The fields of `--json`.
-const FIELDS: &[Field<Report>] = &[
+const FIELDS: &[Field<DoctorReport>] = &[
     Field {
         name: "accounts",
         needs: (),
@@ -136,7 +136,7 @@ pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
         true => Exit::Ok,
         false => Exit::Failure,
     };
-    let report = Report {
+    let report = DoctorReport {
         git: git_version(ctx).await,
         config_files: config_files(forges),
         accounts: forges.accounts().status()?,
@@ -257,7 +257,7 @@ fn outcome(op: Op, result: Result<Vec<Warning>>) -> Examined {
     }
 }
 
-fn print(ctx: &Ctx, report: &Report) -> Result<()> {
+fn print(ctx: &Ctx, report: &DoctorReport) -> Result<()> {
     let mut facts = vec![
         ("forge", env!("CARGO_PKG_VERSION").to_owned()),
         ("git", report.git.clone()),

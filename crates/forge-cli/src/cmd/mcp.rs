@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use forge::{Forges, config::Var};
 use forge_core::{Error, Result};
 use forge_mcp::{
-    Options, Server,
-    clients::Client,
-    http::{self, Bearer, HttpOptions, Limits},
+    Server, ServerOptions,
+    clients::McpClient,
+    http::{self, Bearer, HttpLimits, HttpOptions},
     safety::AllowList,
 };
 
@@ -111,7 +111,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
         addr,
         bearer: Some(bearer),
         hosts: args.allow_host.clone(),
-        limits: Limits::default(),
+        limits: HttpLimits::default(),
     };
     let listening = http::serve(server, options).await?;
     ctx.ui.line(&format!("listening on {}", listening.url()))?;
@@ -133,11 +133,11 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn options(ctx: &Ctx, allow: &AllowArgs) -> Result<Options> {
+fn options(ctx: &Ctx, allow: &AllowArgs) -> Result<ServerOptions> {
     let forges = ctx.forges()?;
     let mut without_tools = allow.exclude_tools.clone();
     without_tools.extend(allow.no_merge.then(|| "pr_merge".to_owned()));
-    Ok(Options {
+    Ok(ServerOptions {
         write: allow.write,
         confirm_required: allow.confirm_required || forges.config().mcp_confirm_required(),
         tool_sets: allow.toolsets.clone(),
@@ -151,7 +151,7 @@ fn options(ctx: &Ctx, allow: &AllowArgs) -> Result<Options> {
 }
 
 fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
-    let client = Client::named(&args.client)
+    let client = McpClient::named(&args.client)
         .ok_or_else(|| Error::invalid("client", format!("there is no client '{}'", args.client)))?;
     let program = env::current_exe().map_err(crate::ui::io_error)?;
     // Checks that the client will be able to start the server.

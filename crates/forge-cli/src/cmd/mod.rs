@@ -28,7 +28,7 @@ use crate::{ctx::Ctx, exit::Exit};
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum RootCommand {
     /// Work with pull requests
     Pr(pr::PrArgs),
     /// Check out the head of a pull request in git
@@ -67,7 +67,7 @@ pub enum Command {
     Version,
 }
 
-impl Command {
+impl RootCommand {
     /// How long the command's writes wait for an index, if the command line says so.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
@@ -88,26 +88,26 @@ impl Command {
 /// Runs a command.
 ///
 /// As the command.
-pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
+pub async fn run(ctx: &Ctx, command: RootCommand) -> Result<Exit> {
     // Boxed: the futures of the commands are large, and only one is needed.
     match command {
-        Command::Pr(args) => Box::pin(pr::run(ctx, args)).await,
-        Command::Co(args) => Box::pin(pr::run(ctx, args.into())).await,
-        Command::Issue(args) => Box::pin(issue::run(ctx, &args)).await,
-        Command::Label(args) => Box::pin(label::run(ctx, &args)).await,
+        RootCommand::Pr(args) => Box::pin(pr::run(ctx, args)).await,
+        RootCommand::Co(args) => Box::pin(pr::run(ctx, args.into())).await,
+        RootCommand::Issue(args) => Box::pin(issue::run(ctx, &args)).await,
+        RootCommand::Label(args) => Box::pin(label::run(ctx, &args)).await,
         #[cfg(feature = "tangled")]
-        Command::Tangled(args) => Box::pin(tangled::run(ctx, &args)).await,
-        Command::Workflow(args) => Box::pin(workflow::run(ctx, &args)).await,
-        Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
-        Command::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
-        Command::Config(args) => Box::pin(config::run(ctx, &args)).await,
-        Command::Doctor(args) => Box::pin(doctor::run(ctx, &args)).await,
+        RootCommand::Tangled(args) => Box::pin(tangled::run(ctx, &args)).await,
+        RootCommand::Workflow(args) => Box::pin(workflow::run(ctx, &args)).await,
+        RootCommand::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
+        RootCommand::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
+        RootCommand::Config(args) => Box::pin(config::run(ctx, &args)).await,
+        RootCommand::Doctor(args) => Box::pin(doctor::run(ctx, &args)).await,
         #[cfg(feature = "mcp")]
-        Command::Mcp(args) => Box::pin(mcp::run(ctx, &args)).await,
-        Command::Completion(args) => Box::pin(completion::run(ctx, &args)).await,
-        Command::Complete(args) => Box::pin(complete::run(ctx, &args)).await,
-        Command::Help(args) => help::run(ctx, &args),
-        Command::Version => version::run(ctx),
-        Command::Demo(args) => Box::pin(demo::run(ctx, &args)).await,
+        RootCommand::Mcp(args) => Box::pin(mcp::run(ctx, &args)).await,
+        RootCommand::Completion(args) => Box::pin(completion::run(ctx, &args)).await,
+        RootCommand::Complete(args) => Box::pin(complete::run(ctx, &args)).await,
+        RootCommand::Help(args) => help::run(ctx, &args),
+        RootCommand::Version => version::run(ctx),
+        RootCommand::Demo(args) => Box::pin(demo::run(ctx, &args)).await,
     }
 }

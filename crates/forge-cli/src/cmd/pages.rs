@@ -10,7 +10,7 @@ const MAX_PAGES: usize = 100;
 const MAX_LIMITED_PAGES: usize = 1_000;
 
 /// The items of a list, with what the pages said about it.
-pub(super) struct Found<T> {
+pub(super) struct PagedItems<T> {
     pub items: Vec<T>,
     /// The total, if the forge reports it.
     pub total: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) async fn collect<T>(
     repo: &Repo,
     limit: u32,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
-) -> Result<Found<T>> {
+) -> Result<PagedItems<T>> {
     call::together(pages(ctx, repo, limit, fetch)).await
 }
 
@@ -43,10 +43,10 @@ async fn pages<T>(
     repo: &Repo,
     limit: u32,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
-) -> Result<Found<T>> {
+) -> Result<PagedItems<T>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let page_max = repo.limits().page_max.max(1);
-    let mut found = Found {
+    let mut found = PagedItems {
         items: Vec::new(),
         total: None,
         more: false,
@@ -137,7 +137,7 @@ fn too_many(pages: usize) -> String {
     format!("the forge sends more than {pages} pages, and the rest is not read")
 }
 
-impl<T> Found<T> {
+impl<T> PagedItems<T> {
     /// Prints the new warnings of a page.
     fn tell(&mut self, ctx: &Ctx, warnings: Vec<Warning>) {
         for warning in warnings {
@@ -150,14 +150,14 @@ impl<T> Found<T> {
 
     /// Prints the warnings of the rows, once each, except those of a page. `row` gives a row's name
     /// and warnings.
-    pub fn tell_of_rows(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
+    pub fn print_row_warnings(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
         for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
             ctx.ui.warning(&warning);
         }
     }
 
     /// Prints how many items were read for a filter on our side, and from which service.
-    pub fn tell_of_looks(&self, ctx: &Ctx, many: &str) {
+    pub fn print_scan_note(&self, ctx: &Ctx, many: &str) {
         let matching = self.total.unwrap_or(self.items.len() as u64);
         if let Some(source) = &self.source
             && self.scanned > matching
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn heading_without_a_known_total_claims_none() {
-        let found = |total, more| Found {
+        let found = |total, more| PagedItems {
             items: vec![(), ()],
             total,
             more,

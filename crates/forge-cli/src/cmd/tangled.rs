@@ -102,7 +102,7 @@ async fn ingestion(ctx: &Ctx, args: &IngestionArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let forges = ctx.forges()?;
     let report = if args.put_again {
-        forges.put_again(&args.uri).await?
+        forges.retry_ingestion(&args.uri).await?
     } else {
         forges.check_ingestion(&args.uri).await?
     };

@@ -8,7 +8,7 @@ use clap::{ArgAction, Command};
 use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
 use forge_git::quoted;
 
-use crate::args::Named;
+use crate::args::CommandNames;
 
 /// The subcommand for each call, with fixed flags.
 const COMMANDS: &[(Call, &str, &str)] = &[
@@ -122,7 +122,7 @@ const VALUES: &[(Param, &str, &str)] = &[
 ];
 
 /// The sentence, followed by a command that can be pasted, or by arguments to change.
-pub(super) fn advice(hint: &Hint, named: &Named) -> String {
+pub(super) fn advice(hint: &Hint, named: &CommandNames) -> String {
     let words = hint.action().and_then(|action| match action.call() {
         Call::Again => changes(named.built(), action, named),
         _ => command(named.built(), action, named),
@@ -134,7 +134,7 @@ pub(super) fn advice(hint: &Hint, named: &Named) -> String {
 }
 
 /// The complete command of an action.
-fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
+fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<String> {
     let args = action.args();
     let has = |wanted| args.iter().find(|(param, _)| *param == wanted);
     let (_, path, fixed) = COMMANDS.iter().find(|(call, ..)| *call == action.call())?;
@@ -172,14 +172,14 @@ fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
     for (param, arg) in args {
         let is_path = sets_state && *param == Param::State;
         if !is_path && *arg != Arg::Omit {
-            words.extend(given(command, *param, arg)?);
+            words.extend(param_values(command, *param, arg)?);
         }
     }
     Some(words.join(" "))
 }
 
 /// The arguments to add to the failed command, and those to remove.
-fn changes(cli: &Command, action: &Action, named: &Named) -> Option<String> {
+fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<String> {
     let command = subcommand(cli, named.path.iter().map(String::as_str))?;
     let mut words: Vec<String> = action
         .target()
@@ -196,7 +196,7 @@ fn changes(cli: &Command, action: &Action, named: &Named) -> Option<String> {
                 let flag = corrected(command, *param, (wrong, right), named);
                 words.extend(flag.into_iter().flatten());
             }
-            _ => words.extend(given(command, *param, arg)?),
+            _ => words.extend(param_values(command, *param, arg)?),
         }
     }
     let with = (!words.is_empty()).then(|| words.join(" "));
@@ -209,7 +209,7 @@ fn corrected(
     command: &Command,
     param: Param,
     (wrong, right): (&str, &str),
-    named: &Named,
+    named: &CommandNames,
 ) -> Option<Vec<String>> {
     let (_, ids) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let is_wrong = |part: &str| part.trim() == wrong.trim();
@@ -231,7 +231,7 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
 }
 
 /// A parameter with its value; empty for a switch that is off.
-fn given(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
+fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
         // Sections without a flag are shown by default.
         return (param == Param::Include).then(Vec::new);
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    fn typed(words: &str) -> Named {
+    fn typed(words: &str) -> CommandNames {
         Cli::read(format!("forge {words}").split(' '))
             .unwrap()
             .named
@@ -404,7 +404,7 @@ mod tests {
                 Call::ConfigSet => action.choose(Param::Key).choose(Param::Value),
                 _ => action,
             };
-            let words = command(&cli, &action, &Named::default()).unwrap();
+            let words = command(&cli, &action, &CommandNames::default()).unwrap();
             assert!(words.starts_with(&format!("forge {path}")) && words.ends_with(fixed));
             assert!(Cli::read(words.split(' ')).is_ok(), "{words}");
         }

@@ -13,7 +13,7 @@ use jaq_json::{Map, Num, Val, read, write};
 use super::{Ui, io_error, value::Json};
 
 /// Maximum output; more is a mistake in the expression, such as `repeat(1)`.
-const OUTPUT_MAX: usize = 64 * 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// Up to this value, every integer has an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Withheld: `env` reads the environment, and `halt` ends the process.
@@ -42,9 +42,9 @@ def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p)
 "#;
 
 /// A compiled expression.
-pub struct Filter(jaq_core::Filter<data::JustLut<Val>>);
+pub struct JqFilter(jaq_core::Filter<data::JustLut<Val>>);
 
-impl Filter {
+impl JqFilter {
     /// Compiles an expression.
     ///
     /// # Errors `invalid_input` with the position of the mistake.
@@ -119,14 +119,16 @@ impl Filter {
                 Val::Null => Vec::new(),
                 Val::TStr(bytes) | Val::BStr(bytes) => bytes.to_vec(),
                 other => {
-                    let mut json = Capped(Vec::new());
+                    let mut json = CappedBuffer(Vec::new());
                     write::write(&mut json, &pp, 0, &whole(other)).map_err(io_error)?;
                     json.0
                 }
             };
             written = written.saturating_add(line.len() + 1);
-            if written > OUTPUT_MAX {
-                return Err(failed(&format!("it made more than {OUTPUT_MAX} bytes")));
+            if written > MAX_OUTPUT_BYTES {
+                return Err(failed(&format!(
+                    "it made more than {MAX_OUTPUT_BYTES} bytes"
+                )));
             }
             print(&line)?;
         }
@@ -161,11 +163,11 @@ fn integral(x: f64) -> Option<Num> {
 }
 
 /// A buffer with a maximum size, so that one huge result cannot exhaust memory.
-struct Capped(Vec<u8>);
+struct CappedBuffer(Vec<u8>);
 
-impl Write for Capped {
+impl Write for CappedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > OUTPUT_MAX {
+        if self.0.len() + bytes.len() > MAX_OUTPUT_BYTES {
             return Err(std::io::Error::other(
                 "the jq expression made too much output",
             ));
@@ -224,7 +226,7 @@ mod tests {
             ]),
         ]);
         let mut lines = Vec::new();
-        Filter::new(expression)?.each(&value, |line| {
+        JqFilter::new(expression)?.each(&value, |line| {
             lines.push(String::from_utf8_lossy(line).into_owned());
             Ok(())
         })?;

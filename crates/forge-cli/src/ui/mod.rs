@@ -34,18 +34,18 @@ use forge_core::{
     Action, Call, Error, ErrorKind, Hint, Ingestion, Outcome, Result, Timestamp, Warning, text,
 };
 
-use self::{color::Palette, pager::Pager, progress::Writes, term::Term};
-use crate::args::{ColorChoice, Named};
+use self::{color::Palette, pager::Pager, progress::WriteLog, term::TerminalStreams};
+use crate::args::{ColorWhen, CommandNames};
 
 /// The output streams and their abilities. Cheap to clone.
 #[derive(Clone)]
 pub struct Ui {
-    term: Term,
+    term: TerminalStreams,
     out: Arc<Mutex<BufWriter<io::Stdout>>>,
-    writes: Writes,
+    writes: WriteLog,
     now: Timestamp,
     pager: Option<String>,
-    named: Arc<Named>,
+    named: Arc<CommandNames>,
 }
 
 impl fmt::Debug for Ui {
@@ -83,14 +83,14 @@ fn stdout_error(e: io::Error) -> Error {
 impl Ui {
     /// Creates the output of the process from its streams, environment and arguments.
     #[must_use]
-    pub fn from_env(color: ColorChoice, named: Named) -> Self {
+    pub fn from_env(color: ColorWhen, named: CommandNames) -> Self {
         Self {
-            term: Term::from_env(color),
+            term: TerminalStreams::from_env(color),
             out: Arc::new(Mutex::new(BufWriter::with_capacity(
                 64 * 1024,
                 io::stdout(),
             ))),
-            writes: Writes::default(),
+            writes: WriteLog::default(),
             now: time::now(),
             pager: None,
             named: Arc::new(named),
@@ -99,7 +99,7 @@ impl Ui {
 
     /// The names on the command line.
     #[must_use]
-    pub fn named(&self) -> &Named {
+    pub fn named(&self) -> &CommandNames {
         &self.named
     }
 
@@ -308,7 +308,7 @@ impl Ui {
 
     /// The writes of this command, for [`progress::Progress`].
     #[must_use]
-    pub fn writes(&self) -> Writes {
+    pub fn writes(&self) -> WriteLog {
         Arc::clone(&self.writes)
     }
 

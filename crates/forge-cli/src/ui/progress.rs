@@ -13,14 +13,14 @@ use std::{
 use forge_core::{Effect, Observer, Op, text};
 
 /// The delay before the spinner appears.
-const PATIENCE: Duration = Duration::from_millis(500);
+const SPINNER_DELAY: Duration = Duration::from_millis(500);
 /// The minimum delay for each further call: many short calls must not flicker.
-const PATIENCE_LEAST: Duration = Duration::from_millis(100);
-const FRAME: Duration = Duration::from_millis(100);
+const MIN_SPINNER_DELAY: Duration = Duration::from_millis(100);
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// Descriptions of the writes that a command has made.
-pub type Writes = Arc<Mutex<Vec<String>>>;
+pub type WriteLog = Arc<Mutex<Vec<String>>>;
 
 /// Observes the calls of a repository handle.
 ///
@@ -30,14 +30,14 @@ pub struct Progress {
     spin: bool,
     verbose: bool,
     since: Instant,
-    writes: Writes,
+    writes: WriteLog,
     running: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Progress {
     /// `spin` if stderr is a terminal; `verbose` with `-v`; `writes` collects successful writes.
     #[must_use]
-    pub fn new(spin: bool, verbose: bool, writes: Writes) -> Self {
+    pub fn new(spin: bool, verbose: bool, writes: WriteLog) -> Self {
         Self {
             spin: spin && !verbose,
             verbose,
@@ -88,9 +88,9 @@ impl Observer for Progress {
             "Writing"
         };
         // The delay counts over all calls: several short ones add up to a long wait.
-        let patience = PATIENCE
+        let patience = SPINNER_DELAY
             .saturating_sub(self.since.elapsed())
-            .max(PATIENCE_LEAST);
+            .max(MIN_SPINNER_DELAY);
         let thread = thread::spawn(move || {
             if stopped.recv_timeout(patience) != Err(RecvTimeoutError::Timeout) {
                 return;
@@ -98,7 +98,7 @@ impl Observer for Progress {
             let mut err = stderr();
             for frame in FRAMES.iter().cycle() {
                 let _ = write!(err, "\r{frame} {word} ({})", op.name()).and_then(|()| err.flush());
-                if stopped.recv_timeout(FRAME) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(FRAME_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
             }

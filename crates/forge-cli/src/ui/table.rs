@@ -43,7 +43,7 @@ pub struct Column {
 
 const GAP: usize = 2;
 /// Minimum width of a shrinking column.
-const LEAST: usize = 8;
+const MIN_COLUMN_WIDTH: usize = 8;
 
 /// Renders the rows, with a heading if any column has a title. Ends with a newline.
 #[must_use]
@@ -109,7 +109,7 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
         &mut widths,
         numbered().filter(shrinking).collect(),
         room,
-        LEAST,
+        MIN_COLUMN_WIDTH,
     );
     if widths.iter().sum::<usize>() + gaps > width {
         let room = width.saturating_sub(gaps);

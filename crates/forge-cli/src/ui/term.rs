@@ -2,11 +2,11 @@ use std::io::{IsTerminal as _, stderr, stdin, stdout};
 
 use forge::config::{self, Config, Env, Var};
 
-use crate::args::ColorChoice;
+use crate::args::ColorWhen;
 
 /// Properties of the three streams.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(super) struct TerminalStreams {
     pub(super) out_tty: bool,
     pub(super) err_tty: bool,
     pub(super) can_prompt: bool,
@@ -16,12 +16,12 @@ pub(super) struct Term {
     pub(super) height: usize,
     pub(super) color_out: bool,
     pub(super) color_err: bool,
-    choice: ColorChoice,
+    choice: ColorWhen,
 }
 
-impl Term {
+impl TerminalStreams {
     /// Used before the configuration is read, whose errors need the right form, too.
-    pub(super) fn from_env(choice: ColorChoice) -> Self {
+    pub(super) fn from_env(choice: ColorWhen) -> Self {
         let env = Env::process();
         let forced = env
             .first(&[Var::ForgeForceTty, Var::GhForceTty])
@@ -48,11 +48,11 @@ impl Term {
     /// Applies the configuration; flags take precedence.
     pub(super) fn configure(&mut self, config: &Config) {
         self.can_prompt &= config.prompt();
-        if self.choice == ColorChoice::Auto {
+        if self.choice == ColorWhen::Auto {
             let choice = match config.color() {
-                config::ColorChoice::Auto => ColorChoice::Auto,
-                config::ColorChoice::Always => ColorChoice::Always,
-                config::ColorChoice::Never => ColorChoice::Never,
+                config::ColorChoice::Auto => ColorWhen::Auto,
+                config::ColorChoice::Always => ColorWhen::Always,
+                config::ColorChoice::Never => ColorWhen::Never,
             };
             self.color_out = use_color(choice, self.out_tty, config.env());
             self.color_err = use_color(choice, self.err_tty, config.env());
@@ -73,17 +73,17 @@ fn forced_width(text: &str, real: usize) -> Option<usize> {
 
 /// The flag, then `CLICOLOR_FORCE`, then `NO_COLOR` and `CLICOLOR=0`, then whether the stream is a
 /// terminal (gh's order).
-fn use_color(choice: ColorChoice, tty: bool, env: &Env) -> bool {
+fn use_color(choice: ColorWhen, tty: bool, env: &Env) -> bool {
     match choice {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto if env.get(Var::ClicolorForce).is_some_and(|v| v != "0") => true,
-        ColorChoice::Auto
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
+        ColorWhen::Auto if env.get(Var::ClicolorForce).is_some_and(|v| v != "0") => true,
+        ColorWhen::Auto
             if env.is_set(Var::NoColor) || env.get(Var::Clicolor).as_deref() == Some("0") =>
         {
             false
         }
-        ColorChoice::Auto => tty && env.get(Var::Term).as_deref() != Some("dumb"),
+        ColorWhen::Auto => tty && env.get(Var::Term).as_deref() != Some("dumb"),
     }
 }
 
@@ -91,13 +91,13 @@ fn use_color(choice: ColorChoice, tty: bool, env: &Env) -> bool {
 mod tests {
     use super::*;
 
-    fn color(choice: ColorChoice, tty: bool, vars: &[(&str, &str)]) -> bool {
+    fn color(choice: ColorWhen, tty: bool, vars: &[(&str, &str)]) -> bool {
         use_color(choice, tty, &Env::fixed(vars.iter().copied()))
     }
 
     #[test]
     fn color_follows_flag_then_environment() {
-        use ColorChoice::{Always, Auto, Never};
+        use ColorWhen::{Always, Auto, Never};
         assert!(color(Auto, true, &[]) && !color(Auto, false, &[]));
         assert!(!color(Auto, true, &[("NO_COLOR", "1")]) && color(Auto, true, &[("NO_COLOR", "")]));
         assert!(

@@ -13,7 +13,7 @@ use crate::{
     stub::StubForge,
 };
 
-fn judged(pull: PullRequest) -> Result<Look> {
+fn judged(pull: PullRequest) -> Result<PollResult> {
     let rules = ForgeRules {
         checks: true,
         verdicts: true,
@@ -40,11 +40,11 @@ fn of_state(state: PrState) -> PullRequest {
 async fn run(
     until: &[WatchUntil],
     since: Option<WatchBaseline>,
-    looks: Vec<Result<Look>>,
+    looks: Vec<Result<PollResult>>,
 ) -> (Vec<String>, u64) {
     let mut looks = VecDeque::from(looks);
     let mut last = None;
-    let look = move || -> BoxFuture<'static, Result<Look>> {
+    let look = move || -> BoxFuture<'static, Result<PollResult>> {
         let next = match looks.pop_front() {
             Some(Ok(look)) => {
                 last = Some(look.clone());
@@ -95,7 +95,7 @@ const REVIEW: &[WatchUntil] = &[WatchUntil::Review];
 const STATE: &[WatchUntil] = &[WatchUntil::State];
 const VERDICT: &[WatchUntil] = &[WatchUntil::Verdict];
 
-fn plain(pull: PullRequest) -> Result<Look> {
+fn plain(pull: PullRequest) -> Result<PollResult> {
     Ok((pull, None))
 }
 

@@ -6,7 +6,7 @@ use crate::{Warning, model::ChangedCommit, text::one_line};
 
 /// The differences of a newer diff from an older one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Between {
+pub struct DiffDelta {
     /// The files whose changes differ, each with all of its newer changes.
     pub diff: Vec<u8>,
     /// The names of files that only the older diff changes.
@@ -16,7 +16,7 @@ pub struct Between {
     pub unplaced: Vec<String>,
 }
 
-impl Between {
+impl DiffDelta {
     /// A warning that names the files whose changes may have moved.
     #[must_use]
     pub fn unplaced_warning(&self) -> Option<Warning> {
@@ -33,10 +33,10 @@ impl Between {
 /// Compares two diffs file by file. Positions of changes count only where the base content of a
 /// file is the same.
 #[must_use]
-pub fn between(old: &[u8], new: &[u8]) -> Between {
+pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
     let before = sections(old);
     let after = sections(new);
-    let mut found = Between::default();
+    let mut found = DiffDelta::default();
     for (file, new) in &after {
         let likeness = before
             .get(file)
@@ -226,7 +226,7 @@ mod tests {
             assert_eq!(found.unplaced, Vec::<String>::new());
             let same = file("a", &format!("{base}..2"), 1, "one");
             let found = between(old.as_bytes(), same.as_bytes());
-            assert_eq!(found, Between::default());
+            assert_eq!(found, DiffDelta::default());
         }
     }
 

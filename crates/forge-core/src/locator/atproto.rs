@@ -1,6 +1,6 @@
 //! DIDs, handles and at-uris, as the atproto specification defines them.
 
-use super::{AtUri, Hosts, Locator, ParseLocatorError, RepoId, RepoPath, error::shown};
+use super::{AtUri, Hosts, Locator, ParseLocatorError, RepoId, RepoPath, error::sanitize_input};
 use crate::locator::ForgeKind;
 
 /// Kind of record in a collection, for locators that are at-uris.
@@ -26,7 +26,7 @@ const USUAL: [(&str, RecordKind); 6] = [
 ];
 
 /// Record kind of a collection known without configuration.
-pub(super) fn usual(collection: &str) -> Option<RecordKind> {
+pub(super) fn known_record_kind(collection: &str) -> Option<RecordKind> {
     let found = USUAL.iter().find(|(name, _)| *name == collection);
     found.map(|(_, kind)| *kind)
 }
@@ -40,7 +40,7 @@ impl AtUri {
     pub fn parse(text: &str) -> Result<Self, ParseLocatorError> {
         let refuse = |why| ParseLocatorError::InvalidAtproto {
             what: "at-uri",
-            input: shown(text),
+            input: sanitize_input(text),
             why,
         };
         if text.len() > super::MAX_LENGTH {
@@ -86,7 +86,7 @@ pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocator
             Ok(Locator::Repo(repo(RepoPath::Record(uri))))
         }
         None => Err(ParseLocatorError::UnsupportedRecord {
-            collection: shown(&uri.collection),
+            collection: sanitize_input(&uri.collection),
         }),
     }
 }
@@ -104,7 +104,7 @@ pub(super) fn repo(path: RepoPath) -> RepoId {
 pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidAtproto {
         what: "DID",
-        input: shown(text),
+        input: sanitize_input(text),
         why,
     };
     let rest = text
@@ -134,7 +134,7 @@ pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
 pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidAtproto {
         what: "handle",
-        input: shown(text),
+        input: sanitize_input(text),
         why,
     };
     if text.len() > 253 {

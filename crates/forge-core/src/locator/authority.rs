@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use super::{ParseLocatorError, error::shown};
+use super::{ParseLocatorError, error::sanitize_input};
 
 /// A host in lower case, and the port if one was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl fmt::Display for Host {
 /// `name`, `name:port`, `[v6]`, `[v6]:port`.
 pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidHost {
-        host: shown(text),
+        host: sanitize_input(text),
         why,
     };
     let (name, port) = if let Some(rest) = text.strip_prefix('[') {
@@ -52,14 +52,14 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         };
         let name = name.to_ascii_lowercase();
         check_name(&name).map_err(|why| ParseLocatorError::InvalidHost {
-            host: shown(&name),
+            host: sanitize_input(&name),
             why,
         })?;
         (name, port)
     };
     // The text in place of the port may be a password, so messages do not repeat it.
     let refuse = |why| ParseLocatorError::InvalidHost {
-        host: shown(&name),
+        host: sanitize_input(&name),
         why,
     };
     let port = match port {

@@ -189,7 +189,7 @@ impl ParseLocatorError {
     /// An [`Self::InvalidRepo`] without a reason.
     pub(super) fn invalid(input: &str) -> Self {
         Self::InvalidRepo {
-            input: shown(input),
+            input: sanitize_input(input),
             why: String::new(),
         }
     }
@@ -197,17 +197,17 @@ impl ParseLocatorError {
     /// An [`Self::InvalidRepo`] with a reason.
     pub(super) fn invalid_because(input: &str, why: &str) -> Self {
         Self::InvalidRepo {
-            input: shown(input),
+            input: sanitize_input(input),
             why: format!(" ({why})"),
         }
     }
 }
 
 /// Maximum length of an input repeated in a message, in characters.
-const SHOWN: usize = 120;
+const MAX_INPUT_CHARS: usize = 120;
 
 /// The input, safe for a message: no credentials, no control or invisible characters, short.
-pub(super) fn shown(input: &str) -> String {
+pub(super) fn sanitize_input(input: &str) -> String {
     let mut out = String::new();
     let mut rest = without_credentials(input).into_iter().flat_map(|part| {
         part.chars().flat_map(|c| {
@@ -217,7 +217,7 @@ pub(super) fn shown(input: &str) -> String {
             escaped.into_iter().flatten().chain(plain.then_some(c))
         })
     });
-    out.extend(rest.by_ref().take(SHOWN));
+    out.extend(rest.by_ref().take(MAX_INPUT_CHARS));
     if rest.next().is_some() {
         out.push('…');
     }

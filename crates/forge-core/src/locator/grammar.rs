@@ -6,7 +6,7 @@ use super::{
     address::{self, Address, Part},
     atproto,
     authority::{self, looks_like_host},
-    error::{AN_ISSUE, shown},
+    error::{AN_ISSUE, sanitize_input},
     hosts, local, named, url,
 };
 
@@ -38,7 +38,9 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
                 repo,
                 key: PrKey::Number(number),
             })),
-            _ => Err(ParseLocatorError::TwoTargets { input: shown(text) }),
+            _ => Err(ParseLocatorError::TwoTargets {
+                input: sanitize_input(text),
+            }),
         };
     }
     let (body, number) = match url::has_anchor(text) {
@@ -99,7 +101,7 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
         url::parse(text, scheme, rest, hosts)?.0
     } else if let Some((helper, _)) = text.split_once("::").filter(|(h, _)| is_word(h)) {
         return Err(ParseLocatorError::UnsupportedScheme {
-            scheme: shown(helper),
+            scheme: sanitize_input(helper),
         });
     } else if let Some((host, path)) = url::scp(text) {
         url::parse_scp(text, host, path, hosts)?
@@ -143,7 +145,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
         return match named::number(digits) {
             Some(number) => Ok(PrSelector::Number(number)),
             None => Err(ParseLocatorError::InvalidNumber {
-                number: shown(text),
+                number: sanitize_input(text),
             }),
         };
     }
@@ -164,7 +166,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
         Some((owner, branch)) => {
             if !is_owner(owner) {
                 return Err(ParseLocatorError::InvalidBranch {
-                    branch: shown(text),
+                    branch: sanitize_input(text),
                     why: "what stands before ':' is no owner",
                 });
             }
@@ -278,7 +280,7 @@ fn prefixed(
         "local" => return local::tagged(rest).map(Some),
         "file" => {
             return Err(ParseLocatorError::InvalidFileUrl {
-                input: shown(body),
+                input: sanitize_input(body),
                 why: "it has no '//' behind the ':'",
             });
         }
@@ -345,7 +347,7 @@ fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, Pa
     match hosts.lookup(hosts.default_host()) {
         Some((host, kind)) => exact(body, kind, host, &[owner, name]),
         None => Err(ParseLocatorError::UnknownHost {
-            host: shown(hosts.default_host()),
+            host: sanitize_input(hosts.default_host()),
         }),
     }
 }
@@ -387,7 +389,7 @@ fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
         Some(body) if !digits.is_empty() => match named::number(digits) {
             Some(number) => Ok((body, Some(number))),
             None => Err(ParseLocatorError::InvalidNumber {
-                number: shown(digits),
+                number: sanitize_input(digits),
             }),
         },
         _ => Ok((text, None)),
@@ -412,7 +414,7 @@ fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     match named::number(digits) {
         Some(number) => Ok(Some((body, number))),
         None => Err(ParseLocatorError::InvalidNumber {
-            number: shown(digits),
+            number: sanitize_input(digits),
         }),
     }
 }
@@ -429,7 +431,9 @@ fn with_number(
             id: PrId::number(repo, n),
             round: None,
         }),
-        (_, Some(_)) => Err(ParseLocatorError::TwoTargets { input: shown(text) }),
+        (_, Some(_)) => Err(ParseLocatorError::TwoTargets {
+            input: sanitize_input(text),
+        }),
     }
 }
 
@@ -447,7 +451,7 @@ fn pull_only(text: &str, locator: Locator) -> Result<PrSelector, ParseLocatorErr
         Locator::Issue { .. } => AN_ISSUE,
     };
     Err(ParseLocatorError::NotAPullRequest {
-        input: shown(text),
+        input: sanitize_input(text),
         what,
     })
 }
@@ -511,7 +515,7 @@ fn branch_name(text: &str) -> Result<String, ParseLocatorError> {
         return Ok(text.to_owned());
     };
     Err(ParseLocatorError::InvalidBranch {
-        branch: shown(text),
+        branch: sanitize_input(text),
         why,
     })
 }

@@ -74,7 +74,7 @@ impl Hosts {
     /// every configuration.
     #[must_use]
     pub fn with_collection(mut self, collection: &str, records: RecordKind) -> Self {
-        if atproto::usual(collection).is_none() {
+        if atproto::known_record_kind(collection).is_none() {
             self.collections.insert(collection.to_owned(), records);
         }
         self
@@ -84,7 +84,7 @@ impl Hosts {
     #[must_use]
     pub fn records_of(&self, collection: &str) -> Option<RecordKind> {
         let known = || self.collections.get(collection).copied();
-        atproto::usual(collection).or_else(known)
+        atproto::known_record_kind(collection).or_else(known)
     }
 
     /// Sets the host that `owner/repo` means. An unknown host becomes a GitHub host, as with gh's

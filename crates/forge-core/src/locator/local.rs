@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-use super::{ParseLocatorError, RepoId, error::shown};
+use super::{ParseLocatorError, RepoId, error::sanitize_input};
 
 /// Characters kept in a canonical path: letters, digits and `- . _ ~ /`. All others are
 /// percent-encoded byte by byte, above all `#` and `!` (they begin a suffix) and `%`.
@@ -38,7 +38,7 @@ fn is_drive(text: &str) -> bool {
 pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.contains('\0') {
         return Err(ParseLocatorError::InvalidPath {
-            input: shown(text),
+            input: sanitize_input(text),
             why: "it has a NUL character",
         });
     }
@@ -62,7 +62,7 @@ pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
 /// `lenient` it is an ordinary character, as it is for git.
 pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidFileUrl {
-        input: shown(&format!("file://{rest}")),
+        input: sanitize_input(&format!("file://{rest}")),
         why,
     };
     let slash = rest
@@ -99,7 +99,7 @@ pub(super) fn write(path: &Path, f: &mut std::fmt::Formatter<'_>) -> std::fmt::R
 
 fn decode(text: &str) -> Result<PathBuf, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidPath {
-        input: shown(text),
+        input: sanitize_input(text),
         why,
     };
     let mut escapes = text.split('%');

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-use super::{error::shown, *};
+use super::{error::sanitize_input, *};
 use crate::{Action, Call, Param, model::IssueId};
 
 /// The built-in hosts and one more of each kind.
@@ -846,7 +846,10 @@ fn locator_errors_never_contain_credentials() {
         }
         assert!(parse(text, &hosts()).is_err(), "{text}");
     }
-    assert_eq!(shown("https://u:p@h.example/x"), "https://***@h.example/x");
+    assert_eq!(
+        sanitize_input("https://u:p@h.example/x"),
+        "https://***@h.example/x"
+    );
 }
 
 #[test]

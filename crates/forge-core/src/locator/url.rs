@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use super::{
     ForgeKind, Hosts, Locator, ParseLocatorError,
     authority::{self, Host},
-    error::shown,
+    error::sanitize_input,
     named::{self, PageError},
 };
 
@@ -76,7 +76,7 @@ pub(super) fn has_anchor(text: &str) -> bool {
 
 fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLocatorError> {
     let scheme = Scheme::of(scheme).ok_or_else(|| ParseLocatorError::UnsupportedScheme {
-        scheme: shown(scheme),
+        scheme: sanitize_input(scheme),
     })?;
     if rest.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
         return Err(ParseLocatorError::invalid_because(
@@ -147,7 +147,7 @@ pub(super) fn parse(
         named::page(kind, host, &segments).map_err(|e| match e {
             PageError::Path(why) => refuse(why),
             PageError::Number(number) => ParseLocatorError::InvalidNumber {
-                number: shown(&number),
+                number: sanitize_input(&number),
             },
         })?
     } else {

@@ -89,7 +89,7 @@ pub(super) enum Content {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenElement {
     name: String,
     hides: bool,
     is_special: bool,
@@ -101,8 +101,8 @@ struct Open {
 /// The elements that are open.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
-    stack: Vec<Open>,
-    formatting: Vec<Open>,
+    stack: Vec<OpenElement>,
+    formatting: Vec<OpenElement>,
 }
 
 impl Elements {
@@ -140,7 +140,7 @@ impl Elements {
         if RAW.contains(&name) {
             return Content::Raw;
         }
-        let open = Open {
+        let open = OpenElement {
             name: name.to_owned(),
             hides: is_hidden || HIDING.contains(&name) && !(name == "dialog" && is_open),
             is_special: is_special(name),
@@ -148,7 +148,7 @@ impl Elements {
             others: self.formatting.len(),
         };
         match FORMATTING.contains(&name) {
-            true => self.formatting.push(Open {
+            true => self.formatting.push(OpenElement {
                 others: self.stack.len(),
                 ..open
             }),

@@ -10,7 +10,7 @@ use super::{
 use crate::text::strip_hidden;
 
 /// An event of the parser and its bytes in the text.
-type Read<'t> = (Event<'t>, Range<usize>);
+type SpannedEvent<'t> = (Event<'t>, Range<usize>);
 
 /// A part of a text that a page does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,16 +62,16 @@ fn hidden_in(text: &str) -> Vec<Hidden> {
     let definitions: Vec<(String, Range<usize>)> = definitions
         .map(|(label, of)| (folded(label), of.span.clone()))
         .collect();
-    let events: Vec<Read<'_>> = parser.into_offset_iter().collect();
+    let events: Vec<SpannedEvent<'_>> = parser.into_offset_iter().collect();
     let footnotes = events.iter().filter_map(|(event, _)| match event {
         Event::FootnoteReference(label) => Some(folded(label)),
         _ => None,
     });
-    let mut page = Page {
+    let mut page = ScannedPage {
         text,
         footnotes: footnotes.collect(),
         used: BTreeSet::new(),
-        at: At::Shown,
+        at: TokenizerState::Shown,
         elements: Elements::default(),
         since: None,
         in_image: 0,
@@ -83,7 +83,7 @@ fn hidden_in(text: &str) -> Vec<Hidden> {
         hidden: Vec::new(),
     };
     // A page shows its footnotes at the end.
-    let mut notes: Vec<(Range<usize>, Vec<Read<'_>>)> = Vec::new();
+    let mut notes: Vec<(Range<usize>, Vec<SpannedEvent<'_>>)> = Vec::new();
     for (event, range) in events {
         match notes.last_mut() {
             Some((note, inner)) if range.start < note.end => inner.push((event, range)),
@@ -117,7 +117,7 @@ fn folded(label: &str) -> String {
 
 /// State of the HTML tokenizer.
 #[derive(Debug)]
-enum At {
+enum TokenizerState {
     Shown,
     Tag(OpenTag),
     Comment(usize),
@@ -143,13 +143,13 @@ struct Attribute {
     value: String,
 }
 
-struct Page<'a> {
+struct ScannedPage<'a> {
     text: &'a str,
     /// Labels of referenced footnotes.
     footnotes: BTreeSet<String>,
     /// Labels of link definitions in use.
     used: BTreeSet<String>,
-    at: At,
+    at: TokenizerState,
     elements: Elements,
     /// Offset from which an element hides its content.
     since: Option<usize>,
@@ -167,7 +167,7 @@ struct Page<'a> {
     hidden: Vec<Hidden>,
 }
 
-impl Page<'_> {
+impl ScannedPage<'_> {
     fn read(&mut self, event: &Event<'_>, range: Range<usize>) {
         if self.is_cut || range.start < self.skipped {
             return;
@@ -269,7 +269,7 @@ impl Page<'_> {
 
     /// Whether the following text is shown.
     fn is_visible(&self) -> bool {
-        self.since.is_none() && matches!(self.at, At::Shown)
+        self.since.is_none() && matches!(self.at, TokenizerState::Shown)
     }
 
     /// Updates `since` after an element began or ceased to hide its content.
@@ -296,7 +296,7 @@ impl Page<'_> {
             .filter(|rest| !rest.is_empty() && !self.is_cut)
         {
             match &mut self.at {
-                At::Shown => {
+                TokenizerState::Shown => {
                     let at = rest.find('<').unwrap_or(rest.len());
                     let start = from + at;
                     if self.since.is_none() {
@@ -309,17 +309,17 @@ impl Page<'_> {
                     let name = closing.unwrap_or(behind);
                     from = start + 1;
                     if behind.starts_with("!--") {
-                        self.at = At::Comment(start);
+                        self.at = TokenizerState::Comment(start);
                         // The opening hyphens may also close the comment.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()
                             && name.starts_with(|c: char| !c.is_ascii_alphabetic() && c != '>')
                     {
-                        self.at = At::Bogus(start);
+                        self.at = TokenizerState::Bogus(start);
                     } else if name.starts_with(|c: char| c.is_ascii_alphabetic()) {
                         from += behind.len() - name.len();
-                        self.at = At::Tag(OpenTag {
+                        self.at = TokenizerState::Tag(OpenTag {
                             start,
                             is_end: closing.is_some(),
                             name: String::new(),
@@ -328,7 +328,7 @@ impl Page<'_> {
                         });
                     }
                 }
-                At::Tag(tag) => {
+                TokenizerState::Tag(tag) => {
                     let last = match is_inline {
                         true => rest.len() - 1,
                         false => 0,
@@ -339,7 +339,7 @@ impl Page<'_> {
                     from += end;
                     self.end_tag(from);
                 }
-                At::Comment(start) => {
+                TokenizerState::Comment(start) => {
                     let start = *start;
                     let Some(end) = end_of_comment(self.text, start, from..part.end) else {
                         return;
@@ -347,7 +347,7 @@ impl Page<'_> {
                     from = end;
                     self.end_comment(start..end);
                 }
-                At::Bogus(start) => {
+                TokenizerState::Bogus(start) => {
                     let start = *start;
                     let Some(end) = end_of_bogus(rest) else {
                         return;
@@ -355,13 +355,13 @@ impl Page<'_> {
                     from += end;
                     self.end_comment(start..from);
                 }
-                At::Raw(name, start) => {
+                TokenizerState::Raw(name, start) => {
                     let Some(at) = end_of_raw(rest, name) else {
                         return;
                     };
                     let start = *start;
                     from += at;
-                    self.at = At::Shown;
+                    self.at = TokenizerState::Shown;
                     if self.since.is_none() {
                         self.hide(start..from, false);
                     }
@@ -371,7 +371,7 @@ impl Page<'_> {
     }
 
     fn end_comment(&mut self, range: Range<usize>) {
-        self.at = At::Shown;
+        self.at = TokenizerState::Shown;
         if self.since.is_none() {
             self.hide(range, true);
         }
@@ -380,8 +380,8 @@ impl Page<'_> {
     /// Text up to the next block or tag is not HTML. A comment and a quoted value stay open.
     fn leave(&mut self, end: usize) {
         match &self.at {
-            At::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
-            At::Bogus(start) => {
+            TokenizerState::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),
+            TokenizerState::Bogus(start) => {
                 let start = *start;
                 let part = self.text.get(start..end).unwrap_or_default();
                 self.end_comment(start..start + part.trim_end().len());
@@ -392,14 +392,15 @@ impl Page<'_> {
 
     /// A quote that the page itself writes ends an open value.
     fn end_quoted_tag(&mut self, at: usize) {
-        if matches!(&self.at, At::Tag(tag) if tag.place == InTag::Quoted('"')) {
+        if matches!(&self.at, TokenizerState::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
         }
     }
 
     /// Finishes the open tag.
     fn end_tag(&mut self, end: usize) {
-        let At::Tag(mut tag) = std::mem::replace(&mut self.at, At::Shown) else {
+        let TokenizerState::Tag(mut tag) = std::mem::replace(&mut self.at, TokenizerState::Shown)
+        else {
             return;
         };
         if let (InTag::Quoted(_), Some(open)) = (tag.place, tag.attributes.last_mut()) {
@@ -426,7 +427,7 @@ impl Page<'_> {
         }
         let has = |name: &str| tag.attributes.iter().any(|a| a.name == name);
         match self.elements.start(&name, has("hidden"), has("open")) {
-            Content::Raw => self.at = At::Raw(name, end),
+            Content::Raw => self.at = TokenizerState::Raw(name, end),
             Content::Markup => {
                 self.settle(end);
                 self.cut_if_deep(end);
@@ -526,21 +527,21 @@ impl Page<'_> {
 
     /// Hides open parts up to `end`. Returns whether there were any.
     fn end_at(&mut self, end: usize) -> bool {
-        match std::mem::replace(&mut self.at, At::Shown) {
-            At::Shown => {}
-            At::Comment(start) => {
+        match std::mem::replace(&mut self.at, TokenizerState::Shown) {
+            TokenizerState::Shown => {}
+            TokenizerState::Comment(start) => {
                 self.end_comment(start..end);
                 return true;
             }
-            At::Bogus(start) => {
-                self.at = At::Bogus(start);
+            TokenizerState::Bogus(start) => {
+                self.at = TokenizerState::Bogus(start);
                 self.leave(end);
             }
-            At::Raw(_, start) => {
+            TokenizerState::Raw(_, start) => {
                 self.since = self.since.or(Some(start));
             }
-            At::Tag(tag) => {
-                self.at = At::Tag(tag);
+            TokenizerState::Tag(tag) => {
+                self.at = TokenizerState::Tag(tag);
                 self.end_tag(end);
             }
         }

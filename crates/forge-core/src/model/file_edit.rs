@@ -6,13 +6,13 @@ use std::{
 use crate::{Error, Result, text};
 
 /// Maximum number of files in one pull request.
-const FILES_MAX: usize = 1000;
+const MAX_FILES: usize = 1000;
 /// Maximum total size of the files, in bytes.
-const BYTES_MAX: usize = 32 * 1024 * 1024;
+const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum length of a path in bytes: most systems can check out no longer one.
-const PATH_MAX: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 /// Maximum length of a title's part in a branch name.
-const SLUG_MAX: usize = 40;
+const MAX_SLUG_LENGTH: usize = 40;
 
 /// The new content of a whole file, or its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -68,21 +68,21 @@ impl FileEdit {
     /// directory where another edit has a file, too many files or bytes, and a deletion with a
     /// mode.
     pub fn check(edits: &[Self]) -> Result<()> {
-        if edits.len() > FILES_MAX {
+        if edits.len() > MAX_FILES {
             return Err(Error::invalid(
                 "edits",
                 format!(
-                    "{} files are too many for one pull request: {FILES_MAX} is the most",
+                    "{} files are too many for one pull request: {MAX_FILES} is the most",
                     edits.len()
                 ),
             )
             .with_hint("make a branch with git, and open the pull request from that"));
         }
         let bytes: usize = edits.iter().flat_map(|e| &e.content).map(Vec::len).sum();
-        if bytes > BYTES_MAX {
+        if bytes > MAX_TOTAL_BYTES {
             return Err(Error::invalid(
                 "edits",
-                format!("the files have {bytes} bytes together, and {BYTES_MAX} is the most"),
+                format!("the files have {bytes} bytes together, and {MAX_TOTAL_BYTES} is the most"),
             )
             .with_hint("make a branch with git, and open the pull request from that"));
         }
@@ -233,7 +233,7 @@ impl FileEdit {
             } else if !slug.is_empty() && !slug.ends_with('-') {
                 slug.push('-');
             }
-            if slug.len() >= SLUG_MAX {
+            if slug.len() >= MAX_SLUG_LENGTH {
                 break;
             }
         }
@@ -256,7 +256,7 @@ fn path_problem(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("it is empty");
     }
-    if path.len() > PATH_MAX {
+    if path.len() > MAX_PATH_BYTES {
         return Some("it is longer than 4095 bytes");
     }
     if path.chars().any(char::is_control) {
@@ -389,11 +389,11 @@ mod tests {
 
     #[test]
     fn edits_above_limits_are_refused() {
-        let many: Vec<_> = (0..=FILES_MAX)
+        let many: Vec<_> = (0..=MAX_FILES)
             .map(|n| FileEdit::write(n.to_string(), ""))
             .collect();
         assert!(refused(&many).contains("1001 files"));
-        let big = FileEdit::write("a", vec![0; BYTES_MAX + 1]);
+        let big = FileEdit::write("a", vec![0; MAX_TOTAL_BYTES + 1]);
         assert!(refused(&[big]).contains("33554433 bytes"));
     }
 

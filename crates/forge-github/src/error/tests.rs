@@ -46,7 +46,7 @@ fn line(out: &mut String, what: &str, error: &Error) {
 #[test]
 fn graphql_messages_map_to_errors() {
     let http = http();
-    let about = About {
+    let about = ErrorContext {
         host: "github.com",
         http: &http,
         tokens: &FixedToken::none(),
@@ -294,7 +294,7 @@ fn rest_answers_map_to_errors() {
             if write && status < 500 {
                 continue;
             }
-            let about = About {
+            let about = ErrorContext {
                 host: "github.com",
                 http: &http,
                 tokens: &FixedToken::none(),
@@ -320,7 +320,7 @@ fn rest_answers_map_to_errors() {
 fn credential_in_headers_is_in_no_error() {
     const CANARY: &str = "ghp_0123456789abcdefghij";
     let http = http();
-    let about = About {
+    let about = ErrorContext {
         host: "github.example",
         http: &http,
         tokens: &FixedToken::none(),
@@ -358,7 +358,7 @@ fn credential_in_headers_is_in_no_error() {
 #[test]
 fn request_id_of_github_is_kept() {
     let http = http();
-    let about = About {
+    let about = ErrorContext {
         host: "github.com",
         http: &http,
         tokens: &FixedToken::none(),
@@ -391,7 +391,7 @@ fn missing_account_error_hints_at_login() {
 
 fn refusal(message: &str) -> Error {
     let http = http();
-    let about = About {
+    let about = ErrorContext {
         host: "github.com",
         http: &http,
         tokens: &FixedToken::none(),

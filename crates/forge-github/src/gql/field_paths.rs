@@ -6,7 +6,7 @@ use forge_core::model::PrFields;
 
 use super::{
     document::{FRAGMENTS, QUERIES, compact},
-    fields::{self, Base, Required, Section},
+    fields::{self, BaseFields, Required, Section},
     mutation,
 };
 
@@ -19,7 +19,7 @@ pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
     let plain = fields::PLAIN.iter().map(|(field, _)| *field);
     let lists = Section::ALL.iter().filter_map(|section| section.field());
     let all = plain.chain(lists).fold(PrFields::NONE, |all, f| all | f);
-    let sections = fields::selection(Base::Core, all, Required::Number);
+    let sections = fields::selection(BaseFields::Core, all, Required::Number);
     let mut found = BTreeSet::new();
     add_paths(
         &format!("fragment PullSections on PullRequest {{ {sections} }}"),

@@ -6,7 +6,7 @@ use forge_core::model::PrFields;
 
 /// The fields of a pull request outside its sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
+pub(crate) enum BaseFields {
     /// The fields that a row of a list shows.
     Row,
     /// All fields.
@@ -41,7 +41,7 @@ pub(crate) enum Section {
 
 /// The requested part of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum SectionPart<'a> {
     /// The first page.
     First,
     /// The page after the position in this variable.
@@ -136,11 +136,11 @@ impl Section {
     }
 
     /// The section's GraphQL selection.
-    fn selection(self, part: Part<'_>, required: Required) -> String {
+    fn selection(self, part: SectionPart<'_>, required: Required) -> String {
         let first = match part {
-            Part::After(variable) => format!("first: 100, after: ${variable}"),
-            Part::First => "first: 100".to_owned(),
-            Part::Newest => "last: 100".to_owned(),
+            SectionPart::After(variable) => format!("first: 100, after: ${variable}"),
+            SectionPart::First => "first: 100".to_owned(),
+            SectionPart::Newest => "last: 100".to_owned(),
         };
         let node = match self {
             Self::Comments => "CommentNode",
@@ -168,7 +168,7 @@ impl Section {
         };
         let end = match part {
             // The newest page has no next page.
-            Part::Newest => "totalCount",
+            SectionPart::Newest => "totalCount",
             _ => "pageInfo { ...PageEnd }",
         };
         format!("{field}({first}{submitted}) {{ nodes {{ ...{node} }} {end} }}")
@@ -240,11 +240,11 @@ pub(crate) fn is_less(fields: PrFields) -> bool {
 }
 
 /// The selection of a pull request with the sections of `fields`.
-pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> String {
+pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) -> String {
     let mut text = match base {
-        Base::Row => "...PullRow".to_owned(),
-        Base::Core if !is_less(fields) => "...PullCore".to_owned(),
-        Base::Core => {
+        BaseFields::Row => "...PullRow".to_owned(),
+        BaseFields::Core if !is_less(fields) => "...PullCore".to_owned(),
+        BaseFields::Core => {
             let mut text = "...PullState".to_owned();
             let usual = USUAL
                 .iter()
@@ -260,7 +260,11 @@ pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> Str
     }
     for section in Section::ALL.iter().filter(|s| s.is_in(fields)) {
         let is_newest = fields.contains(PrFields::NEWEST) && section.can_be_newest();
-        let part = if is_newest { Part::Newest } else { Part::First };
+        let part = if is_newest {
+            SectionPart::Newest
+        } else {
+            SectionPart::First
+        };
         let _ = write!(text, " {}", section.selection(part, required));
     }
     text
@@ -273,7 +277,7 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
         let _ = write!(
             text,
             " {}",
-            section.selection(Part::After(variable), Required::Id)
+            section.selection(SectionPart::After(variable), Required::Id)
         );
     }
     text

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use forge_core::{
     Error, Hint, Param, Result,
     model::{BoardId, Reviewer},
-    near,
+    suggest,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -425,8 +425,12 @@ impl Lookups {
     ///
     /// # Errors
     /// `invalid_input` with similar names for the first name that does not exist.
-    pub fn resolve(&self, query: &Map<String, Value>, repo: &Map<String, Value>) -> Result<Found> {
-        let mut found = Found::default();
+    pub fn resolve(
+        &self,
+        query: &Map<String, Value>,
+        repo: &Map<String, Value>,
+    ) -> Result<ResolvedIds> {
+        let mut found = ResolvedIds::default();
         for name in &self.labels {
             let id = self.label_id(name, repo)?;
             found.labels.insert(name.to_lowercase(), id);
@@ -483,7 +487,7 @@ impl Lookups {
 
 /// A file in a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct BranchFile {
     /// git's mode.
     pub mode: u32,
     /// The blob's id.
@@ -492,11 +496,11 @@ pub(crate) struct Entry {
 
 /// The tip of the branch of [`Lookups::files`] and its files at the given paths, in order; `None`
 /// if the branch does not exist.
-pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<Entry>>)> {
+pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<BranchFile>>)> {
     let target = repo.get(ONTO)?.get("target")?;
     let tip = target.get("oid")?.as_str()?.to_owned();
     let files = (0..).map_while(|i| target.get(format!("file{i}")));
-    let entries = files.map(|file| Option::<Entry>::deserialize(file).ok().flatten());
+    let entries = files.map(|file| Option::<BranchFile>::deserialize(file).ok().flatten());
     Some((tip, entries.collect()))
 }
 
@@ -523,7 +527,7 @@ pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
 
 /// Resolved ids, by name in lower case.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ResolvedIds {
     pub labels: BTreeMap<String, String>,
     pub users: BTreeMap<String, String>,
     pub teams: BTreeMap<String, String>,
@@ -532,7 +536,7 @@ pub(crate) struct Found {
     pub boards: Vec<types::Project>,
 }
 
-impl Found {
+impl ResolvedIds {
     /// The id of the first board with that title.
     ///
     /// # Errors
@@ -611,7 +615,7 @@ struct Boards {
 /// # Errors
 /// `invalid_input` with the existing titles.
 pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<String> {
-    let all: Vec<Milestone> = known(repo, "milestones", "likeMilestone");
+    let all: Vec<MilestoneNode> = known(repo, "milestones", "likeMilestone");
     let hit = all
         .iter()
         .find(|m| m.title.to_lowercase() == title.to_lowercase());
@@ -621,7 +625,7 @@ pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<Str
 }
 
 #[derive(Debug, Deserialize)]
-struct Milestone {
+struct MilestoneNode {
     id: String,
     title: String,
 }
@@ -664,8 +668,8 @@ fn unknown<'a>(
     let hint = if names.is_empty() {
         format!("no {what} was found here at all: correct the name, or leave it out")
     } else {
-        near::did_you_mean(name, names.iter().copied())
-            .unwrap_or_else(|| near::hint(name, names.iter().copied(), &format!("{what}s here")))
+        suggest::did_you_mean(name, names.iter().copied())
+            .unwrap_or_else(|| suggest::hint(name, names.iter().copied(), &format!("{what}s here")))
     };
     let params: &[Param] = match field {
         "labels" => &[Param::AddLabel, Param::RemoveLabel],
@@ -675,7 +679,7 @@ fn unknown<'a>(
         "projects" => &[Param::AddProject],
         _ => &[],
     };
-    let corrected = near::corrected(params, name, names);
+    let corrected = suggest::corrected(params, name, names);
     Error::invalid(
         field,
         format!("there is no {what} '{name}'; nothing was changed"),

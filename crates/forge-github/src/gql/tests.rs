@@ -15,13 +15,13 @@ use super::{
     Document,
     document::{FRAGMENTS, QUERIES},
     field_paths,
-    fields::{self, Base, Required, Section},
+    fields::{self, BaseFields, Required, Section},
     lookups::Lookups,
     mutation::{self, Batch},
     selections::{self, Branches},
 };
 use crate::{
-    issues::{self, IssueEdit, edit_document},
+    issues::{self, IndexedEdit, edit_document},
     links,
     pulls::{across, view::comments_document},
 };
@@ -128,7 +128,7 @@ fn section_combinations_are_valid() {
     for field in &plain {
         check(&sections(
             "PullView",
-            &fields::selection(Base::Row, *field, Required::Number),
+            &fields::selection(BaseFields::Row, *field, Required::Number),
         ));
     }
     let plain = plain.into_iter().fold(PrFields::NONE, |sum, f| sum | f);
@@ -146,10 +146,10 @@ fn section_combinations_are_valid() {
         let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
         check(&sections(
             "PullView",
-            &fields::selection(Base::Core, fields, Required::Number),
+            &fields::selection(BaseFields::Core, fields, Required::Number),
         ));
         if special {
-            for base in [Base::Core, Base::Row] {
+            for base in [BaseFields::Core, BaseFields::Row] {
                 for name in ["PullList", "PullSearch", "PullStatus"] {
                     check(&sections(
                         name,
@@ -173,7 +173,7 @@ fn excluded_parts_are_not_selected() {
             fields |= *without;
             parts.push(*part);
         }
-        let selection = fields::selection(Base::Core, fields, Required::No);
+        let selection = fields::selection(BaseFields::Core, fields, Required::No);
         let text = sections("PullList", &selection);
         check(&text);
         for part in parts.iter().filter(|part| part.starts_with("...")) {
@@ -278,7 +278,7 @@ fn board() -> BoardId {
 #[test]
 fn related_issues_documents_are_valid() {
     for fields in issue_fields() {
-        for count in [1, 2, issues::IDS] {
+        for count in [1, 2, issues::MAX_ISSUES_PER_QUERY] {
             check(&issues::related_document(count, &fields));
         }
     }
@@ -311,8 +311,8 @@ fn issue_edit_documents_are_valid() {
             lookups.board(&board());
         }
         for count in [1, 3] {
-            let edits: Vec<IssueEdit<'_>> = (0..count)
-                .map(|at| IssueEdit {
+            let edits: Vec<IndexedEdit<'_>> = (0..count)
+                .map(|at| IndexedEdit {
                     at,
                     id: &id,
                     edit: &edit,
@@ -376,7 +376,7 @@ fn mutations_are_valid() {
 #[test]
 fn search_across_repositories_and_owners_is_valid() {
     for fields in [PrFields::ROW, PrFields::CHECKS, PrFields::NONE] {
-        let sections = fields::selection(Base::Row, fields, Required::No);
+        let sections = fields::selection(BaseFields::Row, fields, Required::No);
         let named = [("r0", true), ("r1", true), ("o0", false)];
         check(&across::document(&sections, ["q0", "q1"].into_iter(), named.into_iter()).text());
         check(&across::document(&sections, ["q1"].into_iter(), std::iter::empty()).text());

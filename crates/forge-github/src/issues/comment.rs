@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{missing, variables, version};
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     caps::LIMITS,
     gql::{
         Document,
@@ -25,18 +25,18 @@ use crate::{
 #[derive(Deserialize)]
 struct CommentOf {
     #[serde(default)]
-    node: Option<Place>,
-    repository: Option<IssueOf>,
+    node: Option<CommentPlace>,
+    repository: Option<CommentedIssueOf>,
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct CommentPlace {
     #[serde(default)]
     issue: Option<wire::Id>,
 }
 
 #[derive(Deserialize)]
-struct IssueOf {
+struct CommentedIssueOf {
     issue: Option<wire::Issue>,
 }
 
@@ -47,7 +47,7 @@ struct CommentMade {
 }
 
 #[derive(Deserialize)]
-struct NodeOf {
+struct CommentNode {
     node: Option<wire::Comment>,
 }
 
@@ -121,7 +121,7 @@ impl GitHub {
         let text = Document::query("IssueComment").text();
         let mut variables = variables(id)?;
         variables.insert("id".into(), json!(key));
-        let mut answer: Answer<CommentOf> = self.api.query(&text, &variables.into()).await?;
+        let mut answer: GqlAnswer<CommentOf> = self.api.query(&text, &variables.into()).await?;
         let data = answer.data.take();
         let (node, issue) = data.map_or((None, None), |d| {
             (d.node, d.repository.and_then(|r| r.issue))
@@ -145,7 +145,7 @@ impl GitHub {
     /// Reads a comment.
     async fn comment_now(&self, key: &str) -> Result<Option<wire::Comment>> {
         let text = Document::query("Node").text();
-        let answer: Answer<NodeOf> = self.api.query(&text, &json!({ "id": key })).await?;
+        let answer: GqlAnswer<CommentNode> = self.api.query(&text, &json!({ "id": key })).await?;
         match self.api.whole(answer) {
             Ok(data) => Ok(data.node),
             Err(e) if e.is_not_found() => Ok(None),

@@ -15,12 +15,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     edit::needs_board,
-    plan::{FoundIssue, Names},
+    plan::{FoundIssue, PlanNames},
     prepare::EditedIssue,
 };
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     boards::no_board,
     caps::LIMITS,
     error::{self, no_repository},
@@ -36,19 +36,19 @@ use crate::{
 };
 
 /// How many of the newest issues are searched after a lost answer.
-const RECENT: usize = 20;
+const MAX_RECENT_ISSUES: usize = 20;
 
 #[derive(Deserialize)]
-struct Prepared {
+struct PreparedIssue {
     viewer: Option<wire::Login>,
-    repository: Option<PreparedRepo>,
+    repository: Option<PreparedIssueRepo>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PreparedRepo {
+struct PreparedIssueRepo {
     id: String,
     #[serde(default)]
     is_archived: bool,
@@ -61,7 +61,7 @@ struct PreparedRepo {
 }
 
 #[derive(Deserialize)]
-struct Payload {
+struct CreatedIssue {
     issue: Option<wire::Issue>,
 }
 
@@ -120,7 +120,7 @@ impl GitHub {
         if let (Some(map), Some(milestone)) = (input.as_object_mut(), &ids.milestone) {
             map.insert("milestoneId".to_owned(), json!(milestone));
         }
-        let written = self.send_one::<Payload>(CREATE_ISSUE, input).await;
+        let written = self.send_one::<CreatedIssue>(CREATE_ISSUE, input).await;
         let written = written.and_then(|p| {
             let issue = p.issue.unwrap_or_default();
             self.issue_with(repo, issue, &IssueFields::NONE)
@@ -137,7 +137,7 @@ impl GitHub {
                 ..IssueQuery::default()
             };
             let page = self
-                .list_issues(repo, &query, PageReq::first(RECENT))
+                .list_issues(repo, &query, PageReq::first(MAX_RECENT_ISSUES))
                 .await?;
             Ok(page.items.into_iter().find(|issue| {
                 issue.number.is_some_and(|n| n > newest)
@@ -154,7 +154,7 @@ impl GitHub {
 
     /// Sets the relations and values of a new issue in one document, after another one that adds it
     /// to its board. Failures become steps not done, with warnings.
-    async fn finish(&self, made: Issue, rest: &EditIssue, names: &Names) -> Outcome<Issue> {
+    async fn finish(&self, made: Issue, rest: &EditIssue, names: &PlanNames) -> Outcome<Issue> {
         let id = made.id.clone();
         let mut before = made.clone();
         let related = rest.parent.is_some() || !rest.blocked_by.add.is_empty();
@@ -193,7 +193,7 @@ impl GitHub {
         query: Map<String, Value>,
         new: &NewIssue,
         board: Option<&BoardId>,
-    ) -> Result<Names> {
+    ) -> Result<PlanNames> {
         let mut boards = HashMap::new();
         if let Some(id) = board {
             let read = match lookups.board_of(id, &query) {
@@ -244,13 +244,13 @@ impl GitHub {
         repo: &RepoId,
         lookups: &Lookups,
         board: Option<&BoardId>,
-    ) -> Result<(Prepared, PreparedRepo)> {
+    ) -> Result<(PreparedIssue, PreparedIssueRepo)> {
         let mut document = Document::query("IssuePrepare");
         let mut variables = repo_variables(repo)?;
         lookups.add_to(&mut document, &mut variables);
-        let mut answer: Answer<Prepared> = self
+        let mut answer: GqlAnswer<PreparedIssue> = self
             .api
-            .query_as(Access::of(board), &document.text(), &variables.into())
+            .query_as(TokenChoice::of(board), &document.text(), &variables.into())
             .await?;
         answer.errors.retain(|e| !lookups.expects(e));
         if board.is_some() {

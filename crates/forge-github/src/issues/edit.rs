@@ -9,17 +9,17 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    plan::{EditPart, EditPlan, Names},
-    prepare::{EditedIssue, IssueEdit},
+    plan::{EditPart, EditPlan, PlanNames},
+    prepare::{EditedIssue, IndexedEdit},
     related::copy,
     state::mine_since,
     version::{self, ReadParts},
 };
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     caps::LIMITS,
-    error::{ambiguous, half_done},
+    error::{ambiguous, partial_failure},
     gql::{
         mutation::{ADD_TO_PROJECT, Batch},
         types as wire,
@@ -29,9 +29,9 @@ use crate::{
 };
 
 /// How many issues one document changes.
-const CHUNK: usize = 20;
+const MAX_ISSUES_PER_WRITE: usize = 20;
 /// How many issues one query reads. Each costs at most 1,000 of GitHub's 500,000 nodes.
-const PREPARED: usize = 100;
+const MAX_ISSUES_PER_READ: usize = 100;
 
 /// The payload of a mutation that changes an issue, under one of several names.
 #[derive(Default, Deserialize)]
@@ -65,7 +65,7 @@ impl EditPayload {
 
 /// An edit in progress.
 struct RunningEdit<'a> {
-    edit: IssueEdit<'a>,
+    edit: IndexedEdit<'a>,
     before: EditedIssue,
     plan: EditPlan,
     done: Vec<String>,
@@ -98,14 +98,14 @@ impl GitHub {
         for (at, (id, edit)) in edits.iter().enumerate() {
             results.push(match check(edit) {
                 Ok(()) => {
-                    valid.push(IssueEdit { at, id, edit });
+                    valid.push(IndexedEdit { at, id, edit });
                     None
                 }
                 Err(error) => Some(Err(error)),
             });
         }
         let mut running = Vec::new();
-        for chunk in valid.chunks(PREPARED) {
+        for chunk in valid.chunks(MAX_ISSUES_PER_READ) {
             let prepared = match self.prepare_edits(chunk).await {
                 Ok(prepared) => prepared,
                 // Nothing was written so far.
@@ -120,10 +120,10 @@ impl GitHub {
             };
             for (edit, before) in chunk.iter().zip(prepared.issues) {
                 match before.and_then(|before| start(*edit, before, &prepared.names)) {
-                    Ok(Started::Unchanged(outcome)) => {
+                    Ok(StartedEdit::Unchanged(outcome)) => {
                         put(&mut results, [(edit.at, Ok(*outcome))]);
                     }
-                    Ok(Started::Running(edit)) => running.push(*edit),
+                    Ok(StartedEdit::Running(edit)) => running.push(*edit),
                     Err(error) => put(&mut results, [(edit.at, Err(error))]),
                 }
             }
@@ -141,7 +141,7 @@ impl GitHub {
         mut running: Vec<RunningEdit<'a>>,
     ) -> Vec<(usize, Result<Outcome<Issue>>)> {
         let mut stopped: Option<Error> = None;
-        for chunk in running.chunks_mut(CHUNK) {
+        for chunk in running.chunks_mut(MAX_ISSUES_PER_WRITE) {
             match &stopped {
                 // A refusal of a whole document applies to all further chunks.
                 Some(error) => chunk.iter_mut().for_each(|e| e.refused = Some(copy(error))),
@@ -159,9 +159,12 @@ impl GitHub {
         let mut stopped = self.add_items(chunk).await;
         // A board with a token of its own needs separate documents. Values come first, because a
         // comment reports what has been done.
-        let passes: &[(Access, Option<bool>)] = match self.api.has_board_token() {
-            true => &[(Access::Board, Some(true)), (Access::Account, Some(false))],
-            false => &[(Access::Account, None)],
+        let passes: &[(TokenChoice, Option<bool>)] = match self.api.has_board_token() {
+            true => &[
+                (TokenChoice::Board, Some(true)),
+                (TokenChoice::Account, Some(false)),
+            ],
+            false => &[(TokenChoice::Account, None)],
         };
         for (access, on_board) in passes {
             if stopped.is_none() {
@@ -185,7 +188,9 @@ impl GitHub {
         if batch.is_empty() {
             return None;
         }
-        let sent = self.send_as::<EditPayload>(Access::Board, &batch).await;
+        let sent = self
+            .send_as::<EditPayload>(TokenChoice::Board, &batch)
+            .await;
         let mut answer = match sent {
             Ok(answer) => answer,
             Err(error) => return self.fail(chunk, error, |e| e.plan.add_to.is_some()),
@@ -218,7 +223,7 @@ impl GitHub {
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
-        access: Access,
+        access: TokenChoice,
         on_board: Option<bool>,
     ) -> Option<Error> {
         let mut batch = Batch::default();
@@ -259,7 +264,7 @@ impl GitHub {
         edit: &mut RunningEdit<'_>,
         alias: &str,
         k: usize,
-        answer: &mut Answer<Payloads<EditPayload>>,
+        answer: &mut GqlAnswer<Payloads<EditPayload>>,
     ) {
         let Some(part) = edit.plan.parts.get(k) else {
             return;
@@ -325,7 +330,7 @@ impl GitHub {
 
     /// Re-reads the issues whose answers were lost, to find out what has changed.
     async fn read_back(&self, chunk: &mut [RunningEdit<'_>]) {
-        let lost: Vec<IssueEdit<'_>> = chunk
+        let lost: Vec<IndexedEdit<'_>> = chunk
             .iter()
             .filter(|e| e.lost.is_some())
             .map(|e| e.edit)
@@ -342,7 +347,7 @@ impl GitHub {
             let Ok(left) = now.found.plan(edit.edit.edit, &prepared.names) else {
                 continue;
             };
-            edit.take_back(left, now, self.api.has_board_token());
+            edit.resolve_lost_answer(left, now, self.api.has_board_token());
         }
     }
 
@@ -351,7 +356,7 @@ impl GitHub {
         let done: Vec<&str> = edit.done.iter().map(String::as_str).collect();
         let told = |error: Error| match done.is_empty() {
             true => error,
-            false => half_done(error, &done),
+            false => partial_failure(error, &done),
         };
         if let Some(error) = edit.refused {
             return Err(told(error));
@@ -384,12 +389,12 @@ impl GitHub {
         id: &'a IssueId,
         edit: &'a EditIssue,
         before: EditedIssue,
-        names: &'a Names,
+        names: &'a PlanNames,
     ) -> (Vec<String>, Result<Outcome<Issue>>) {
-        let edit = IssueEdit { at: 0, id, edit };
+        let edit = IndexedEdit { at: 0, id, edit };
         let mut running = match start(edit, before, names) {
-            Ok(Started::Running(running)) => [*running],
-            Ok(Started::Unchanged(outcome)) => return (vec![], Ok(*outcome)),
+            Ok(StartedEdit::Running(running)) => [*running],
+            Ok(StartedEdit::Unchanged(outcome)) => return (vec![], Ok(*outcome)),
             Err(error) => return (vec![], Err(error)),
         };
         self.run_chunk(&mut running).await;
@@ -398,21 +403,25 @@ impl GitHub {
     }
 }
 
-enum Started<'a> {
+enum StartedEdit<'a> {
     Unchanged(Box<Outcome<Issue>>),
     Running(Box<RunningEdit<'a>>),
 }
 
 /// Checks the version and plans the edit.
-fn start<'a>(edit: IssueEdit<'a>, before: EditedIssue, names: &Names) -> Result<Started<'a>> {
+fn start<'a>(
+    edit: IndexedEdit<'a>,
+    before: EditedIssue,
+    names: &PlanNames,
+) -> Result<StartedEdit<'a>> {
     version::check(&before.found.issue, edit.edit.expected_version.as_deref())?;
     let plan = before.found.plan(edit.edit, names)?;
     if plan.parts.is_empty() {
         let warning = Warning::new(format!("{} is so already; nothing was changed", edit.id));
         let outcome = Outcome::unchanged(before.found.issue, warning);
-        return Ok(Started::Unchanged(Box::new(outcome)));
+        return Ok(StartedEdit::Unchanged(Box::new(outcome)));
     }
-    Ok(Started::Running(Box::new(RunningEdit {
+    Ok(StartedEdit::Running(Box::new(RunningEdit {
         edit,
         before,
         plan,
@@ -430,7 +439,7 @@ impl RunningEdit<'_> {
     }
 
     /// Resolves a lost answer: `left` is what `now` still lacks.
-    fn take_back(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
+    fn resolve_lost_answer(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();

@@ -12,18 +12,18 @@ use crate::{
     GitHub,
     gql::{Document, types as wire},
     map,
-    timeline::{Slice, events_page},
+    timeline::{TimelinePage, events_page},
 };
 
 const SCHEME: &str = "github-issue-history";
 
 #[derive(Deserialize)]
-struct RepositoryOf {
-    repository: Option<IssueOf>,
+struct RepositoryHistoryOf {
+    repository: Option<IssueHistoryOf>,
 }
 
 #[derive(Deserialize)]
-struct IssueOf {
+struct IssueHistoryOf {
     issue: Option<wire::Issue>,
 }
 
@@ -40,7 +40,7 @@ impl GitHub {
             variables.insert("after".into(), json!(after));
             let mut answer = self
                 .api
-                .query::<RepositoryOf>(text, &variables.into())
+                .query::<RepositoryHistoryOf>(text, &variables.into())
                 .await?;
             let found = answer.data.take().and_then(|d| d.repository?.issue);
             let issue = match found {
@@ -56,7 +56,7 @@ impl GitHub {
                 .warnings(&answer, |_| ("a part of the history".to_owned(), None));
             let next = nodes.next();
             let events = nodes.into_vec().into_iter();
-            Ok(Slice {
+            Ok(TimelinePage {
                 opened: StatusEvent {
                     id: format!("{}-opened", issue.id),
                     kind: StatusEventKind::Opened,

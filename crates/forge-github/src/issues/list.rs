@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     error::no_repository,
     gql::{
         Document,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
-    paged::{LONGEST, left_out},
+    paged::{MAX_PAGE_SIZE, left_out},
     pulls::query::{names_state, quoted},
     repo_variables,
 };
@@ -28,9 +28,9 @@ use super::sections::{FIRST_COMMENTS, access, need_board, selection};
 const SCHEME: &str = "github-issues";
 
 #[derive(Deserialize)]
-struct ListOf {
+struct IssueListData {
     repository: Option<IssuesOf>,
-    search: Option<Found>,
+    search: Option<IssueSearchData>,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ struct IssuesOf {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct IssueSearchData {
     issue_count: Option<u64>,
     #[serde(flatten)]
     nodes: Nodes<wire::Issue>,
@@ -81,7 +81,7 @@ impl GitHub {
         let (owner, name) = owner_and_name(repo)?;
         let here = format!("/{owner}/{name}/issues/").to_lowercase();
         let (mut seen, mut scanned) = (HashSet::new(), 0);
-        let mut size = LONGEST;
+        let mut size = MAX_PAGE_SIZE;
         loop {
             let first = size.min(page.limit - result.items.len());
             if let Value::Object(map) = &mut variables {
@@ -105,7 +105,7 @@ impl GitHub {
             result.total = total;
             let counted = total.filter(|_| after.is_none());
             let gaps = left_out(&self.info.host, "issue(s)", &nodes, counted, errors);
-            result.warnings = map::both(result.warnings, gaps.into_iter().collect());
+            result.warnings = map::merge_warnings(result.warnings, gaps.into_iter().collect());
             let next = nodes.next().filter(|n| Some(n) != after.as_ref());
             for mut issue in nodes.into_vec() {
                 scanned += 1;
@@ -150,15 +150,15 @@ impl GitHub {
     fn issue_nodes(
         &self,
         repo: &RepoId,
-        mut answer: Answer<ListOf>,
+        mut answer: GqlAnswer<IssueListData>,
         warnings: &mut Vec<Warning>,
     ) -> Result<(Nodes<wire::Issue>, Option<u64>)> {
         let found = match answer.data.take() {
-            Some(ListOf {
+            Some(IssueListData {
                 search: Some(found),
                 ..
             }) => (found.nodes, found.issue_count),
-            Some(ListOf {
+            Some(IssueListData {
                 repository:
                     Some(IssuesOf {
                         issues: Some(nodes),

@@ -15,8 +15,8 @@ mod view;
 
 #[cfg(test)]
 pub(crate) use self::{
-    prepare::{IssueEdit, document as edit_document},
-    related::{IDS, document as related_document},
+    prepare::{IndexedEdit, document as edit_document},
+    related::{MAX_ISSUES_PER_QUERY, document as related_document},
     sections::{FIRST_COMMENTS, selection},
     state::{NEWEST, RECENT},
     view::COMMENTS,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Names and ids found by a query, in addition to the issues.
-pub(super) struct Names {
+pub(super) struct PlanNames {
     pub host: String,
     pub lookups: Lookups,
     pub query: Map<String, Value>,
@@ -88,7 +88,7 @@ impl FoundIssue {
     }
 
     /// The changes that `edit` still needs; a comment always counts as one.
-    pub fn plan(&self, edit: &EditIssue, names: &Names) -> Result<EditPlan> {
+    pub fn plan(&self, edit: &EditIssue, names: &PlanNames) -> Result<EditPlan> {
         let mut plan = EditPlan {
             parts: Vec::new(),
             add_to: None,
@@ -142,7 +142,7 @@ impl FoundIssue {
         plan.push("text", UPDATE_ISSUE, Value::Object(input));
     }
 
-    fn milestone(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+    fn milestone(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
         let Some(wanted) = &edit.milestone else {
             return Ok(());
         };
@@ -157,7 +157,7 @@ impl FoundIssue {
         Ok(())
     }
 
-    fn labels(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+    fn labels(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
         let on = |name: &String| self.issue.labels.iter().any(|l| is_named(l, name));
         let new = edit.labels.add.iter().filter(|name| !on(name));
         let repo = self.repo(names);
@@ -186,7 +186,7 @@ impl FoundIssue {
         Ok(())
     }
 
-    fn assignees(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+    fn assignees(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
         let repo = self.repo(names);
         let ids = |logins: &[String], on: bool| -> Result<Vec<String>> {
             let mut ids = Vec::new();
@@ -220,7 +220,7 @@ impl FoundIssue {
         Ok(())
     }
 
-    fn relations(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+    fn relations(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
         let node = &self.issue.node_id;
         let mut after = self.issue.relations.clone().unwrap_or_default();
         match (&edit.parent, &self.parent) {
@@ -269,7 +269,7 @@ impl FoundIssue {
     }
 
     /// An issue that was looked up.
-    fn target(&self, field: &'static str, id: &IssueId, names: &Names) -> Result<wire::Issue> {
+    fn target(&self, field: &'static str, id: &IssueId, names: &PlanNames) -> Result<wire::Issue> {
         let found = id.repo.owner_and_name().and_then(|(owner, name)| {
             let forge_core::PrKey::Number(number) = id.key else {
                 return None;
@@ -285,7 +285,7 @@ impl FoundIssue {
         })
     }
 
-    fn values(&self, edit: &EditIssue, names: &Names, plan: &mut EditPlan) -> Result<()> {
+    fn values(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
         let (Some(id), false) = (&edit.board, edit.values.is_empty()) else {
             return Ok(());
         };
@@ -330,7 +330,7 @@ impl FoundIssue {
         Ok(())
     }
 
-    fn repo(&self, names: &Names) -> Map<String, Value> {
+    fn repo(&self, names: &PlanNames) -> Map<String, Value> {
         let key = self.issue.id.repo.comparison_key();
         names.repos.get(&key).cloned().unwrap_or_default()
     }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     missing,
-    plan::{FoundIssue, Names},
+    plan::{FoundIssue, PlanNames},
     related::copy,
     sections::{fields_of, is_about_boards, place},
     state::newest,
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     boards::{Board, no_board},
     gql::{Document, lookups::Lookups, types as wire},
 };
@@ -37,7 +37,7 @@ pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id }
 
 /// An edit, and its index in the list of edits.
 #[derive(Clone, Copy)]
-pub(crate) struct IssueEdit<'a> {
+pub(crate) struct IndexedEdit<'a> {
     pub at: usize,
     pub id: &'a IssueId,
     pub edit: &'a EditIssue,
@@ -52,12 +52,12 @@ pub(super) struct EditedIssue {
 
 /// The result of the query before edits.
 pub(super) struct PreparedEdits {
-    pub names: Names,
+    pub names: PlanNames,
     /// In the order of the edits.
     pub issues: Vec<Result<EditedIssue>>,
 }
 
-impl IssueEdit<'_> {
+impl IndexedEdit<'_> {
     /// Returns whether the edit reads the issue's relations.
     fn reads_relations(&self) -> bool {
         let edit = self.edit;
@@ -78,12 +78,12 @@ impl IssueEdit<'_> {
 }
 
 /// The token that the issues are read with.
-fn access(edits: &[IssueEdit<'_>]) -> Access {
-    Access::of(edits.iter().find_map(IssueEdit::board))
+fn access(edits: &[IndexedEdit<'_>]) -> TokenChoice {
+    TokenChoice::of(edits.iter().find_map(IndexedEdit::board))
 }
 
 /// The selection of an issue to edit.
-fn selection(edit: &IssueEdit<'_>) -> String {
+fn selection(edit: &IndexedEdit<'_>) -> String {
     let mut text = "...IssueNode".to_owned();
     if edit.reads_relations() {
         text.push_str(" ...IssueRelations");
@@ -104,7 +104,7 @@ fn selection(edit: &IssueEdit<'_>) -> String {
 /// are looked up.
 pub(crate) fn document(
     host: &str,
-    edits: &[IssueEdit<'_>],
+    edits: &[IndexedEdit<'_>],
     lookups: &Lookups,
 ) -> (Document, Map<String, Value>, Vec<String>) {
     let mut roots = String::new();
@@ -161,11 +161,11 @@ impl GitHub {
         Ok(())
     }
 
-    pub(super) async fn prepare_edits(&self, edits: &[IssueEdit<'_>]) -> Result<PreparedEdits> {
+    pub(super) async fn prepare_edits(&self, edits: &[IndexedEdit<'_>]) -> Result<PreparedEdits> {
         let mut lookups = Lookups::default();
         let mut refused: BTreeMap<usize, Error> = BTreeMap::new();
         for (n, edit) in edits.iter().enumerate() {
-            let IssueEdit { id, edit, .. } = edit;
+            let IndexedEdit { id, edit, .. } = edit;
             lookups.labels(&edit.labels.add);
             lookups.assignees(&edit.assignees.add);
             lookups.assignees(&edit.assignees.remove);
@@ -187,7 +187,7 @@ impl GitHub {
             return Ok(PreparedEdits { names, issues });
         }
         let access = access(edits);
-        let mut answer: Answer<Map<String, Value>> = self
+        let mut answer: GqlAnswer<Map<String, Value>> = self
             .api
             .query_as(access, &document.text(), &variables.into())
             .await?;
@@ -214,8 +214,8 @@ impl GitHub {
         lookups: Lookups,
         mut query: Map<String, Value>,
         repos: Vec<String>,
-    ) -> Names {
-        Names {
+    ) -> PlanNames {
+        PlanNames {
             host: self.info.host.clone(),
             repos: repos_of(&mut query, repos),
             query,
@@ -228,9 +228,9 @@ impl GitHub {
     fn edited(
         &self,
         n: usize,
-        edit: &IssueEdit<'_>,
+        edit: &IndexedEdit<'_>,
         found: Option<Value>,
-        answer: &Answer<Map<String, Value>>,
+        answer: &GqlAnswer<Map<String, Value>>,
     ) -> Result<EditedIssue> {
         let root = format!("e{n}");
         if let Some(error) = answer.errors.iter().find(|e| e.root() == root) {
@@ -258,10 +258,10 @@ impl GitHub {
     /// if it lacks a field or a value that an edit names.
     async fn find_boards(
         &self,
-        edits: &[IssueEdit<'_>],
+        edits: &[IndexedEdit<'_>],
         issues: &mut [Result<EditedIssue>],
-        names: &mut Names,
-        answer: &Answer<Map<String, Value>>,
+        names: &mut PlanNames,
+        answer: &GqlAnswer<Map<String, Value>>,
     ) {
         let mut refused: HashMap<BoardId, Error> = HashMap::new();
         for (edit, issue) in edits.iter().zip(issues) {
@@ -288,9 +288,9 @@ impl GitHub {
     async fn board_of(
         &self,
         id: &BoardId,
-        edits: &[IssueEdit<'_>],
-        names: &Names,
-        answer: &Answer<Map<String, Value>>,
+        edits: &[IndexedEdit<'_>],
+        names: &PlanNames,
+        answer: &GqlAnswer<Map<String, Value>>,
     ) -> Result<Arc<Board>> {
         self.api.may_change_boards(answer)?;
         if let Some(board) = names.lookups.board_of(id, &names.query) {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     boards::{item_on, values_on},
     gql::{Document, types as wire},
     map,
@@ -32,7 +32,7 @@ use crate::{
 /// nodes of its own an issue counts 31,565, and ten of them 315,650. 100 comments and its own board
 /// items add 310 for each, and 50 comments of each neighbour 10,050: ten issues count at most
 /// 419,250.
-pub(crate) const IDS: usize = 10;
+pub(crate) const MAX_ISSUES_PER_QUERY: usize = 10;
 
 /// The board items of a neighbour.
 const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) { totalCount \
@@ -70,7 +70,7 @@ pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
 }
 
 #[derive(Deserialize)]
-struct IssueOf {
+struct RelatedIssueOf {
     issue: Option<wire::Issue>,
 }
 
@@ -87,10 +87,16 @@ impl GitHub {
                 asked.push(id.clone());
             }
         }
-        let chunks = asked.chunks(IDS).map(|ids| self.related_chunk(ids, fields));
+        let chunks = asked
+            .chunks(MAX_ISSUES_PER_QUERY)
+            .map(|ids| self.related_chunk(ids, fields));
         let mut set = IssueSet::default();
         let mut given = Vec::new();
-        for (chunk, ids) in join_all(chunks).await.into_iter().zip(asked.chunks(IDS)) {
+        for (chunk, ids) in join_all(chunks)
+            .await
+            .into_iter()
+            .zip(asked.chunks(MAX_ISSUES_PER_QUERY))
+        {
             match chunk {
                 Ok((chunk, neighbours)) => {
                     set.issues.extend(chunk.issues);
@@ -142,7 +148,7 @@ impl GitHub {
             return Ok((set, neighbours));
         }
         let text = document(named.len(), fields);
-        let mut answer: Answer<Map<String, Value>> = self
+        let mut answer: GqlAnswer<Map<String, Value>> = self
             .api
             .query_as(access(fields), &text, &variables.into())
             .await?;
@@ -153,7 +159,7 @@ impl GitHub {
         for (n, (id, _)) in named.iter().enumerate() {
             let root = format!("i{n}");
             let found = data.remove(&root);
-            let found = found.and_then(|v| Option::<IssueOf>::deserialize(v).ok().flatten());
+            let found = found.and_then(|v| Option::<RelatedIssueOf>::deserialize(v).ok().flatten());
             let errors: Vec<_> = answer.errors.iter().filter(|e| e.root() == root).collect();
             let Some(mut wire) = found.and_then(|it| it.issue) else {
                 let error = errors.first().map(|e| self.api.error(&answer, e));

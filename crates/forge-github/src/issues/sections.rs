@@ -8,7 +8,7 @@ use forge_core::{
 use super::version::{self, ReadParts};
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     boards::values_on,
     error::GqlError,
     gql::types::{self as wire, Nodes},
@@ -42,8 +42,8 @@ pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
 }
 
 /// The token that issues are read with.
-pub(super) fn access(fields: &IssueFields) -> Access {
-    Access::of(fields.board.as_ref())
+pub(super) fn access(fields: &IssueFields) -> TokenChoice {
+    TokenChoice::of(fields.board.as_ref())
 }
 
 /// Whether an error concerns the board values. Unread values must not look like an issue without
@@ -56,7 +56,7 @@ pub(super) fn is_about_boards(error: &GqlError) -> bool {
 pub(super) fn need_board<T>(
     github: &GitHub,
     fields: &IssueFields,
-    answer: &Answer<T>,
+    answer: &GqlAnswer<T>,
 ) -> Result<()> {
     let lost = answer.errors.iter().find(|e| is_about_boards(e));
     match lost.filter(|_| fields.board.is_some()) {

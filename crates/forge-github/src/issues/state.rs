@@ -28,7 +28,7 @@ pub(crate) const RECENT: &str =
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Changed {
+struct IssueStatePayload {
     issue: Option<wire::Issue>,
     comment_edge: Option<CommentEdge>,
 }
@@ -113,7 +113,7 @@ impl GitHub {
         batch: &Batch,
         comment: Option<&str>,
     ) -> Result<Outcome<Issue>> {
-        let mut answer = self.send::<Changed>(batch).await?;
+        let mut answer = self.send::<IssueStatePayload>(batch).await?;
         if let Some(e) = failed(&answer, "change") {
             return Err(self.api.error(&answer, e));
         }
@@ -150,7 +150,7 @@ impl GitHub {
     ) -> Result<Outcome<Comment>> {
         let input = json!({ "subjectId": node, "body": body });
         let written = self
-            .send_one::<Changed>(ADD_COMMENT, input)
+            .send_one::<IssueStatePayload>(ADD_COMMENT, input)
             .await
             .map(|made| made.comment_edge.and_then(|e| e.node).unwrap_or_default());
         let (comment, warning) = or_read_back(written, || async {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     GitHub,
-    api::{Access, Answer},
+    api::{GqlAnswer, TokenChoice},
     gql::{
         Document,
         types::{self as wire, Nodes},
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) const COMMENTS: &str = "allComments: comments(first: 100, after: $after) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
 #[derive(Debug, Deserialize)]
-struct RepositoryOf {
+struct RepositoryIssueOf {
     repository: Option<IssueOf>,
 }
 
@@ -97,7 +97,11 @@ impl GitHub {
         document.fragment("IssueSections", "Issue", selection);
         let answer = self
             .api
-            .query_as(Access::Account, &document.text(), &variables(id)?.into())
+            .query_as(
+                TokenChoice::Account,
+                &document.text(),
+                &variables(id)?.into(),
+            )
             .await?;
         self.found_issue(id, answer)
     }
@@ -105,7 +109,7 @@ impl GitHub {
     fn found_issue(
         &self,
         id: &IssueId,
-        mut answer: Answer<RepositoryOf>,
+        mut answer: GqlAnswer<RepositoryIssueOf>,
     ) -> Result<(wire::Issue, Vec<Warning>)> {
         match answer.data.take().and_then(|d| d.repository?.issue) {
             Some(issue) => {

@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 use super::{list, query, view};
 use crate::{
     GitHub,
-    api::{Access, Answer, Call},
+    api::{GqlAnswer, GqlCall, TokenChoice},
     gql::{
         Document, fields,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
-    paged::LONGEST,
+    paged::MAX_PAGE_SIZE,
 };
 
 /// The answer, by alias: `q0` a search, `r0` a repository, `o0` an owner.
@@ -33,7 +33,7 @@ struct SearchedPlaces {
 }
 
 /// A search, and the position of its next page.
-struct Search<'a> {
+struct SearchState<'a> {
     alias: String,
     query: &'a PullQuery,
     after: Option<String>,
@@ -96,10 +96,10 @@ impl GitHub {
             return Ok(across);
         }
         let mut sections = queries.first().map_or(PrFields::ROW, |query| query.fields);
-        let mut searches: Vec<Search<'_>> = queries
+        let mut searches: Vec<SearchState<'_>> = queries
             .iter()
             .enumerate()
-            .map(|(n, query)| Search {
+            .map(|(n, query)| SearchState {
                 alias: format!("q{n}"),
                 query,
                 after: None,
@@ -109,7 +109,11 @@ impl GitHub {
             })
             .collect();
         let heavy = fields::is_heavy(sections);
-        let mut size = if heavy { list::HEAVY } else { LONGEST };
+        let mut size = if heavy {
+            list::HEAVY_PAGE_SIZE
+        } else {
+            MAX_PAGE_SIZE
+        };
         while searches.iter().any(|search| search.is_open) {
             let open = || searches.iter().filter(|search| search.is_open);
             let named = places.named.iter();
@@ -123,14 +127,14 @@ impl GitHub {
                 variables.insert(search.alias.clone(), json!(words));
                 variables.insert(format!("{}After", search.alias), json!(search.after));
             }
-            let call = Call {
+            let call = GqlCall {
                 document: &text,
                 variables: &Value::Object(variables),
                 write: false,
-                access: Access::Account,
+                access: TokenChoice::Account,
                 retries: heavy.then_some(0),
             };
-            let mut answer: Answer<AcrossOf> = match self.api.graphql(call).await {
+            let mut answer: GqlAnswer<AcrossOf> = match self.api.graphql(call).await {
                 Ok(answer) => answer,
                 Err(error) if size > 1 && list::needs_smaller_pages(heavy, &error) => {
                     size /= 2;
@@ -159,7 +163,7 @@ impl GitHub {
             let warnings = self
                 .api
                 .warnings_of(&answer, of_searches, list::part_of_row);
-            across.warnings = map::both(std::mem::take(&mut across.warnings), warnings);
+            across.warnings = map::merge_warnings(std::mem::take(&mut across.warnings), warnings);
             for (n, search) in searches.iter_mut().enumerate() {
                 if !search.is_open {
                     continue;

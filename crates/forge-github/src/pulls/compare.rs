@@ -9,7 +9,7 @@ use futures::{stream, try_join};
 use http::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{diff::SENT_LINES, fetched_diff::Ends, files::repo_route};
+use super::{diff::SENT_LINES, fetched_diff::HeadAndBase, files::repo_route};
 use crate::{GitHub, api::JSON, error};
 
 const DIFF: &str = "application/vnd.github.diff";
@@ -97,7 +97,7 @@ impl GitHub {
 
     /// Compares without a clone: commits and diff if the new head continues the old one, otherwise
     /// the files whose changes differ.
-    async fn compared_since(&self, pr: &PrId, ends: &Ends, old: &str) -> Result<Diff> {
+    async fn compared_since(&self, pr: &PrId, ends: &HeadAndBase, old: &str) -> Result<Diff> {
         let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
         let old = &found.base_commit.sha;
         let is_merge = |commit: &ComparedCommit| commit.parents.len() > 1;
@@ -209,7 +209,7 @@ impl GitHub {
     }
 }
 
-fn whole(ends: &Ends, since: SinceHead, body: Vec<u8>, base: Option<&String>) -> Diff {
+fn whole(ends: &HeadAndBase, since: SinceHead, body: Vec<u8>, base: Option<&String>) -> Diff {
     Diff {
         base_oid: base.cloned(),
         head_oid: ends.head.clone(),

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::{GitHub, gql::Document, repo_variables};
 
 /// How many blobs one request reads.
-const BLOBS: usize = 40;
+const MAX_BLOBS_PER_REQUEST: usize = 40;
 
 #[derive(Debug, Deserialize)]
 struct RepositoryFiles {
@@ -56,7 +56,7 @@ impl GitHub {
             }
         }
         let mut contents = Vec::with_capacity(req.paths.len());
-        for paths in req.paths.chunks(BLOBS) {
+        for paths in req.paths.chunks(MAX_BLOBS_PER_REQUEST) {
             contents.extend(self.blobs(&pr.repo, &req.oid, paths).await?);
         }
         Ok(contents)

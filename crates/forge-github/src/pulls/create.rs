@@ -13,20 +13,20 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    edits::{self, Edited},
+    edits::{self, CheckedEdits},
     find::is_head,
-    head_branch::{fork, shown},
-    on_top::{self, Below},
+    head_branch::{fork, quote_branch},
+    stack_parent::{self, StackParent},
 };
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     caps::LIMITS,
     decorate::Decoration,
     error::no_repository,
     gql::{
         Document,
-        lookups::{self, Found, Lookups},
+        lookups::{self, Lookups, ResolvedIds},
         mutation::{Batch, CREATE_PULL},
         types::{self as wire, Nodes},
     },
@@ -37,21 +37,21 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Prepared {
+struct PreparedPull {
     viewer: Option<wire::Login>,
-    repository: Option<PreparedRepo>,
+    repository: Option<PreparedPullRepo>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PreparedRepo {
+struct PreparedPullRepo {
     id: String,
     #[serde(default)]
     is_archived: bool,
     #[serde(default)]
-    default_branch_ref: Option<Branch>,
+    default_branch_ref: Option<DefaultBranchName>,
     #[serde(default)]
     existing: Nodes<wire::Pull>,
     #[serde(flatten)]
@@ -59,22 +59,22 @@ struct PreparedRepo {
 }
 
 #[derive(Deserialize)]
-struct Branch {
+struct DefaultBranchName {
     name: String,
 }
 
 /// The results of the checks before any write.
-struct Plan {
+struct PullCreatePlan {
     repo_id: String,
     viewer: String,
     base: String,
     /// The repository of the head, if the owner alone is ambiguous.
     head_repo_id: Option<String>,
-    found: Found,
+    found: ResolvedIds,
     /// The edits to commit to a new branch.
-    edited: Option<Edited>,
+    edited: Option<CheckedEdits>,
     /// The pull request to build on.
-    below: Option<Below>,
+    below: Option<StackParent>,
 }
 
 impl GitHub {
@@ -129,11 +129,11 @@ impl GitHub {
         Ok(outcome)
     }
 
-    async fn prepare_create(&self, repo: &RepoId, req: &CreatePull) -> Result<Plan> {
+    async fn prepare_create(&self, repo: &RepoId, req: &CreatePull) -> Result<PullCreatePlan> {
         let (owner, name) = owner_and_name(repo)?;
         let fork = fork(repo, req);
         let mut lookups = Lookups::default();
-        if let Some(number) = on_top::wanted(repo, req)? {
+        if let Some(number) = stack_parent::parent_number(repo, req)? {
             lookups.below(number);
         }
         lookups.labels(&req.labels);
@@ -147,7 +147,7 @@ impl GitHub {
             lookups.branch("baseRef", base);
         }
         if !req.edits.is_empty() {
-            lookups.files(req.base.as_deref(), edits::looked_at(&req.edits));
+            lookups.files(req.base.as_deref(), edits::paths_to_check(&req.edits));
         }
         match fork {
             Some((owner, name)) => lookups.fork(owner, name, &req.head.branch),
@@ -157,7 +157,7 @@ impl GitHub {
         let mut variables = repo_variables(repo)?;
         variables.insert("head".into(), json!(req.head.branch));
         lookups.add_to(&mut document, &mut variables);
-        let mut answer: Answer<Prepared> =
+        let mut answer: GqlAnswer<PreparedPull> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
         if !req.projects.is_empty() {
@@ -172,7 +172,7 @@ impl GitHub {
             );
         }
         let below = match &req.depends_on {
-            Some(id) => Some(Below::of(id, lookups::below(&found.rest))?),
+            Some(id) => Some(StackParent::of(id, lookups::below(&found.rest))?),
             None => None,
         };
         let base = match (&req.base, &below, found.default_branch_ref) {
@@ -191,7 +191,7 @@ impl GitHub {
                 });
                 return Err(Error::invalid(
                     "base",
-                    format!("there is no branch {} in {repo}", shown(base)),
+                    format!("there is no branch {} in {repo}", quote_branch(base)),
                 )
                 .with_hint(hint));
             }
@@ -205,13 +205,14 @@ impl GitHub {
             }
         };
         if fork.is_none() && req.head.branch == base {
-            return Err(
-                Error::invalid("head", format!("head and base are both {}", shown(&base)))
-                    .with_hint(
-                        Hint::new("commit on a branch of its own, and name that one")
-                            .with_action(CHOOSE_HEAD),
-                    ),
-            );
+            return Err(Error::invalid(
+                "head",
+                format!("head and base are both {}", quote_branch(&base)),
+            )
+            .with_hint(
+                Hint::new("commit on a branch of its own, and name that one")
+                    .with_action(CHOOSE_HEAD),
+            ));
         }
         let edited = edits::check(&found.rest, req, &base)?;
         let pushed = match fork {
@@ -226,7 +227,10 @@ impl GitHub {
             let place = fork.map_or_else(|| repo.to_string(), |(o, n)| format!("{o}/{n}"));
             return Err(Error::no_branch(
                 "head",
-                format!("there is no branch {} in {place}", shown(&req.head.branch)),
+                format!(
+                    "there is no branch {} in {place}",
+                    quote_branch(&req.head.branch)
+                ),
             )
             .with_hint("push it first with `git push -u <remote> <branch>`"));
         }
@@ -248,7 +252,7 @@ impl GitHub {
         if let Some(other) = same {
             return Err(exists(&other.number, &other.url, req, &base));
         }
-        Ok(Plan {
+        Ok(PullCreatePlan {
             head_repo_id: lookups::fork_id(&prepared.rest)
                 .filter(|_| req.head.repo.is_some())
                 .map(str::to_owned),
@@ -261,7 +265,12 @@ impl GitHub {
         })
     }
 
-    async fn open_pull(&self, repo: &RepoId, req: &CreatePull, plan: &Plan) -> Result<PullRequest> {
+    async fn open_pull(
+        &self,
+        repo: &RepoId,
+        req: &CreatePull,
+        plan: &PullCreatePlan,
+    ) -> Result<PullRequest> {
         let head = match fork(repo, req) {
             Some((owner, _)) if plan.head_repo_id.is_none() => {
                 format!("{owner}:{}", req.head.branch)
@@ -290,7 +299,7 @@ impl GitHub {
             edited.add_to(&mut batch, repo, &plan.repo_id, req)?;
         }
         batch.push("create", CREATE_PULL, input);
-        let mut answer: Answer<Payloads<PullPayload>> = self.send(&batch).await?;
+        let mut answer: GqlAnswer<Payloads<PullPayload>> = self.send(&batch).await?;
         if failed(&answer, "create").is_some() {
             return Err(self.not_opened(&answer, req).await);
         }
@@ -320,7 +329,12 @@ impl GitHub {
 
     /// Adds labels, people, the milestone and boards to a new pull request. Failures become
     /// warnings with the call that completes them: opening again would be wrong.
-    async fn decorate(&self, req: &CreatePull, plan: &Plan, outcome: &mut Outcome<PullRequest>) {
+    async fn decorate(
+        &self,
+        req: &CreatePull,
+        plan: &PullCreatePlan,
+        outcome: &mut Outcome<PullRequest>,
+    ) {
         let wanted = Decoration {
             labels: &req.labels,
             assignees: &req.assignees,
@@ -399,8 +413,8 @@ fn exists(key: &dyn fmt::Display, url: &str, req: &CreatePull, base: &str) -> Er
         },
         format!(
             "a pull request from {} into {} is open already: {url}",
-            shown(&req.head.branch),
-            shown(base)
+            quote_branch(&req.head.branch),
+            quote_branch(base)
         ),
     )
     .with_hint(

@@ -8,16 +8,16 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::head_branch::shown;
+use super::head_branch::quote_branch;
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     caps::LIMITS,
     decorate::{self, add_reviewers, unique},
-    error::{self, GqlError, half_done},
+    error::{self, GqlError, partial_failure},
     gql::{
         Document,
-        lookups::{self, Found, Lookups},
+        lookups::{self, Lookups, ResolvedIds},
         mutation::{
             ADD_ASSIGNEES, ADD_LABELS, ADD_TO_PROJECT, Batch, REMOVE_ASSIGNEES,
             REMOVE_FROM_PROJECT, REMOVE_LABELS, UPDATE_PULL,
@@ -32,23 +32,23 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-struct Prepared {
-    repository: Option<PreparedRepo>,
+struct PreparedEdit {
+    repository: Option<PreparedEditRepo>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PreparedRepo {
+struct PreparedEditRepo {
     pull_request: Option<wire::Pull>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
-struct Plan {
+struct PullEditPlan {
     pull: PullRequest,
-    found: Found,
+    found: ResolvedIds,
     me: String,
 }
 
@@ -90,7 +90,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    async fn prepare_edit(&self, pr: &PrId, edit: &EditPull) -> Result<Plan> {
+    async fn prepare_edit(&self, pr: &PrId, edit: &EditPull) -> Result<PullEditPlan> {
         let mut lookups = Lookups::default();
         lookups.labels(&edit.labels.add);
         lookups.assignees(&edit.assignees.add);
@@ -108,9 +108,9 @@ impl GitHub {
             && let Some(pull) = self.known.take(pr, PrFields::TO_CHANGE)
         {
             self.knows_teams(edit, &pull)?;
-            return Ok(Plan {
+            return Ok(PullEditPlan {
                 pull: self.domain(&pr.repo, pull, PrFields::NONE, vec![])?,
-                found: Found::default(),
+                found: ResolvedIds::default(),
                 me: String::new(),
             });
         }
@@ -118,15 +118,15 @@ impl GitHub {
         let mut variables = pr_variables(pr)?;
         lookups.add_to(&mut document, &mut variables);
         lookups.add_pull_to(&mut document);
-        let mut answer: Answer<Prepared> =
+        let mut answer: GqlAnswer<PreparedEdit> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
         if !edit.projects.is_empty() {
             self.api.may_change_boards(&answer)?;
         }
-        let Some(Prepared {
+        let Some(PreparedEdit {
             repository:
-                Some(PreparedRepo {
+                Some(PreparedEditRepo {
                     pull_request: Some(mut pull),
                     rest: repo,
                 }),
@@ -148,7 +148,7 @@ impl GitHub {
             if !lookups::branch_exists(&repo, "newBase") {
                 return Err(Error::invalid(
                     "base",
-                    format!("there is no branch {} in {}", shown(base), pr.repo),
+                    format!("there is no branch {} in {}", quote_branch(base), pr.repo),
                 )
                 .with_hint(
                     Hint::new("push it first, or name another base branch")
@@ -156,10 +156,11 @@ impl GitHub {
                 ));
             }
             if *base == pull.head_branch && pull.head_repo.is_none() {
-                return Err(
-                    Error::invalid("base", format!("{} is the head of {pr}", shown(base)))
-                        .with_hint(Hint::new("name another base branch").with_action(CHOOSE_BASE)),
-                );
+                return Err(Error::invalid(
+                    "base",
+                    format!("{} is the head of {pr}", quote_branch(base)),
+                )
+                .with_hint(Hint::new("name another base branch").with_action(CHOOSE_BASE)));
             }
         }
         let found = lookups.resolve(&rest, &repo)?;
@@ -173,7 +174,7 @@ impl GitHub {
             .and_then(|m| m.get("login"))
             .and_then(Value::as_str)
             .unwrap_or_default();
-        Ok(Plan {
+        Ok(PullEditPlan {
             pull,
             found,
             me: me.to_owned(),
@@ -216,7 +217,7 @@ impl GitHub {
             Err(error) => {
                 let done: Vec<&str> = batch.aliases().collect();
                 let error = error.with_context("failed", "reviewers to remove");
-                Err(half_done(error, &done))
+                Err(partial_failure(error, &done))
             }
         }
     }
@@ -267,7 +268,7 @@ impl GitHub {
             let error = error.with_context("failed", errors.join(", "));
             return Err(match done.is_empty() {
                 true => error,
-                false => half_done(error, &done),
+                false => partial_failure(error, &done),
             });
         }
         let unread = self.unread(&answer);
@@ -305,7 +306,7 @@ fn is_team(reviewer: &Reviewer) -> bool {
     matches!(reviewer, Reviewer::Team { .. })
 }
 
-fn batch(edit: &EditPull, plan: &Plan) -> Batch {
+fn batch(edit: &EditPull, plan: &PullEditPlan) -> Batch {
     let id = plan.pull.node_id.as_str();
     let mut batch = Batch::default();
     let mut fields = Map::new();
@@ -370,7 +371,7 @@ fn batch(edit: &EditPull, plan: &Plan) -> Batch {
 }
 
 /// Adds a mutation for each board, so a failure does not affect the others.
-fn boards(edit: &EditPull, plan: &Plan, batch: &mut Batch) {
+fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
     let id = plan.pull.node_id.as_str();
     let add = edit.projects.add.iter();
     let new = add.filter(|title| !decorate::is_on_board(&plan.pull, title));

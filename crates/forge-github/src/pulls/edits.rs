@@ -10,13 +10,13 @@ use forge_git::branch_problem;
 use serde_json::{Map, Value, json};
 use sha1::{Digest as _, Sha1};
 
-use super::head_branch::shown;
+use super::head_branch::quote_branch;
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     gql::{
         Document,
-        lookups::{Entry, branch_exists, onto},
+        lookups::{BranchFile, branch_exists, onto},
         mutation::{Batch, CREATE_COMMIT, CREATE_REF, DELETE_REF},
     },
     hints::CHOOSE_HEAD,
@@ -31,7 +31,7 @@ const COMMIT: &str = "commit";
 
 /// Checked edits, and the commit that they are based on.
 #[derive(Debug)]
-pub(super) struct Edited {
+pub(super) struct CheckedEdits {
     /// The tip of the base branch.
     tip: String,
     changes: Value,
@@ -47,7 +47,10 @@ pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
         None => Ok(req),
         Some(problem) => Err(Error::invalid(
             "head",
-            format!("{} is no branch name: {problem}", shown(&req.head.branch)),
+            format!(
+                "{} is no branch name: {problem}",
+                quote_branch(&req.head.branch)
+            ),
         )
         .with_hint(other_name())),
     }
@@ -59,7 +62,7 @@ fn other_name() -> Hint {
 
 /// The paths to look up in the base branch: the edited ones, and the parent directories of written
 /// files.
-pub(super) fn looked_at(edits: &[FileEdit]) -> Vec<&str> {
+pub(super) fn paths_to_check(edits: &[FileEdit]) -> Vec<&str> {
     let mut paths: Vec<&str> = edits.iter().map(|e| e.path.as_str()).collect();
     let written = edits.iter().filter(|e| e.content.is_some());
     for directory in written.flat_map(FileEdit::directories) {
@@ -75,7 +78,7 @@ pub(super) fn check(
     repo: &Map<String, Value>,
     req: &CreatePull,
     base: &str,
-) -> Result<Option<Edited>> {
+) -> Result<Option<CheckedEdits>> {
     if req.edits.is_empty() {
         return Ok(None);
     }
@@ -84,7 +87,7 @@ pub(super) fn check(
             "head",
             format!(
                 "the branch {} is there already, and edits of files need a new one",
-                shown(&req.head.branch)
+                quote_branch(&req.head.branch)
             ),
         )
         .with_hint(other_name()));
@@ -98,16 +101,20 @@ pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
 }
 
 /// The file changes for a branch, given `repo`, the repository's part of the answer.
-pub(super) fn changes(repo: &Map<String, Value>, edits: &[FileEdit], base: &str) -> Result<Edited> {
+pub(super) fn changes(
+    repo: &Map<String, Value>,
+    edits: &[FileEdit],
+    base: &str,
+) -> Result<CheckedEdits> {
     let (tip, there) = onto(repo).ok_or_else(|| {
         Error::not_found(
             Noun::Branch,
-            format!("the branch {} has no commit to be seen", shown(base)),
+            format!("the branch {} has no commit to be seen", quote_branch(base)),
         )
         .with_hint("look whether the account may read the files of the repository")
     })?;
     let (mut additions, mut deletions) = (Vec::new(), Vec::new());
-    let paths = looked_at(edits);
+    let paths = paths_to_check(edits);
     let entry_of = |path: &str| {
         let at = paths.iter().position(|p| *p == path)?;
         there.get(at)?.as_ref()
@@ -128,14 +135,14 @@ pub(super) fn changes(repo: &Map<String, Value>, edits: &[FileEdit], base: &str)
             }
         }
     }
-    Ok(Edited {
+    Ok(CheckedEdits {
         tip,
         changes: json!({ "additions": additions, "deletions": deletions }),
     })
 }
 
 /// GitHub's mutation has no file modes: existing files keep theirs, new ones are not executable.
-fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&Entry>) -> Result<()> {
+fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&BranchFile>) -> Result<()> {
     let kept = there.map_or(FileEdit::PLAIN, |e| e.mode);
     if mode == Some(kept) {
         return Ok(());
@@ -163,7 +170,7 @@ fn blob_id(content: &[u8]) -> String {
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-impl Edited {
+impl CheckedEdits {
     /// The `fileChanges` input of GitHub's mutation.
     pub fn into_changes(self) -> Value {
         self.changes
@@ -210,7 +217,7 @@ impl GitHub {
     /// which mentions the branch if it could not be deleted.
     pub(super) async fn not_opened(
         &self,
-        answer: &Answer<Payloads<PullPayload>>,
+        answer: &GqlAnswer<Payloads<PullPayload>>,
         req: &CreatePull,
     ) -> Error {
         // Later parts fail because of the first failure.
@@ -226,7 +233,7 @@ impl GitHub {
         match deleted {
             Ok(_) => error,
             Err(e) if e.is_not_found() => error,
-            Err(e) => left(error, req, &format!(" ({})", e.message())),
+            Err(e) => branch_left_error(error, req, &format!(" ({})", e.message())),
         }
     }
 
@@ -248,17 +255,21 @@ impl GitHub {
             let found = data.pointer("/repository/ref");
             found.is_some_and(|r| !r.is_null())
         });
-        if found { left(error, req, "") } else { error }
+        if found {
+            branch_left_error(error, req, "")
+        } else {
+            error
+        }
     }
 }
 
 /// The error of an attempt whose branch still exists.
-fn left(error: Error, req: &CreatePull, why: &str) -> Error {
+fn branch_left_error(error: Error, req: &CreatePull, why: &str) -> Error {
     let branch = &req.head.branch;
     let message = format!(
         "{}; the branch {} was made and is left{why}",
         error.message(),
-        shown(branch)
+        quote_branch(branch)
     );
     let retry = error.retry();
     Error::new(error.kind().clone(), message)

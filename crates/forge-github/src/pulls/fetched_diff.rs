@@ -9,7 +9,7 @@ use forge_git::{Git, TwoHeads};
 use crate::{GitHub, number};
 
 /// Head and base of a pull request.
-pub(super) struct Ends {
+pub(super) struct HeadAndBase {
     /// The tip of the base branch.
     pub base: String,
     pub head: String,
@@ -18,10 +18,10 @@ pub(super) struct Ends {
 
 impl GitHub {
     /// Reads head and base of a pull request.
-    pub(super) async fn ends(&self, pr: &PrId) -> Result<Ends> {
+    pub(super) async fn ends(&self, pr: &PrId) -> Result<HeadAndBase> {
         let pull = self.fetch(pr, PrFields::NONE).await?;
         match (pull.base_oid, pull.head_oid) {
-            (Some(base), Some(head)) => Ok(Ends {
+            (Some(base), Some(head)) => Ok(HeadAndBase {
                 base,
                 head,
                 base_branch: pull.base_branch,
@@ -40,7 +40,7 @@ impl GitHub {
     async fn ends_in_clone(
         &self,
         pr: &PrId,
-        ends: &Ends,
+        ends: &HeadAndBase,
         old: Option<&str>,
         clone: &LocalClone,
         may_fetch: bool,
@@ -116,7 +116,7 @@ impl GitHub {
     pub(super) async fn fetched_since(
         &self,
         pr: &PrId,
-        ends: &Ends,
+        ends: &HeadAndBase,
         old: &str,
         clone: &LocalClone,
         context_lines: u32,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::{
     GitHub, api::JSON, error, error::missing, gql::types as wire, number, owner_and_name,
-    paged::LONGEST,
+    paged::MAX_PAGE_SIZE,
 };
 
 const SCHEME: &str = "github-files";
@@ -121,7 +121,7 @@ impl GitHub {
         let cursor = page.position(SCHEME, &key)?;
         // REST pages are numbered, so all pages of one reading have the size of the first.
         let (size, mut at) = match cursor {
-            None => (page.limit.min(LONGEST), 1),
+            None => (page.limit.min(MAX_PAGE_SIZE), 1),
             Some(position) => position
                 .split_once('.')
                 .and_then(|(size, at)| Some((size.parse().ok()?, at.parse().ok()?)))

@@ -9,7 +9,7 @@ use forge_core::{
 use crate::{GitHub, owner_and_name};
 
 /// The most pull requests of one branch that are read.
-const MOST: usize = 100;
+const MAX_PULLS: usize = 100;
 
 impl GitHub {
     pub(super) async fn find_pulls(
@@ -46,7 +46,9 @@ impl GitHub {
             fields,
             ..PullQuery::default()
         };
-        let page = self.list_pulls(repo, &query, PageReq::first(MOST)).await?;
+        let page = self
+            .list_pulls(repo, &query, PageReq::first(MAX_PULLS))
+            .await?;
         let mut found = page.items;
         found.retain(|p| is_head(repo, p, head));
         found.sort_by_key(|p| p.state != PrState::Open);

@@ -24,7 +24,7 @@ pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str
 }
 
 /// Quotes a branch name for a message; user input may contain anything.
-pub(super) fn shown(branch: &str) -> String {
+pub(super) fn quote_branch(branch: &str) -> String {
     format!("'{}'", one_line(branch))
 }
 
@@ -39,7 +39,7 @@ impl GitHub {
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
     ) -> bool {
-        if let Some(kept) = kept(pr, pull, before) {
+        if let Some(kept) = branch_kept_warning(pr, pull, before) {
             warnings.push(kept);
             return false;
         }
@@ -97,7 +97,7 @@ impl GitHub {
 }
 
 /// Why a closed pull request's branch is kept: it is in a fork, or has moved since.
-fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
+fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
     if wire.is_cross_repository {
         return Some(kept_in_fork(pr));
     }
@@ -113,7 +113,7 @@ pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     let tip = tip.unwrap_or("a commit that was not read");
     Warning::new(format!(
         "the branch {} was not deleted: it is at {tip} now, and has gone on since",
-        shown(branch)
+        quote_branch(branch)
     ))
     .with_hint("delete it with git if its commits are not needed")
 }

@@ -14,7 +14,7 @@ use crate::{
         types::{self as wire, Nodes},
     },
     map, pr_variables,
-    timeline::{Slice, events_page},
+    timeline::{TimelinePage, events_page},
 };
 
 const SCHEME: &str = "github-history";
@@ -43,7 +43,7 @@ impl GitHub {
                 e.kind == "ClosedEvent" && merged_at.is_some_and(|at| e.created_at >= Some(at))
             };
             let events = nodes.into_vec().into_iter().filter(|e| !by_merge(e));
-            Ok(Slice {
+            Ok(TimelinePage {
                 opened: StatusEvent {
                     id: format!("{}-opened", pull.id),
                     kind: StatusEventKind::Opened,

@@ -13,29 +13,29 @@ use serde_json::{Value, json};
 use super::{query, view};
 use crate::{
     GitHub,
-    api::{Access, Answer, Call},
+    api::{GqlAnswer, GqlCall, TokenChoice},
     error::GqlError,
     error::no_repository,
     gql::{
         Document,
-        fields::{self, Base, Required, Section},
+        fields::{self, BaseFields, Required, Section},
         types::{self as wire, Nodes},
     },
     map,
-    paged::{LONGEST, left_out},
+    paged::{MAX_PAGE_SIZE, left_out},
     repo_variables, weight,
 };
 
 const SCHEME: &str = "github-pulls";
 /// The page size for heavy sections; halved when GitHub times out.
-pub(super) const HEAVY: usize = 25;
+pub(super) const HEAVY_PAGE_SIZE: usize = 25;
 /// The most results of a GitHub search.
-const SEARCH_MAX: u64 = 1000;
+const MAX_SEARCH_RESULTS: u64 = 1000;
 
 #[derive(Deserialize)]
-struct ListOf {
+struct PullListData {
     repository: Option<PullsOf>,
-    search: Option<Found>,
+    search: Option<PullSearchData>,
 }
 
 #[derive(Deserialize)]
@@ -49,13 +49,13 @@ struct PullsOf {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct PullSearchData {
     issue_count: Option<u64>,
     #[serde(flatten)]
     nodes: Nodes<wire::Pull>,
 }
 
-impl Found {
+impl PullSearchData {
     /// Removes rows of other repositories than `repository`, and reports whether there were any. A
     /// `repo:` in the caller's words extends the search to other repositories.
     fn keep_to(&mut self, repository: &str) -> bool {
@@ -91,15 +91,15 @@ fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
 /// The selection of a row.
 pub(super) fn row(fields: PrFields) -> String {
     let base = if fields.contains(PrFields::ROW) {
-        Base::Row
+        BaseFields::Row
     } else {
-        Base::Core
+        BaseFields::Core
     };
     fields::selection(base, fields, Required::No)
 }
 
 /// A page of GitHub's list.
-struct Chunk {
+struct PullChunk {
     nodes: Nodes<wire::Pull>,
     total: Option<u64>,
     warnings: Vec<Warning>,
@@ -144,7 +144,11 @@ impl GitHub {
         }
         let mut variables = Value::Object(own);
         let heavy = fields::is_heavy(fields);
-        let mut size = if heavy { HEAVY } else { LONGEST };
+        let mut size = if heavy {
+            HEAVY_PAGE_SIZE
+        } else {
+            MAX_PAGE_SIZE
+        };
         let mut result = Page {
             items: Vec::new(),
             next: None,
@@ -195,7 +199,7 @@ impl GitHub {
             };
             counted &= chunk.total.is_some();
             result.total = chunk.total.filter(|_| counted && touches.is_none());
-            result.warnings = map::both(result.warnings, chunk.warnings);
+            result.warnings = map::merge_warnings(result.warnings, chunk.warnings);
             let next = chunk.nodes.next().filter(|n| Some(n) != after.as_ref());
             let before = result.items.len();
             let rows = chunk.nodes.nodes.unwrap_or_default();
@@ -262,10 +266,10 @@ impl GitHub {
                 break;
             }
         }
-        if searches && result.total.is_some_and(|n| n > SEARCH_MAX) && after.is_none() {
+        if searches && result.total.is_some_and(|n| n > MAX_SEARCH_RESULTS) && after.is_none() {
             result.warnings.push(
                 Warning::new(format!(
-                    "a search on {} finds no more than {SEARCH_MAX}",
+                    "a search on {} finds no more than {MAX_SEARCH_RESULTS}",
                     self.info.host
                 ))
                 .with_hint("narrow it, or list without filters that need a search"),
@@ -320,16 +324,16 @@ impl GitHub {
         text: &str,
         variables: &Value,
         heavy: bool,
-    ) -> Result<Chunk> {
+    ) -> Result<PullChunk> {
         let retries = heavy.then_some(0);
-        let call = Call {
+        let call = GqlCall {
             document: text,
             variables,
             write: false,
-            access: Access::Account,
+            access: TokenChoice::Account,
             retries,
         };
-        let mut answer: Answer<ListOf> = self.api.graphql(call).await?;
+        let mut answer: GqlAnswer<PullListData> = self.api.graphql(call).await?;
         let is_first = variables.get("after").is_none_or(Value::is_null);
         let errors = answer.errors.len();
         let left_out = |rows: &Nodes<wire::Pull>, total: Option<u64>| {
@@ -338,7 +342,7 @@ impl GitHub {
         };
         let mut elsewhere = false;
         let (nodes, total, gaps) = match answer.data.take() {
-            Some(ListOf {
+            Some(PullListData {
                 search: Some(mut found),
                 repository: Some(own),
             }) => {
@@ -346,7 +350,7 @@ impl GitHub {
                 elsewhere = found.keep_to(&own.id);
                 (found.nodes, found.issue_count, gaps)
             }
-            Some(ListOf {
+            Some(PullListData {
                 repository:
                     Some(PullsOf {
                         pull_requests: Some(nodes),
@@ -377,7 +381,7 @@ impl GitHub {
             );
         }
         let unread = answer.errors.iter().filter_map(row_with_unread_checks);
-        Ok(Chunk {
+        Ok(PullChunk {
             nodes,
             total,
             warnings,

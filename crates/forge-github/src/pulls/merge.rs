@@ -27,12 +27,12 @@ use crate::{
 
 #[derive(Deserialize)]
 struct PreparedOf {
-    repository: Option<Prepared>,
+    repository: Option<PreparedMerge>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Prepared {
+struct PreparedMerge {
     #[serde(flatten)]
     repo: wire::Repo,
     pull_request: Option<wire::Pull>,
@@ -56,14 +56,14 @@ impl GitHub {
             Some(found) => found,
             None => self.prepare_merge(pr).await?,
         };
-        let is_unknown = |found: &Ready| {
+        let is_unknown = |found: &MergePreflight| {
             let mergeable = found.pull.mergeable.as_deref();
             !req.skip_wait && found.pull.state == "OPEN" && mergeable == Some("UNKNOWN")
         };
         let read = || self.prepare_merge(pr);
         let prepared = settle_mergeability(known, is_unknown, |_, p| self.pause(p), read).await?;
         let mut warnings = Vec::new();
-        let Ready {
+        let MergePreflight {
             repo,
             mut pull,
             mut unread,
@@ -153,30 +153,30 @@ impl GitHub {
     }
 
     /// Takes what the preceding search has read for this merge.
-    fn merge_known(&self, pr: &PrId) -> Option<Ready> {
+    fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
-        Some(Ready {
+        Some(MergePreflight {
             repo: pull.base_repository.take()?,
             pull,
             unread: vec![],
         })
     }
 
-    async fn prepare_merge(&self, pr: &PrId) -> Result<Ready> {
+    async fn prepare_merge(&self, pr: &PrId) -> Result<MergePreflight> {
         let text = Document::query("MergePrepare").text();
         let mut answer = self
             .api
             .query::<PreparedOf>(&text, &pr_variables(pr)?.into())
             .await?;
         match answer.data.take().and_then(|d| d.repository) {
-            Some(Prepared {
+            Some(PreparedMerge {
                 repo,
                 pull_request: Some(pull),
             }) => {
                 let unread = self
                     .api
                     .warnings(&answer, |e| (view::title(e, 2), view::model_field(e, 2)));
-                Ok(Ready { repo, pull, unread })
+                Ok(MergePreflight { repo, pull, unread })
             }
             _ => Err(self.not_found(pr, &answer)),
         }
@@ -341,7 +341,7 @@ fn is_unmet(error: &Error) -> bool {
         )
 }
 
-struct Ready {
+struct MergePreflight {
     repo: wire::Repo,
     pull: wire::Pull,
     /// Warnings for parts that could not be read.

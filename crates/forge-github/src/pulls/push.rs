@@ -8,23 +8,23 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{edits, head_branch::shown};
+use super::{edits, head_branch::quote_branch};
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     error::{ambiguous, no_repository},
     gql::{Document, lookups::Lookups, mutation::CREATE_COMMIT},
     owner_and_name, repo_variables,
 };
 
 #[derive(Deserialize)]
-struct Prepared {
-    repository: Option<PreparedRepo>,
+struct PreparedPush {
+    repository: Option<PreparedPushRepo>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PreparedRepo {
+struct PreparedPushRepo {
     #[serde(default)]
     is_archived: bool,
     #[serde(flatten)]
@@ -54,7 +54,7 @@ impl GitHub {
             return Err(Error::precondition(Precondition::Rule, why)
                 .with_hint("ask an admin to unarchive it"));
         }
-        let branch = shown(&req.branch);
+        let branch = quote_branch(&req.branch);
         let Some(tip) = edits::tip(&found.rest) else {
             let why = format!("there is no branch {branch} in {repo}");
             return Err(Error::no_branch("branch", why)
@@ -84,13 +84,13 @@ impl GitHub {
     }
 
     /// Reads the branch and the files that the edits name.
-    async fn prepare_push(&self, repo: &RepoId, req: &PushEdits) -> Result<PreparedRepo> {
+    async fn prepare_push(&self, repo: &RepoId, req: &PushEdits) -> Result<PreparedPushRepo> {
         let mut lookups = Lookups::default();
-        lookups.files(Some(&req.branch), edits::looked_at(&req.edits));
+        lookups.files(Some(&req.branch), edits::paths_to_check(&req.edits));
         let mut document = Document::query("PushPrepare");
         let mut variables = repo_variables(repo)?;
         lookups.add_to(&mut document, &mut variables);
-        let mut answer: Answer<Prepared> =
+        let mut answer: GqlAnswer<PreparedPush> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
         let found = self.api.whole(answer)?.repository;
@@ -127,7 +127,7 @@ impl GitHub {
                 error.with_hint("try again: it did not happen, as far as can be seen")
             }
             Some(tip) if is_full_oid(&tip) => {
-                let branch = shown(&req.branch);
+                let branch = quote_branch(&req.branch);
                 error.with_hint(format!(
                     "look at commit {tip} before trying again: branch {branch} is there now"
                 ))

@@ -11,36 +11,36 @@ use forge_core::{
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::files::RestFile;
-use crate::{GitHub, paged::LONGEST};
+use crate::{GitHub, paged::MAX_PAGE_SIZE};
 
 /// The most files that GitHub lists.
-const MOST: usize = 3_000;
+const MAX_LISTED_FILES: usize = 3_000;
 /// GitHub omits patches from an answer with more lines.
-const LINES: usize = 15_000;
+const MAX_PATCH_LINES: usize = 15_000;
 /// The page size for reading omitted patches.
-const SMALL: usize = 10;
+const SMALL_PAGE_SIZE: usize = 10;
 /// How many pages are read at once.
-const WIDTH: usize = 4;
+const MAX_CONCURRENT_PAGES: usize = 4;
 
-pub(super) struct Rebuilt {
+pub(super) struct RebuiltFiles {
     pub files: Vec<RestFile>,
     pub warnings: Vec<Warning>,
 }
 
 impl GitHub {
     /// Reads all files of a pull request with their patches, and warns about missing ones.
-    pub(super) async fn all_files(&self, pr: &PrId) -> Result<Rebuilt> {
-        let first = self.rest_files(pr, LONGEST, 1).await?;
+    pub(super) async fn all_files(&self, pr: &PrId) -> Result<RebuiltFiles> {
+        let first = self.rest_files(pr, MAX_PAGE_SIZE, 1).await?;
         let (mut files, mut more) = (first.files, first.more);
         // Without a page count from GitHub, groups of pages are read until one is the last.
-        let group_size = first
-            .last
-            .map_or(WIDTH, |last| last.clamp(2, MOST / LONGEST) - 1);
+        let group_size = first.last.map_or(MAX_CONCURRENT_PAGES, |last| {
+            last.clamp(2, MAX_LISTED_FILES / MAX_PAGE_SIZE) - 1
+        });
         let mut page = 2;
-        while more && files.len() < MOST {
+        while more && files.len() < MAX_LISTED_FILES {
             let group = stream::iter(page..page + group_size)
-                .map(|n| self.rest_files(pr, LONGEST, n))
-                .buffered(WIDTH)
+                .map(|n| self.rest_files(pr, MAX_PAGE_SIZE, n))
+                .buffered(MAX_CONCURRENT_PAGES)
                 .try_collect::<Vec<_>>()
                 .await?;
             page += group_size;
@@ -49,31 +49,31 @@ impl GitHub {
         }
         self.refill(pr, &mut files).await?;
         let mut warnings = without_lines(&files);
-        if files.len() >= MOST {
+        if files.len() >= MAX_LISTED_FILES {
             warnings.push(Warning::new(format!(
-                "GitHub lists {MOST} files at most; there may be more"
+                "GitHub lists {MAX_LISTED_FILES} files at most; there may be more"
             )));
         }
-        Ok(Rebuilt { files, warnings })
+        Ok(RebuiltFiles { files, warnings })
     }
 
     /// Re-reads pages that were too large for GitHub to include patches, in smaller pages.
     async fn refill(&self, pr: &PrId, files: &mut [RestFile]) -> Result<()> {
-        for (index, page) in files.chunks_mut(LONGEST).enumerate() {
+        for (index, page) in files.chunks_mut(MAX_PAGE_SIZE).enumerate() {
             let lines: usize = page
                 .iter()
                 .filter_map(|f| f.patch.as_ref())
                 .map(|p| p.lines().count())
                 .sum();
-            if lines < LINES {
+            if lines < MAX_PATCH_LINES {
                 continue;
             }
-            for (part, slice) in page.chunks_mut(SMALL).enumerate() {
+            for (part, slice) in page.chunks_mut(SMALL_PAGE_SIZE).enumerate() {
                 if slice.iter().all(|f| f.patch.is_some() || is_pure(f)) {
                     continue;
                 }
-                let number = index * (LONGEST / SMALL) + part + 1;
-                let again = self.rest_files(pr, SMALL, number).await?;
+                let number = index * (MAX_PAGE_SIZE / SMALL_PAGE_SIZE) + part + 1;
+                let again = self.rest_files(pr, SMALL_PAGE_SIZE, number).await?;
                 for (old, new) in slice.iter_mut().zip(again.files) {
                     if old.filename == new.filename && new.patch.is_some() {
                         *old = new;

@@ -13,7 +13,7 @@ use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 
 use super::files::{SEGMENT, has_next, repo_route};
-use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::LONGEST, repos};
+use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::MAX_PAGE_SIZE, repos};
 
 /// The field of the model.
 pub(crate) const BASE_RULES: &str = "base_rules";
@@ -37,13 +37,13 @@ struct RestRule {
     kind: String,
     ruleset_id: u64,
     ruleset_source: String,
-    parameters: Option<Parameters>,
+    parameters: Option<RuleParameters>,
 }
 
 /// The parameters of all rule types; their names do not collide.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Parameters {
+struct RuleParameters {
     required_approving_review_count: u64,
     require_code_owner_review: bool,
     require_last_push_approval: bool,
@@ -138,7 +138,8 @@ impl GitHub {
         let repo = repo_route(&pull.id.repo)?;
         let branch = utf8_percent_encode(&pull.base_branch, SEGMENT);
         for page in 1..=MAX_PAGES {
-            let path = format!("{repo}/rules/branches/{branch}?per_page={LONGEST}&page={page}");
+            let path =
+                format!("{repo}/rules/branches/{branch}?per_page={MAX_PAGE_SIZE}&page={page}");
             let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
             let about = self.api.about(false);
             if !status.is_success() {
@@ -146,7 +147,7 @@ impl GitHub {
             }
             let found: Vec<RestRule> = serde_json::from_slice(&bytes)
                 .map_err(|e| about.misread("the rules of the base branch", &e))?;
-            let more = has_next(&headers).unwrap_or(found.len() == LONGEST);
+            let more = has_next(&headers).unwrap_or(found.len() == MAX_PAGE_SIZE);
             for rule in found {
                 let source = RuleSource::Ruleset {
                     id: rule.ruleset_id,
@@ -182,7 +183,7 @@ pub(crate) fn unread() -> BaseRules {
 
 /// Extracts the rules from a view's answer. `failed` marks an error in their part, so a missing
 /// protection proves nothing.
-pub(crate) fn seen(pull: &wire::Pull, failed: bool) -> BaseRules {
+pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules {
         queue: pull.merge_queue_entry.as_ref().map(|entry| QueuePlace {
             position: entry.position,

@@ -16,18 +16,18 @@ use super::files::RestFile;
 use crate::gql::types as wire;
 
 /// All files of a pull request.
-type Rows = Arc<Vec<wire::File>>;
+type SharedFiles = Arc<Vec<wire::File>>;
 
 /// The diffs in progress.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SharedRows(Arc<Mutex<HashMap<String, watch::Receiver<Option<Rows>>>>>);
+pub(crate) struct SharedRows(Arc<Mutex<HashMap<String, watch::Receiver<Option<SharedFiles>>>>>);
 
 /// A diff in progress. Dropping it ends the wait of all readers.
 #[derive(Debug)]
 pub(super) struct RowsSender {
     all: SharedRows,
     key: String,
-    rows: watch::Sender<Option<Rows>>,
+    rows: watch::Sender<Option<SharedFiles>>,
 }
 
 impl SharedRows {
@@ -51,7 +51,7 @@ impl SharedRows {
     }
 
     /// Waits for the files of `pr` if a diff in progress is rebuilt from them.
-    pub(super) async fn of(&self, pr: &PrId) -> Option<Rows> {
+    pub(super) async fn of(&self, pr: &PrId) -> Option<SharedFiles> {
         let mut receiver = {
             let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.get(&pr.to_string())?.clone()

@@ -30,20 +30,20 @@ static ASK_AGAIN: Hint = Hint::fixed(
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Progress {
+struct StackMergeProgress {
     status: String,
-    details: Details,
+    details: StackMergeDetails,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Details {
+struct StackMergeDetails {
     /// The id for polling a pending merge.
     uuid: String,
     message: String,
 }
 
-impl Progress {
+impl StackMergeProgress {
     /// Returns whether the answer describes a merge. REST errors have a numeric `status` field too.
     fn is_of_a_merge(&self) -> bool {
         matches!(
@@ -122,7 +122,7 @@ impl GitHub {
             .await?;
         // GitHub answers 409 with the id of a running merge, and 400 with a failed merge for a
         // draft or a closed pull request.
-        let told = serde_json::from_slice::<Progress>(&bytes);
+        let told = serde_json::from_slice::<StackMergeProgress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(
                 self.api.about(true),
@@ -185,7 +185,7 @@ impl GitHub {
         }
     }
 
-    fn progress(&self, bytes: &Bytes) -> Result<Progress> {
+    fn progress(&self, bytes: &Bytes) -> Result<StackMergeProgress> {
         serde_json::from_slice(bytes).map_err(|e| {
             let what = format!("the answer of {} about the merge", self.info.host);
             let error = self.api.about(true).misread(&what, &e);

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{find::is_head, list, view};
 use crate::{
     GitHub,
-    api::{Access, Answer, Call},
+    api::{GqlAnswer, GqlCall, TokenChoice},
     error::no_repository,
     gql::{
         Document, fields,
@@ -26,7 +26,7 @@ use crate::{
 const AUTHOR: &str = "author";
 const REVIEWER: &str = "review-requested";
 /// The most results of a GitHub search.
-const MOST: usize = 1000;
+const MAX_SEARCH_RESULTS: usize = 1000;
 
 /// Page sizes of each list, and of the branch. GitHub refuses a query that could return half a
 /// million nodes, counting all pages in full, and times out after ten seconds of work.
@@ -34,7 +34,7 @@ fn pages(fields: PrFields) -> (usize, usize) {
     if fields::is_deep(fields) {
         (10, 10)
     } else if fields::is_heavy(fields) {
-        (list::HEAVY, 10)
+        (list::HEAVY_PAGE_SIZE, 10)
     } else {
         (100, 30)
     }
@@ -42,7 +42,7 @@ fn pages(fields: PrFields) -> (usize, usize) {
 
 #[derive(Deserialize)]
 struct StatusOf {
-    repository: Option<Branch>,
+    repository: Option<BranchPulls>,
     #[serde(default)]
     created: Option<Nodes<wire::Pull>>,
     #[serde(default)]
@@ -51,20 +51,20 @@ struct StatusOf {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Branch {
+struct BranchPulls {
     #[serde(default)]
     pull_requests: Option<Nodes<wire::Pull>>,
 }
 
 /// The result of reading one list.
-struct Part<'a> {
+struct StatusPart<'a> {
     repo: &'a RepoId,
     fields: PrFields,
     unread_checks: HashSet<usize>,
     warnings: &'a mut Vec<Warning>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> StatusPart<'a> {
     fn of(
         repo: &'a RepoId,
         fields: PrFields,
@@ -121,14 +121,14 @@ impl GitHub {
         variables.insert("branch".into(), json!(head.is_some()));
         variables.insert("created".into(), json!(search(AUTHOR)));
         variables.insert("requested".into(), json!(search(REVIEWER)));
-        let call = Call {
+        let call = GqlCall {
             document: &document.text(),
             variables: &variables.into(),
             write: false,
-            access: Access::Account,
+            access: TokenChoice::Account,
             retries: fields::is_heavy(fields).then_some(0),
         };
-        let mut answer: Answer<StatusOf> = self.api.graphql(call).await?;
+        let mut answer: GqlAnswer<StatusOf> = self.api.graphql(call).await?;
         let Some(StatusOf {
             repository: Some(found),
             created,
@@ -147,7 +147,7 @@ impl GitHub {
         {
             let errors = answer.errors.len();
             let gaps = left_out(&self.info.host, "pull request(s)", rows, None, errors);
-            warnings = map::both(warnings, gaps.into_iter().collect());
+            warnings = map::merge_warnings(warnings, gaps.into_iter().collect());
         }
         let unread = |key: &str| -> HashSet<usize> {
             let errors = answer.errors.iter().filter(|e| e.root() == key);
@@ -156,19 +156,23 @@ impl GitHub {
         let [branch, mine, theirs] = ["repository", "created", "requested"].map(unread);
         let current_branch = match head {
             Some(head) => {
-                let part = Part::of(repo, fields, branch, &mut warnings);
+                let part = StatusPart::of(repo, fields, branch, &mut warnings);
                 self.current(found.pull_requests, head, part).await?
             }
             None => None,
         };
         let created_by = self
-            .all(created, AUTHOR, Part::of(repo, fields, mine, &mut warnings))
+            .all(
+                created,
+                AUTHOR,
+                StatusPart::of(repo, fields, mine, &mut warnings),
+            )
             .await?;
         let needs_review = self
             .all(
                 requested,
                 REVIEWER,
-                Part::of(repo, fields, theirs, &mut warnings),
+                StatusPart::of(repo, fields, theirs, &mut warnings),
             )
             .await?;
         Ok(PullStatus {
@@ -211,7 +215,7 @@ impl GitHub {
         &self,
         nodes: Option<Nodes<wire::Pull>>,
         head: &HeadRef,
-        mut part: Part<'_>,
+        mut part: StatusPart<'_>,
     ) -> Result<Option<PullRequest>> {
         let more = nodes.as_ref().and_then(Nodes::next).is_some();
         let (repo, fields) = (part.repo, part.fields);
@@ -233,7 +237,7 @@ impl GitHub {
         &self,
         nodes: Option<Nodes<wire::Pull>>,
         of: &str,
-        mut part: Part<'_>,
+        mut part: StatusPart<'_>,
     ) -> Result<Vec<PullRequest>> {
         if nodes.as_ref().and_then(Nodes::next).is_some() {
             return self
@@ -257,7 +261,9 @@ impl GitHub {
             fields,
             ..PullQuery::default()
         };
-        let page = self.list_pulls(repo, &query, PageReq::first(MOST)).await?;
+        let page = self
+            .list_pulls(repo, &query, PageReq::first(MAX_SEARCH_RESULTS))
+            .await?;
         for warning in page.warnings {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
@@ -270,7 +276,7 @@ impl GitHub {
     async fn rows(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
-        part: &mut Part<'_>,
+        part: &mut StatusPart<'_>,
     ) -> Vec<PullRequest> {
         let mut rows = Vec::new();
         let nodes = nodes.and_then(|n| n.nodes).unwrap_or_default();

@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use super::{gaps::is_said, rules};
 use crate::{
     GitHub,
-    api::Answer,
+    api::GqlAnswer,
     error::{self, GqlError},
     gql::{
         Document,
-        fields::{self, Base, Required, Section},
+        fields::{self, BaseFields, Required, Section},
         types::{self as wire, Nodes},
     },
     map, number, pr_variables,
@@ -40,22 +40,22 @@ impl RepositoryOf {
 }
 
 #[derive(Deserialize)]
-struct NodeOf {
+struct PullNode {
     node: Option<wire::Pull>,
 }
 
 /// GitHub refuses diffs of more files (docs.github.com, "Limits on diffs").
 const MAX_DIFF_FILES: u64 = 300;
 /// How many comment lists of reviews and threads are continued at once.
-const NESTED: usize = 10;
+const MAX_CONCURRENT_LISTS: usize = 10;
 
 impl GitHub {
     /// Reads a pull request with the sections of `fields`, each in full.
     pub(crate) async fn fetch(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         let base = if fields.contains(PrFields::ROW) {
-            Base::Row
+            BaseFields::Row
         } else {
-            Base::Core
+            BaseFields::Core
         };
         let select = |fields| fields::selection(base, fields, Required::Number);
         let (pull, mut warnings) = match self.lookup(pr, &select(fields)).await {
@@ -89,7 +89,7 @@ impl GitHub {
     ) -> Result<(wire::Pull, Vec<Warning>)> {
         let mut document = Document::query("PullView");
         document.fragment("PullSections", "PullRequest", selection);
-        let mut answer: Answer<RepositoryOf> = self
+        let mut answer: GqlAnswer<RepositoryOf> = self
             .api
             .query(&document.text(), &pr_variables(pr)?.into())
             .await?;
@@ -122,7 +122,7 @@ impl GitHub {
     pub(crate) fn pull_of(
         &self,
         pr: &PrId,
-        answer: &mut Answer<RepositoryOf>,
+        answer: &mut GqlAnswer<RepositoryOf>,
     ) -> Result<(wire::Pull, Vec<Warning>)> {
         match answer.data.take().and_then(RepositoryOf::pull) {
             Some(pull) => {
@@ -137,7 +137,7 @@ impl GitHub {
     }
 
     /// The error for an answer without a pull request.
-    pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &Answer<T>) -> Error {
+    pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &GqlAnswer<T>) -> Error {
         if answer.errors.is_empty() {
             return error::missing(pr);
         }
@@ -226,9 +226,9 @@ impl GitHub {
         while !open.is_empty() {
             let page = self.more(&pull.id, &open).await;
             let (further, errors) = match page {
-                Ok(Answer {
+                Ok(GqlAnswer {
                     data:
-                        Some(NodeOf {
+                        Some(PullNode {
                             node: Some(further),
                         }),
                     errors,
@@ -265,7 +265,7 @@ impl GitHub {
         warnings
     }
 
-    async fn more(&self, id: &str, open: &[(Section, String)]) -> Result<Answer<NodeOf>> {
+    async fn more(&self, id: &str, open: &[(Section, String)]) -> Result<GqlAnswer<PullNode>> {
         let mut document = Document::query("PullMore");
         let mut variables = Map::from_iter([("id".to_owned(), json!(id))]);
         let mut sections = Vec::new();
@@ -301,7 +301,7 @@ impl GitHub {
             .collect();
         loop {
             lists.retain(|(_, list)| list.next().is_some());
-            let count = NESTED.min(lists.len());
+            let count = MAX_CONCURRENT_LISTS.min(lists.len());
             let Some(part) = lists.get_mut(..count).filter(|p| !p.is_empty()) else {
                 return vec![];
             };
@@ -318,7 +318,7 @@ impl GitHub {
     async fn more_comments(&self, lists: &mut [(String, &mut Nodes<wire::Comment>)]) -> Result<()> {
         let (text, variables) =
             comments_document(lists.iter().map(|(id, list)| (id.as_str(), list.next())));
-        let answer: Answer<std::collections::BTreeMap<String, Option<CommentsOf>>> =
+        let answer: GqlAnswer<std::collections::BTreeMap<String, Option<CommentsOf>>> =
             self.api.query(&text, &Value::Object(variables)).await?;
         let mut data = self.api.whole(answer)?;
         for (i, (_, list)) in lists.iter_mut().enumerate() {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forge_core::Retry;
-use forge_http::{BodyMax, Class, Http, RetryPolicy, Settings, Streamed, is_too_long};
+use forge_http::{BodyMax, Http, Idempotency, RetryPolicy, Settings, StreamBody, is_too_long};
 use http::Request;
 use http_body_util::BodyExt;
 
@@ -76,7 +76,7 @@ async fn stream_is_unlimited_and_reports_where_broken() {
     let long = "x".repeat(5000);
     let request = |url: &str| {
         Request::get(url)
-            .extension(Streamed)
+            .extension(StreamBody)
             .body(Bytes::new())
             .unwrap()
     };
@@ -108,7 +108,7 @@ async fn failed_stream_request_is_answered_in_memory() {
     )])
     .await;
     let request = Request::get(&double.url)
-        .extension(Streamed)
+        .extension(StreamBody)
         .body(Bytes::new())
         .unwrap();
     let response = small().send(request).await.unwrap();
@@ -122,7 +122,7 @@ async fn failed_stream_request_is_answered_in_memory() {
 async fn truncated_read_is_retried() {
     let double = Double::start(vec![truncated("{"), answer("200 OK", "", "{}")]).await;
     let request = Request::post(&double.url)
-        .extension(Class::Read)
+        .extension(Idempotency::Read)
         .body(Bytes::new())
         .unwrap();
     let body = small().send(request).await.unwrap().into_body();

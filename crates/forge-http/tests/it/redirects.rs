@@ -1,7 +1,7 @@
 //! Redirects, and that credentials stay with their host.
 
 use bytes::Bytes;
-use forge_http::Unfollowed;
+use forge_http::NoRedirect;
 use http::Request;
 
 use crate::{
@@ -97,7 +97,7 @@ async fn unfollowed_redirect_is_returned() {
     ])
     .await;
     let mut asked = request("GET", &forge.url);
-    asked.extensions_mut().insert(Unfollowed);
+    asked.extensions_mut().insert(NoRedirect);
     let response = http().send(asked).await.unwrap();
     assert_eq!(response.status().as_u16(), 302);
     assert_eq!(response.headers()["location"], "/elsewhere");

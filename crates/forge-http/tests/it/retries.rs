@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forge_core::{Result, Retry};
-use forge_http::{Body, Class, Http, MaxRetries, RetryPolicy, Settings, is_no_connection};
+use forge_http::{Body, Http, Idempotency, MaxRetries, RetryPolicy, Settings, is_no_connection};
 use http::{Request, Response};
 use tokio::net::TcpListener;
 
@@ -16,7 +16,7 @@ pub fn http() -> Http {
     .unwrap()
 }
 
-fn request(url: &str, class: Class) -> Request<Bytes> {
+fn request(url: &str, class: Idempotency) -> Request<Bytes> {
     Request::post(format!("{url}/graphql"))
         .extension(class)
         .header("authorization", "token canary-canary")
@@ -24,7 +24,7 @@ fn request(url: &str, class: Class) -> Request<Bytes> {
         .unwrap()
 }
 
-async fn run(script: Vec<Act>, class: Class) -> (Result<Response<Body>>, usize) {
+async fn run(script: Vec<Act>, class: Idempotency) -> (Result<Response<Body>>, usize) {
     let double = Double::start(script).await;
     let outcome = http().send(request(&double.url, class)).await;
     (outcome, double.count())
@@ -42,24 +42,24 @@ async fn gateway_error_is_retried_only_for_reads() {
         "504 Gateway Timeout",
     ] {
         let bad = || answer(status, "", "<html>");
-        let (got, n) = run(vec![bad(), bad(), ok()], Class::Read).await;
+        let (got, n) = run(vec![bad(), bad(), ok()], Idempotency::Read).await;
         assert_eq!((got.unwrap().status().as_u16(), n), (200, 3), "{status}");
-        let (got, n) = run(vec![bad()], Class::Read).await;
+        let (got, n) = run(vec![bad()], Idempotency::Read).await;
         assert_eq!(
             (got.unwrap().status().as_u16().to_string(), n),
             (status[..3].to_owned(), 4)
         );
-        let (got, n) = run(vec![bad(), ok()], Class::Write).await;
+        let (got, n) = run(vec![bad(), ok()], Idempotency::Write).await;
         assert_eq!(
             (got.unwrap().status().as_u16().to_string(), n),
             (status[..3].to_owned(), 1)
         );
-        let (got, n) = run(vec![bad(), ok()], Class::Replay).await;
+        let (got, n) = run(vec![bad(), ok()], Idempotency::Replay).await;
         assert_eq!((got.unwrap().status().as_u16(), n), (200, 2));
     }
     let (got, n) = run(
         vec![answer("500 Internal Server Error", "", "")],
-        Class::Read,
+        Idempotency::Read,
     )
     .await;
     assert_eq!((got.unwrap().status().as_u16(), n), (500, 1));
@@ -72,15 +72,15 @@ async fn broken_connection_is_retried_only_for_reads() {
         truncated("{\"data\":"),
         Act::Send("HTTP/1.1 200 OK\r\n".into()),
     ] {
-        let (got, n) = run(vec![broken.clone(), ok()], Class::Read).await;
+        let (got, n) = run(vec![broken.clone(), ok()], Idempotency::Read).await;
         assert_eq!((got.unwrap().status().as_u16(), n), (200, 2));
-        let (got, n) = run(vec![broken.clone()], Class::Read).await;
+        let (got, n) = run(vec![broken.clone()], Idempotency::Read).await;
         let error = got.unwrap_err();
         assert_eq!(
             (error.code(), error.retry(), n),
             ("network", Retry::Transient, 4)
         );
-        let (got, n) = run(vec![broken, ok()], Class::Write).await;
+        let (got, n) = run(vec![broken, ok()], Idempotency::Write).await;
         let error = got.unwrap_err();
         assert_eq!(
             (error.code(), error.retry(), n),
@@ -114,9 +114,15 @@ async fn timeout_is_retried_only_for_reads() {
         }
         sockets
     });
-    let read = http.send(request(&url, Class::Read)).await.unwrap_err();
+    let read = http
+        .send(request(&url, Idempotency::Read))
+        .await
+        .unwrap_err();
     assert_eq!((read.code(), read.retry()), ("timeout", Retry::Transient));
-    let write = http.send(request(&url, Class::Write)).await.unwrap_err();
+    let write = http
+        .send(request(&url, Idempotency::Write))
+        .await
+        .unwrap_err();
     assert_eq!((write.code(), write.retry()), ("timeout", Retry::Ambiguous));
     assert_eq!(
         accepted.await.unwrap().len(),
@@ -127,7 +133,7 @@ async fn timeout_is_retried_only_for_reads() {
 
 #[tokio::test]
 async fn failed_connection_is_retried_for_reads_and_writes() {
-    for class in [Class::Read, Class::Write] {
+    for class in [Idempotency::Read, Idempotency::Write] {
         let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = gone.local_addr().unwrap();
         drop(gone);
@@ -168,14 +174,14 @@ async fn write_reaches_late_server() {
             tokio::time::sleep(brief * 4).await;
             Double::serve(TcpListener::bind(address).await.unwrap(), vec![ok()])
         },
-        http.send(request(&format!("http://{address}"), Class::Write)),
+        http.send(request(&format!("http://{address}"), Idempotency::Write)),
     );
     assert_eq!((sent.unwrap().status().as_u16(), late.count()), (200, 1));
 }
 
 #[tokio::test]
 async fn rate_limit_within_budget_is_waited_for() {
-    for class in [Class::Read, Class::Write] {
+    for class in [Idempotency::Read, Idempotency::Write] {
         for status in ["429 Too Many Requests", "403 Forbidden"] {
             let wait = answer(status, "retry-after: 7\r\n", "{}");
             let (got, n) = run(vec![wait, ok()], class).await;
@@ -211,14 +217,14 @@ async fn rate_limit_waits_share_one_budget() {
             "{}",
         )
     };
-    let (got, n) = run(vec![wait(40), wait(40), ok()], Class::Read).await;
+    let (got, n) = run(vec![wait(40), wait(40), ok()], Idempotency::Read).await;
     assert_eq!((got.unwrap().status().as_u16(), n), (429, 2));
 }
 
 #[tokio::test]
 async fn max_retries_limits_repetitions() {
     let double = Double::start(vec![answer("502 Bad Gateway", "", "")]).await;
-    let mut request = request(&double.url, Class::Read);
+    let mut request = request(&double.url, Idempotency::Read);
     request.extensions_mut().insert(MaxRetries(0));
     assert_eq!(http().send(request).await.unwrap().status().as_u16(), 502);
     assert_eq!(double.count(), 1);
@@ -244,7 +250,9 @@ async fn limits_are_remembered_by_host_and_bucket() {
                    x-ratelimit-remaining: 4999\r\nx-ratelimit-reset: 1790000000\r\n";
     let double = Double::start(vec![answer("200 OK", headers, "{}")]).await;
     let http = http();
-    http.send(request(&double.url, Class::Read)).await.unwrap();
+    http.send(request(&double.url, Idempotency::Read))
+        .await
+        .unwrap();
     let host = double.url.strip_prefix("http://").unwrap();
     let limits = http.rate_limits(host);
     assert_eq!(

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use forge_core::Secret;
-use forge_http::{Class, Http, RetryPolicy, Settings};
+use forge_http::{Http, Idempotency, RetryPolicy, Settings};
 use http::Request;
 use tracing::{
     Event, Metadata, Subscriber,
@@ -68,7 +68,7 @@ async fn canary_token_appears_nowhere() {
         Act::Send(format!("HTTP/1.1 {CANARY}\r\n\r\n")),
     ] {
         let double = Double::start(vec![act]).await;
-        for class in [Class::Read, Class::Write] {
+        for class in [Idempotency::Read, Idempotency::Write] {
             let request = Request::post(format!("{}/graphql?access_token={CANARY}", double.url))
                 .extension(class)
                 .header("authorization", format!("Bearer {CANARY}"))

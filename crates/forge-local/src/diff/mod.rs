@@ -13,7 +13,7 @@ use forge_git::TwoHeads;
 use crate::{Local, store::Pull};
 
 /// The two ends of a diff.
-pub(crate) struct Range {
+pub(crate) struct DiffRange {
     /// The merge base.
     pub base: String,
     pub head: String,
@@ -55,8 +55,8 @@ impl Local {
     }
 
     /// The ends of the diff of `pull`; fails if one is missing.
-    pub(crate) async fn range(&self, pull: &Pull) -> Result<Range> {
-        let range = Range {
+    pub(crate) async fn range(&self, pull: &Pull) -> Result<DiffRange> {
+        let range = DiffRange {
             base: self.merge_base_of(pull).await?,
             head: pull.head()?.to_owned(),
         };
@@ -81,6 +81,6 @@ impl Local {
 }
 
 /// The arguments of `git diff-tree` for `range`, in the output format `form`.
-pub(crate) fn diff_args<'a>(form: &[&'a str], range: &'a Range) -> Vec<&'a str> {
+pub(crate) fn diff_args<'a>(form: &[&'a str], range: &'a DiffRange) -> Vec<&'a str> {
     forge_git::diff_args(form, &range.base, &range.head)
 }

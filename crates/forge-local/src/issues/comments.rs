@@ -10,8 +10,8 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    reviews::{Writer, comment_id, fold_issue_comments, no_comment, require_own},
-    store::{Attempts, IssueEvent, StoredIssue},
+    reviews::{CommentMapper, comment_id, fold_issue_comments, no_comment, require_own},
+    store::{IssueEvent, StoredIssue, WriteRetry},
 };
 
 impl Local {
@@ -23,7 +23,7 @@ impl Local {
         LIMITS.check_comment("body", body)?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let before = self.store.read_issue(&mut cat, number).await?;
             let mut snapshot = before.snapshot.clone();
@@ -37,7 +37,7 @@ impl Local {
             match written.await? {
                 Ok(issue) => {
                     let url = self.issue_id(number).to_string();
-                    let writer = Writer {
+                    let writer = CommentMapper {
                         url: &url,
                         viewer: Some(&by.actor.login),
                     };
@@ -83,7 +83,7 @@ impl Local {
     ) -> Result<(CatFile, StoredIssue, Identity)> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let before = self.store.read_issue(&mut cat, number).await?;
             let view = Action::op(Op::IssueView).on(number);
@@ -130,7 +130,7 @@ impl Local {
         };
         let (log, viewer) = tokio::join!(self.store.issue_log(cat, issue), ask);
         let url = self.issue_id(issue.number()).to_string();
-        let writer = Writer {
+        let writer = CommentMapper {
             url: &url,
             viewer: viewer.as_ref().map(|i| i.actor.login.as_str()),
         };

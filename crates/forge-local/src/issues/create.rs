@@ -9,7 +9,7 @@ use super::edit::check_edit;
 use crate::{
     Local,
     ident::identity,
-    store::{Attempts, IssueEvent, IssueSnapshot},
+    store::{IssueEvent, IssueSnapshot, WriteRetry},
 };
 
 impl Local {
@@ -19,7 +19,7 @@ impl Local {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut blank = IssueSnapshot::new(by.actor.clone(), by.at);
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             blank.number = self.store.next_issue().await?;
             let applied = self.apply_edit(&mut cat, &blank, &edit, &by).await?;

@@ -15,7 +15,7 @@ use crate::{
     caps::LIMITS,
     ident::{Identity, identity},
     pulls::{change_assignees, change_labels},
-    store::{Attempts, IssueChanges, IssueEvent, IssueSnapshot, RefChange},
+    store::{IssueChanges, IssueEvent, IssueSnapshot, RefChange, WriteRetry},
 };
 
 /// How many fields of an issue may have a value.
@@ -45,7 +45,7 @@ impl Local {
         check_edit(edit)?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         let fields = IssueFields::NONE;
         loop {
             let before = self.store.read_issue(&mut cat, number).await?;

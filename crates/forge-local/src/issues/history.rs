@@ -8,7 +8,7 @@ use forge_core::{
 use crate::{
     Local, paging,
     reviews::comment_id,
-    store::{IssueChanges, IssueEvent, Logged},
+    store::{IssueChanges, IssueEvent, LoggedEvent},
 };
 
 impl Local {
@@ -26,7 +26,7 @@ impl Local {
 }
 
 /// Maps an event to history entries; an edit can have several.
-fn status_events(logged: &Logged<IssueEvent>) -> Vec<StatusEvent> {
+fn status_events(logged: &LoggedEvent<IssueEvent>) -> Vec<StatusEvent> {
     let entry = &logged.entry;
     let mut lines: Vec<(Kind, Option<String>)> = match &entry.event {
         IssueEvent::Opened { .. } => vec![(Kind::Opened, None)],

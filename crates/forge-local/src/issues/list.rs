@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How many are read at once.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 impl Local {
     pub(super) async fn list_issues(
@@ -51,7 +51,7 @@ impl Local {
             numbers.reverse();
         }
         let (mut scanned, mut last, mut more) = (0, 0, false);
-        'chunks: for chunk in numbers.chunks(BATCH) {
+        'chunks: for chunk in numbers.chunks(BATCH_SIZE) {
             for read in self.store.read_issues(&mut cat, chunk).await? {
                 scanned += 1;
                 let issue = match read {

@@ -23,7 +23,7 @@ const MAX_REVERSE: usize = 1000;
 /// How many related issues [`forge_core::Issues::related_issues`] returns.
 const MAX_NEIGHBOURS: usize = 200;
 /// How many issues are read at once.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 /// The title of an unreadable related issue. Treated as open, so that it keeps blocking.
 const UNREADABLE: &str = "(cannot be read)";
 
@@ -143,7 +143,7 @@ impl Local {
         let mut graph = IssueGraph::default();
         let mut numbers = self.store.issue_numbers().await?;
         numbers.reverse();
-        for chunk in numbers.chunks(BATCH) {
+        for chunk in numbers.chunks(BATCH_SIZE) {
             let read = self.store.read_stored(cat, chunk).await?;
             for (number, read) in chunk.iter().zip(read) {
                 match read {
@@ -194,7 +194,7 @@ impl Local {
             relations: false,
             ..fields.clone()
         };
-        for chunk in all.chunks(BATCH) {
+        for chunk in all.chunks(BATCH_SIZE) {
             let read = self.store.read_stored(&mut cat, chunk).await?;
             for (number, read) in chunk.iter().zip(read) {
                 let asked = wanted.get(number);

@@ -8,7 +8,7 @@ use forge_core::{
 use crate::{
     Local,
     ident::identity,
-    store::{Attempts, IssueEvent, IssueSnapshot},
+    store::{IssueEvent, IssueSnapshot, WriteRetry},
 };
 
 impl Local {
@@ -36,7 +36,7 @@ impl Local {
     pub(super) async fn remove_issue(&self, number: u64) -> Result<Outcome<()>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let before = self.store.read_issue(&mut cat, number).await?;
             let tombstone = IssueSnapshot::tombstone(number, &by);

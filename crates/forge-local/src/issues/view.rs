@@ -8,7 +8,7 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    labels::Book,
+    labels::LabelSet,
     pulls::{shown_labels, warning_of},
     store::StoredIssue,
 };
@@ -54,7 +54,11 @@ impl Local {
     }
 
     /// Converts all but the sections, with labels already read (or the error of reading them).
-    pub(super) fn issue_header(&self, issue: &StoredIssue, book: &Result<Option<Book>>) -> Issue {
+    pub(super) fn issue_header(
+        &self,
+        issue: &StoredIssue,
+        book: &Result<Option<LabelSet>>,
+    ) -> Issue {
         let s = &issue.snapshot;
         let id = self.issue_id(s.number);
         let (labels, warning) = shown_labels(&s.labels, book);

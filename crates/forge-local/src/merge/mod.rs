@@ -15,11 +15,14 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
+    store::{
+        AppendOutcome, IndexChange, MergeIntent, NewEvent, Pull, PullEvent, RefChange, WriteRetry,
+        branch_ref,
+    },
 };
 
 /// How many conflicting files a message names; the error has all of them.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
     pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
@@ -69,7 +72,7 @@ impl Local {
         let method = req.method.unwrap_or(MergeMethod::Merge);
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -92,12 +95,14 @@ impl Local {
                     req.leave_checkout,
                 )
                 .await?;
-            let mut started =
-                Draft::new(Event::MergeStarted(intent.clone()), pull.snapshot.clone());
+            let mut started = NewEvent::new(
+                PullEvent::MergeStarted(intent.clone()),
+                pull.snapshot.clone(),
+            );
             started.snapshot.intent = Some(intent.clone());
             let pull = match self.store.append(&mut cat, &pull, &by, started).await? {
-                Written::Done(pull) => *pull,
-                Written::Lost(lost) => {
+                AppendOutcome::Done(pull) => *pull,
+                AppendOutcome::Lost(lost) => {
                     attempts.again(lost).await?;
                     continue;
                 }
@@ -108,7 +113,7 @@ impl Local {
             };
             let mut snapshot = pull.snapshot.clone();
             snapshot.finish_merge(&intent);
-            let mut draft = Draft::new(Event::Merged(intent.clone()), snapshot);
+            let mut draft = NewEvent::new(PullEvent::Merged(intent.clone()), snapshot);
             draft.index = IndexChange::Closed;
             draft.before.push(RefChange::Update {
                 name: branch_ref(&intent.base_branch),
@@ -120,7 +125,7 @@ impl Local {
                 .extend(deletion.iter().flat_map(|d| d.as_ref().ok()).cloned());
             let brought = the_move.forward().await?;
             match self.store.append(&mut cat, &pull, &by, draft).await {
-                Ok(Written::Done(_)) => {
+                Ok(AppendOutcome::Done(_)) => {
                     drop(attempts);
                     let late = self.finish_move(the_move).await;
                     let merged = self.merged_now(&mut cat, number, req, &intent, deletion);
@@ -130,7 +135,7 @@ impl Local {
                     outcome.warnings.extend(late.warnings);
                     return Ok(outcome);
                 }
-                Ok(Written::Lost(lost)) => {
+                Ok(AppendOutcome::Lost(lost)) => {
                     the_move.back().await?;
                     attempts.again(lost).await?;
                 }
@@ -179,7 +184,7 @@ impl Local {
         method: MergeMethod,
         req: &MergeReq,
         by: &Identity,
-    ) -> Result<Intent> {
+    ) -> Result<MergeIntent> {
         let make = async {
             match method {
                 MergeMethod::Merge => self.merge_commit(pull, req, by).await,
@@ -188,7 +193,7 @@ impl Local {
             }
         };
         let (result, merge_base) = tokio::join!(make, self.merge_base_of(pull));
-        Ok(Intent {
+        Ok(MergeIntent {
             method,
             result: result?,
             onto: pull.base()?.to_owned(),
@@ -209,7 +214,7 @@ impl Local {
     ) -> Result<Outcome<Merge>> {
         let commit = pull.snapshot.merge_commit.clone();
         let method = pull.snapshot.merge_method;
-        let followed = self.bring_along(cat, &pull).await;
+        let followed = self.retarget_dependents(cat, &pull).await;
         let (mut answer, branch_deleted) = if req.delete_branch {
             let deletion = self.delete_left_head(cat, &pull).await?;
             let deleted = matches!(deletion, Some(Ok(())));
@@ -273,11 +278,11 @@ impl Local {
         cat: &mut CatFile,
         number: u64,
         req: &MergeReq,
-        intent: &Intent,
+        intent: &MergeIntent,
         deletion: Option<Result<RefChange, Warning>>,
     ) -> Result<Outcome<Merge>> {
         let pull = self.store.read(cat, number).await?;
-        let followed = self.bring_along(cat, &pull).await;
+        let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
             // Pull requests based on the branch may have another base now.
             Some(Err(_)) if !followed.steps.is_empty() => self
@@ -393,10 +398,10 @@ fn check_request(req: &MergeReq) -> Result<()> {
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_FILES)
         .map(|f| text::one_line(f).into_owned())
         .collect();
-    let more = match files.len().saturating_sub(NAMED) {
+    let more = match files.len().saturating_sub(MAX_NAMED_FILES) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };

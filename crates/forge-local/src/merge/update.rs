@@ -10,7 +10,7 @@ use super::{both_there, conflict};
 use crate::{
     Local,
     ident::{Identity, identity},
-    store::{Attempts, Pull, RefChange, branch_ref},
+    store::{Pull, RefChange, WriteRetry, branch_ref},
 };
 
 impl Local {
@@ -21,7 +21,7 @@ impl Local {
     ) -> Result<Outcome<PullRequest>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store

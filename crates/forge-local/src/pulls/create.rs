@@ -7,14 +7,15 @@ use forge_core::{
 };
 use forge_git::CatFile;
 
-use super::edits::Onto;
+use super::edits::CommitTarget;
 use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    labels::Book,
+    labels::LabelSet,
     store::{
-        Attempts, Event, LabelRef, Pull, RefChange, Snapshot, Written, branch_ref, same_login,
+        AppendOutcome, LabelRef, Pull, PullEvent, RefChange, Snapshot, WriteRetry, branch_ref,
+        same_login,
     },
     validate,
 };
@@ -91,7 +92,7 @@ impl Local {
         snapshot.assignees = resolve_logins("assignees", &req.assignees, &by)?;
         snapshot.pending_reviewers = resolve_reviewers(&req.reviewers, &by, &by.actor.login)?;
 
-        let onto = Onto {
+        let onto = CommitTarget {
             branch: &snapshot.base_branch,
             oid: &base_oid,
         };
@@ -109,12 +110,12 @@ impl Local {
             new: head_oid.clone(),
         });
 
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             if made {
                 self.new_branch(&mut cat, &snapshot.head_branch).await?;
             }
-            self.refuse_twin(&mut cat, &snapshot, None).await?;
+            self.check_no_duplicate(&mut cat, &snapshot, None).await?;
             snapshot.number = self.next_number(&mut cat).await?;
             let pull = Pull {
                 number: snapshot.number,
@@ -126,7 +127,7 @@ impl Local {
                 base_exists: true,
                 unrecorded_merge: None,
             };
-            let event = Event::Opened {
+            let event = PullEvent::Opened {
                 title: snapshot.title.clone(),
                 description: snapshot.description.clone(),
                 base_branch: snapshot.base_branch.clone(),
@@ -135,12 +136,12 @@ impl Local {
             };
             let before = branch.clone().into_iter().collect();
             match self.store.open(&mut cat, pull, &by, event, before).await? {
-                Written::Done(pull) => {
+                AppendOutcome::Done(pull) => {
                     return Ok(Outcome::immediate(
                         self.present(&mut cat, *pull, PrFields::NONE).await?,
                     ));
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -197,7 +198,7 @@ impl Local {
     }
 
     /// Refuses a second open pull request with this head and base, other than `except`.
-    pub(crate) async fn refuse_twin(
+    pub(crate) async fn check_no_duplicate(
         &self,
         cat: &mut CatFile,
         snapshot: &Snapshot,
@@ -240,7 +241,7 @@ impl Local {
 }
 
 /// Resolves label names, without duplicates.
-pub(crate) fn resolve_labels(book: &Book, names: &[String]) -> Result<Vec<LabelRef>> {
+pub(crate) fn resolve_labels(book: &LabelSet, names: &[String]) -> Result<Vec<LabelRef>> {
     let mut labels: Vec<LabelRef> = Vec::new();
     for name in names {
         let label = book.resolve(name)?;

@@ -3,7 +3,7 @@
 use forge_core::{
     Action, Capability, Error, Hint, Op, Outcome, Param, Result, check_version,
     model::{EditPull, PullRequest, Reviewer, SetChange},
-    near, text,
+    suggest, text,
 };
 use forge_git::CatFile;
 
@@ -15,8 +15,11 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    labels::Book,
-    store::{Attempts, Draft, Edited, Event, LabelRef, Pull, Snapshot, Written, same_login},
+    labels::LabelSet,
+    store::{
+        AppendOutcome, Edited, LabelRef, NewEvent, Pull, PullEvent, Snapshot, WriteRetry,
+        same_login,
+    },
     validate,
 };
 
@@ -39,7 +42,7 @@ impl Local {
         validate::reviewers(&edit.reviewers.remove)?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -52,10 +55,10 @@ impl Local {
             if edited == Edited::default() {
                 return self.unchanged(&mut cat, pull, "so already").await;
             }
-            let draft = Draft::new(Event::Edited(Box::new(edited)), snapshot);
+            let draft = NewEvent::new(PullEvent::Edited(Box::new(edited)), snapshot);
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(_) => return self.after_write(&mut cat, number).await,
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -90,7 +93,7 @@ impl Local {
             self.check_branches(&s.head_branch, pull.head()?, base, &base_oid)
                 .await?;
             s.base_branch.clone_from(base);
-            self.refuse_twin(cat, &s, Some(pull.number)).await?;
+            self.check_no_duplicate(cat, &s, Some(pull.number)).await?;
             edited.base_branch = Some(base.clone());
         }
         if !edit.labels.is_empty() {
@@ -163,7 +166,7 @@ pub(crate) fn change_assignees(
 pub(crate) fn change_labels(
     labels: &mut Vec<LabelRef>,
     change: &SetChange<String>,
-    book: &Book,
+    book: &LabelSet,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     // Labels deleted from the repository are dropped with the next edit of labels.
@@ -178,8 +181,8 @@ pub(crate) fn change_labels(
         let wanted = book.resolve(name).map_err(|_| {
             let on_it = || labels.iter().map(|l| l.name.as_str());
             let shown = text::one_line(name).into_owned();
-            let hint = near::hint(name, on_it(), "labels on it");
-            let corrected = near::corrected(&[Param::RemoveLabel], name, on_it());
+            let hint = suggest::hint(name, on_it(), "labels on it");
+            let corrected = suggest::corrected(&[Param::RemoveLabel], name, on_it());
             Error::invalid("labels", format!("no label is called '{shown}'"))
                 .with_hint(Hint::from(hint).with_any_action(corrected))
         })?;

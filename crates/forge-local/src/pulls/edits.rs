@@ -9,7 +9,7 @@ use crate::{Local, ident::Identity, store::branch_ref};
 
 /// The branch to commit to, and its tip.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Onto<'a> {
+pub(super) struct CommitTarget<'a> {
     pub branch: &'a str,
     pub oid: &'a str,
 }
@@ -18,7 +18,7 @@ impl Local {
     /// Commits the edits on top of `onto`, without changing a ref.
     pub(super) async fn commit_edits(
         &self,
-        onto: Onto<'_>,
+        onto: CommitTarget<'_>,
         edits: &[FileEdit],
         title: &str,
         by: &Identity,

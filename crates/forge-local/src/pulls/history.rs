@@ -8,7 +8,7 @@ use forge_git::{CatFile, RawCommit, parse_signature};
 
 use crate::{
     Local, paging,
-    store::{Event, Intent, Logged, Pull},
+    store::{LoggedEvent, MergeIntent, Pull, PullEvent},
 };
 
 impl Local {
@@ -31,7 +31,7 @@ impl Local {
                 events.push(moved(&mut cat, new, before, Some(entry.at)).await);
             }
             head = entry.head.clone().or(head);
-            events.extend(told(logged));
+            events.extend(to_status_event(logged));
         }
         if let Some(intent) = &pull.unrecorded_merge {
             events.push(merged(&pull.tip, &intent.by, intent.started_at, intent));
@@ -50,16 +50,16 @@ fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
     (recorded? != live).then_some(live)
 }
 
-fn told(logged: &Logged) -> Option<StatusEvent> {
+fn to_status_event(logged: &LoggedEvent) -> Option<StatusEvent> {
     let entry = &logged.entry;
     let (kind, detail) = match &entry.event {
-        Event::Opened { draft, .. } => (Kind::Opened, draft.then(|| "as a draft".to_owned())),
-        Event::Closed { .. } => (Kind::Closed, None),
-        Event::Reopened { .. } => (Kind::Reopened, None),
-        Event::Ready => (Kind::ReadyForReview, None),
-        Event::Drafted => (Kind::ConvertedToDraft, None),
-        Event::Merged(i) => return Some(merged(&logged.oid, &entry.actor, entry.at, i)),
-        Event::Edited(edited) => {
+        PullEvent::Opened { draft, .. } => (Kind::Opened, draft.then(|| "as a draft".to_owned())),
+        PullEvent::Closed { .. } => (Kind::Closed, None),
+        PullEvent::Reopened { .. } => (Kind::Reopened, None),
+        PullEvent::Ready => (Kind::ReadyForReview, None),
+        PullEvent::Drafted => (Kind::ConvertedToDraft, None),
+        PullEvent::Merged(i) => return Some(merged(&logged.oid, &entry.actor, entry.at, i)),
+        PullEvent::Edited(edited) => {
             let mut parts = Vec::new();
             if let Some(title) = &edited.title {
                 parts.push(format!("title: {title}"));
@@ -87,7 +87,7 @@ fn told(logged: &Logged) -> Option<StatusEvent> {
     })
 }
 
-fn merged(id: &str, by: &Actor, at: Timestamp, intent: &Intent) -> StatusEvent {
+fn merged(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> StatusEvent {
     StatusEvent {
         id: id.to_owned(),
         kind: Kind::Merged,

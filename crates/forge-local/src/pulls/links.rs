@@ -13,11 +13,11 @@ use forge_git::CatFile;
 use super::warning_of;
 use crate::{
     Local,
-    store::{Pull, Read},
+    store::{Pull, PullRead},
 };
 
 /// The most issues that are looked up for one description.
-const MOST: usize = 100;
+const MAX_LINKING_PULLS: usize = 100;
 
 /// Recovery for numbers without an issue.
 static CORRECT: Hint = Hint::fixed(
@@ -38,14 +38,14 @@ impl Local {
     ) -> Result<(Vec<LinkedIssue>, Vec<Warning>)> {
         let mut numbers = closing(&pull.snapshot.description, self.id(), &Hosts::builtin());
         let (mut linked, mut warnings) = (Vec::new(), Vec::new());
-        if numbers.len() > MOST {
+        if numbers.len() > MAX_LINKING_PULLS {
             let cut = Warning::new(format!(
-                "the description closes {} issues; the first {MOST} were looked up",
+                "the description closes {} issues; the first {MAX_LINKING_PULLS} were looked up",
                 numbers.len()
             ));
             let hint = "close the others by hand, or name them in another pull request";
             warnings.push(cut.with_hint(hint).of_section("linked_issues"));
-            numbers.truncate(MOST);
+            numbers.truncate(MAX_LINKING_PULLS);
         }
         let mut missing = Vec::new();
         let read = self.store.read_issues(cat, &numbers).await?;
@@ -73,7 +73,7 @@ impl Local {
         let read = self.store.read_many(cat, numbers).await?;
         let missing = numbers.iter().zip(read);
         let missing: Vec<_> = missing
-            .filter(|(_, read)| matches!(read, Read::Missing))
+            .filter(|(_, read)| matches!(read, PullRead::Missing))
             .map(|(number, _)| format!("#{number}"))
             .collect();
         if missing.is_empty() {

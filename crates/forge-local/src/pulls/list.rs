@@ -3,7 +3,7 @@
 use forge_core::{
     Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
-    search::{Candidate, Filter},
+    search::{Filter, SearchCandidate},
 };
 use forge_git::CatFile;
 
@@ -11,13 +11,13 @@ use super::view::warning_of;
 use crate::{
     Local,
     ident::identity,
-    labels::Book,
+    labels::LabelSet,
     paging::{self, SCHEME},
-    store::{Index, LabelRef, Pull, Read, Snapshot},
+    store::{Index, LabelRef, Pull, PullRead, Snapshot},
 };
 
 /// How many candidates are read at once if a filter may drop most of them.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 impl Local {
     pub(crate) async fn list_pulls(
@@ -51,7 +51,7 @@ impl Local {
         };
         let matches = |s: &Snapshot| {
             let labels = label_names(&s.labels, &book);
-            filter.matches(&looked_at(s, &labels))
+            filter.matches(&to_candidate(s, &labels))
         };
         let (mut scanned, mut last, mut more) = (0, 0, false);
         let mut compared = 0;
@@ -59,7 +59,11 @@ impl Local {
         'chunks: loop {
             // An extra row shows whether there is a next page.
             let room = limit + 1 - result.items.len();
-            let take = if is_narrow { BATCH } else { room.min(BATCH) };
+            let take = if is_narrow {
+                BATCH_SIZE
+            } else {
+                room.min(BATCH_SIZE)
+            };
             let mut chunk: Vec<u64> = numbers.by_ref().take(take).collect();
             if chunk.is_empty() {
                 break;
@@ -70,9 +74,9 @@ impl Local {
             }
             for read in self.store.read_many(&mut cat, &chunk).await? {
                 let pull = match read {
-                    Read::Pull(pull) if matches(&pull.snapshot) => pull,
-                    Read::Pull(_) | Read::Missing => continue,
-                    Read::Broken(e) => {
+                    PullRead::Pull(pull) if matches(&pull.snapshot) => pull,
+                    PullRead::Pull(_) | PullRead::Missing => continue,
+                    PullRead::Broken(e) => {
                         result.warnings.push(warning_of(&e));
                         continue;
                     }
@@ -139,7 +143,7 @@ impl Local {
         let wanted = |s: &Snapshot| s.head_branch == head.branch && state.shows(s.state);
         self.scan(&mut cat, state, wanted, |pull| {
             found.push(pull);
-            Scan::Goes
+            ScanStep::Goes
         })
         .await?;
         // The list is newest first, and the sort is stable.
@@ -151,26 +155,26 @@ impl Local {
         Ok(shown)
     }
 
-    /// Passes matching pull requests to `each`, newest first, until `each` returns `Scan::Ends`.
+    /// Passes matching pull requests to `each`, newest first, until `each` returns `ScanStep::Ends`.
     pub(crate) async fn scan(
         &self,
         cat: &mut CatFile,
         state: StateFilter,
         wanted: impl Fn(&Snapshot) -> bool + Send + Sync,
-        mut each: impl FnMut(Pull) -> Scan + Send,
+        mut each: impl FnMut(Pull) -> ScanStep + Send,
     ) -> Result<()> {
         let index = self.store.index(cat).await?.index;
         let mut numbers = candidates(&index, state, u64::MAX);
         loop {
-            let chunk: Vec<u64> = numbers.by_ref().take(BATCH).collect();
+            let chunk: Vec<u64> = numbers.by_ref().take(BATCH_SIZE).collect();
             if chunk.is_empty() {
                 return Ok(());
             }
             let chunk = self.store.preselect(cat, &chunk, &wanted).await?;
             for read in self.store.read_many(cat, &chunk).await? {
-                if let Read::Pull(pull) = read
+                if let PullRead::Pull(pull) = read
                     && wanted(&pull.snapshot)
-                    && each(*pull) == Scan::Ends
+                    && each(*pull) == ScanStep::Ends
                 {
                     return Ok(());
                 }
@@ -188,7 +192,7 @@ impl Local {
         let open = |s: &Snapshot| s.state == PrState::Open && wanted(s);
         self.scan(cat, StateFilter::Open, open, |pull| {
             found = Some(pull);
-            Scan::Ends
+            ScanStep::Ends
         })
         .await?;
         Ok(found)
@@ -197,7 +201,7 @@ impl Local {
 
 /// Whether a scan continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scan {
+pub(crate) enum ScanStep {
     Goes,
     Ends,
 }
@@ -215,8 +219,8 @@ fn candidates(
 }
 
 /// The fields that a filter examines, for a pull request with `labels`.
-fn looked_at<'a>(s: &'a Snapshot, labels: &'a [String]) -> Candidate<'a> {
-    Candidate {
+fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a> {
+    SearchCandidate {
         number: Some(s.number),
         title: &s.title,
         description: &s.description,
@@ -234,7 +238,7 @@ fn looked_at<'a>(s: &'a Snapshot, labels: &'a [String]) -> Candidate<'a> {
 }
 
 /// The names of the labels that still exist.
-pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<Book>>) -> Vec<String> {
+pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> Vec<String> {
     let labels = labels.iter();
     match book {
         Ok(Some(book)) => labels

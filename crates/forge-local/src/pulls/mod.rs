@@ -20,16 +20,16 @@ mod edits;
 mod history;
 mod links;
 mod list;
-mod on_top;
 mod patch;
 mod push;
 mod revert;
+mod stack;
 mod state;
 mod status;
 mod view;
 
 pub(crate) use edit::{change_assignees, change_labels};
-pub(crate) use list::{Scan, label_names};
+pub(crate) use list::{ScanStep, label_names};
 pub(crate) use state::require_open;
 pub(crate) use view::{shown_labels, warning_of};
 

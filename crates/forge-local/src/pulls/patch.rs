@@ -1,20 +1,20 @@
 //! Turns patches into commits on top of a branch.
 
 use forge_core::{Error, Precondition, Result, text};
-use forge_git::{Applied, Mail, RawCommit, signature};
+use forge_git::{ApplyResult, Mail, RawCommit, signature};
 
-use super::edits::Onto;
+use super::edits::CommitTarget;
 use crate::{Local, ident::Identity};
 
 /// How many files a message names; the error has all of them.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
     /// Commits the patch on top of `onto` and returns the last commit: one for each mail, with its
     /// author, or one titled `title` for a plain diff. Changes no ref.
     pub(super) async fn commit_patch(
         &self,
-        onto: Onto<'_>,
+        onto: CommitTarget<'_>,
         patch: &[u8],
         title: &str,
         by: &Identity,
@@ -38,8 +38,8 @@ impl Local {
         let mut tip = onto.oid.to_owned();
         for mail in &mails {
             let tree = match git.apply(&tip, &mail.diff).await? {
-                Applied::Tree(tree) => tree,
-                Applied::Conflicts(files) => {
+                ApplyResult::Tree(tree) => tree,
+                ApplyResult::Conflicts(files) => {
                     return Err(does_not_apply(mail, onto.branch, files));
                 }
             };
@@ -60,10 +60,10 @@ impl Local {
 fn does_not_apply(mail: &Mail, branch: &str, files: Vec<String>) -> Error {
     let shown: Vec<_> = files
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_FILES)
         .map(|file| text::one_line(file).into_owned())
         .collect();
-    let more = match files.len().saturating_sub(NAMED) {
+    let more = match files.len().saturating_sub(MAX_NAMED_FILES) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };

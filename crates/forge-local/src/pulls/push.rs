@@ -6,11 +6,11 @@ use forge_core::{
     text,
 };
 
-use super::edits::Onto;
+use super::edits::CommitTarget;
 use crate::{
     Local,
     ident::identity,
-    store::{Attempts, RefChange, branch_ref},
+    store::{RefChange, WriteRetry, branch_ref},
 };
 
 impl Local {
@@ -19,7 +19,7 @@ impl Local {
         req.check()?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         let (headline, body) = req.parts();
         let message = match body {
             "" => headline.to_owned(),
@@ -30,7 +30,7 @@ impl Local {
             self.check_case(&req.branch).await?;
             let place = format!("branch '{}'", text::one_line(&req.branch));
             check_expected_head(&place, Some(&req.expected_head), Some(&head))?;
-            let onto = Onto {
+            let onto = CommitTarget {
                 branch: &req.branch,
                 oid: &head,
             };

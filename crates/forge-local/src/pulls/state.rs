@@ -12,7 +12,10 @@ use crate::{
     caps::LIMITS,
     ident::identity,
     merge::gone_on,
-    store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
+    store::{
+        AppendOutcome, IndexChange, NewEvent, Pull, PullEvent, RefChange, Snapshot, WriteRetry,
+        branch_ref,
+    },
 };
 
 /// Recovery for a merged pull request.
@@ -32,7 +35,7 @@ impl Local {
         }
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -82,8 +85,8 @@ impl Local {
             snapshot.intent = None;
             snapshot.merge_base = self.merge_base_of(&pull).await.ok();
             snapshot.comments += u64::from(req.comment.is_some());
-            let mut draft = Draft::new(
-                Event::Closed {
+            let mut draft = NewEvent::new(
+                PullEvent::Closed {
                     comment: req.comment.clone(),
                 },
                 snapshot,
@@ -110,13 +113,13 @@ impl Local {
                 }
             }
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(_) => {
+                AppendOutcome::Done(_) => {
                     let mut outcome = self.after_write(&mut cat, number).await?;
                     outcome.steps = steps;
                     outcome.warnings.append(&mut warnings);
                     return Ok(outcome);
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -131,7 +134,7 @@ impl Local {
         }
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -156,26 +159,31 @@ impl Local {
             let head = self
                 .branch_tip(&mut cat, "head", &snapshot.head_branch)
                 .await
-                .map_err(|e| gone(e, &snapshot.head_branch, snapshot.head_oid.as_deref()))?;
+                .map_err(|e| {
+                    add_last_commit(e, &snapshot.head_branch, snapshot.head_oid.as_deref())
+                })?;
             let base = self
                 .branch_tip(&mut cat, "base", &snapshot.base_branch)
                 .await
-                .map_err(|e| gone(e, &snapshot.base_branch, snapshot.base_oid.as_deref()))?;
-            self.refuse_twin(&mut cat, &snapshot, Some(number)).await?;
+                .map_err(|e| {
+                    add_last_commit(e, &snapshot.base_branch, snapshot.base_oid.as_deref())
+                })?;
+            self.check_no_duplicate(&mut cat, &snapshot, Some(number))
+                .await?;
             snapshot.state = PrState::Open;
             snapshot.closed_at = None;
             snapshot.merge_base = None;
             snapshot.head_oid = Some(head);
             snapshot.base_oid = Some(base);
             snapshot.comments += u64::from(comment.is_some());
-            let event = Event::Reopened {
+            let event = PullEvent::Reopened {
                 comment: comment.map(str::to_owned),
             };
-            let mut draft = Draft::new(event, snapshot);
+            let mut draft = NewEvent::new(event, snapshot);
             draft.index = IndexChange::Opened;
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(_) => return self.after_write(&mut cat, number).await,
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -187,7 +195,7 @@ impl Local {
     ) -> Result<Outcome<PullRequest>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -204,14 +212,18 @@ impl Local {
             }
             let mut snapshot = pull.snapshot.clone();
             snapshot.draft = draft;
-            let event = if draft { Event::Drafted } else { Event::Ready };
+            let event = if draft {
+                PullEvent::Drafted
+            } else {
+                PullEvent::Ready
+            };
             match self
                 .store
-                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                Written::Done(_) => return self.after_write(&mut cat, number).await,
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -344,7 +356,7 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
 }
 
 /// Adds the branch's last commit to an error about a missing branch.
-fn gone(e: Error, branch: &str, oid: Option<&str>) -> Error {
+fn add_last_commit(e: Error, branch: &str, oid: Option<&str>) -> Error {
     match oid {
         Some(oid) if e.is_no_branch("head") || e.is_no_branch("base") => e.with_hint(format!(
             "bring it back with git branch {} {oid}",

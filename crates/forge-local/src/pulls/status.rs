@@ -5,7 +5,7 @@ use forge_core::{
     model::{HeadRef, PrFields, PrState, PullStatus, StateFilter},
 };
 
-use super::list::Scan;
+use super::list::ScanStep;
 use crate::{
     Local,
     ident::identity,
@@ -34,7 +34,7 @@ impl Local {
             } else {
                 waiting.push(pull);
             }
-            Scan::Goes
+            ScanStep::Goes
         })
         .await?;
         let (mut created_by, mut needs_review) = (Vec::new(), Vec::new());

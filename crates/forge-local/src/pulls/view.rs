@@ -10,7 +10,7 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    labels::Book,
+    labels::LabelSet,
     store::{LabelRef, LatestReview, Pull},
 };
 
@@ -44,14 +44,14 @@ impl Local {
         cat: &mut CatFile,
         pull: Pull,
         fields: PrFields,
-        book: &Result<Option<Book>>,
+        book: &Result<Option<LabelSet>>,
     ) -> Result<PullRequest> {
         let mut view = self.header(&pull, book);
         self.add_sections(cat, &pull, fields, &mut view).await?;
         Ok(view)
     }
 
-    fn header(&self, pull: &Pull, book: &Result<Option<Book>>) -> PullRequest {
+    fn header(&self, pull: &Pull, book: &Result<Option<LabelSet>>) -> PullRequest {
         let s = &pull.snapshot;
         let id = self.pr(pull.number);
         let (labels, warning) = shown_labels(&s.labels, book);
@@ -193,7 +193,7 @@ impl Local {
 /// Labels as currently defined, by name, and a warning if the definitions are unreadable.
 pub(crate) fn shown_labels(
     labels: &[LabelRef],
-    book: &Result<Option<Book>>,
+    book: &Result<Option<LabelSet>>,
 ) -> (Vec<Label>, Option<Warning>) {
     let unknown = |l: &LabelRef| Label {
         name: l.name.clone(),

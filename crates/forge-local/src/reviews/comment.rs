@@ -12,7 +12,7 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    store::{Attempts, Draft, Event, Pull, Written},
+    store::{AppendOutcome, NewEvent, Pull, PullEvent, WriteRetry},
 };
 
 const PULL: SubjectKind = SubjectKind::PullRequest;
@@ -40,7 +40,7 @@ impl Local {
         }
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -61,22 +61,22 @@ impl Local {
             };
             let mut snapshot = pull.snapshot.clone();
             snapshot.comments += u64::from(thread.is_none());
-            let event = Event::Commented {
+            let event = PullEvent::Commented {
                 body: body.to_owned(),
                 reply_to,
                 thread,
             };
             match self
                 .store
-                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                Written::Done(pull) => {
+                AppendOutcome::Done(pull) => {
                     drop(attempts);
                     let id = comment_id(pull.snapshot.events);
                     return self.comment_now(&mut cat, &pull, &by, &id).await;
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -90,7 +90,7 @@ impl Local {
         LIMITS.check_comment("body", body)?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -98,17 +98,17 @@ impl Local {
                 .await?;
             let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
             require_own(PULL, number, said.comment(key), key, &by, "changed")?;
-            let event = Event::CommentEdited {
+            let event = PullEvent::CommentEdited {
                 comment: key.to_owned(),
                 body: body.to_owned(),
             };
-            let draft = Draft::new(event, pull.snapshot.clone());
+            let draft = NewEvent::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(pull) => {
+                AppendOutcome::Done(pull) => {
                     drop(attempts);
                     return self.comment_now(&mut cat, &pull, &by, key).await;
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -116,7 +116,7 @@ impl Local {
     pub(super) async fn remove_comment(&self, number: u64, key: &str) -> Result<Outcome<()>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -128,16 +128,16 @@ impl Local {
             if said.thread_of(key).is_none() {
                 snapshot.comments = snapshot.comments.saturating_sub(1);
             }
-            let event = Event::CommentDeleted {
+            let event = PullEvent::CommentDeleted {
                 comment: key.to_owned(),
             };
             match self
                 .store
-                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                Written::Done(_) => return Ok(Outcome::immediate(())),
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Done(_) => return Ok(Outcome::immediate(())),
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }

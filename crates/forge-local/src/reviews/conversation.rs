@@ -11,7 +11,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     ident::{Identity, identity},
-    store::{Event, Log, Logged, OpenedThread, Pull, same_login},
+    store::{Log, LoggedEvent, OpenedThread, Pull, PullEvent, same_login},
 };
 
 /// All comments, reviews and threads of a pull request.
@@ -161,14 +161,14 @@ fn thread_id(seq: u64, n: usize) -> String {
 }
 
 /// Creates comments from events.
-pub(crate) struct Writer<'a> {
+pub(crate) struct CommentMapper<'a> {
     /// The URL that comment URLs start with.
     pub url: &'a str,
     /// The viewer's login.
     pub viewer: Option<&'a str>,
 }
 
-impl Writer<'_> {
+impl CommentMapper<'_> {
     pub fn comment(&self, id: String, by: &Actor, at: Timestamp, body: &str) -> Comment {
         Comment {
             id,
@@ -192,7 +192,7 @@ impl Writer<'_> {
 
 /// Derives the conversation from the events.
 pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
-    let writer = Writer { url, viewer };
+    let writer = CommentMapper { url, viewer };
     let mut all = Conversation::default();
     for logged in log.events.iter() {
         all.take(logged, &writer);
@@ -215,20 +215,20 @@ pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
 }
 
 impl Conversation {
-    fn take(&mut self, logged: &Logged, writer: &Writer<'_>) {
+    fn take(&mut self, logged: &LoggedEvent, writer: &CommentMapper<'_>) {
         let entry = &logged.entry;
         let (by, at, seq) = (&entry.actor, entry.at, entry.seq);
         match &entry.event {
-            Event::Closed {
+            PullEvent::Closed {
                 comment: Some(body),
             }
-            | Event::Reopened {
+            | PullEvent::Reopened {
                 comment: Some(body),
             } => {
                 self.comments
                     .push(writer.comment(comment_id(seq), by, at, body));
             }
-            Event::Commented {
+            PullEvent::Commented {
                 body,
                 reply_to,
                 thread,
@@ -246,14 +246,14 @@ impl Conversation {
                     }
                 }
             }
-            Event::CommentEdited { comment, body } => {
+            PullEvent::CommentEdited { comment, body } => {
                 if let Some(comment) = self.comment_mut(comment) {
                     comment.body.clone_from(body);
                     comment.updated_at = Some(at);
                 }
             }
-            Event::CommentDeleted { comment } => self.remove(comment),
-            Event::Reviewed {
+            PullEvent::CommentDeleted { comment } => self.remove(comment),
+            PullEvent::Reviewed {
                 state,
                 body,
                 threads,
@@ -280,14 +280,14 @@ impl Conversation {
                     threads: ids,
                 });
             }
-            Event::ReviewDismissed { review, message } => {
+            PullEvent::ReviewDismissed { review, message } => {
                 if let Some(review) = self.reviews.iter_mut().find(|r| r.id == *review) {
                     review.state = ReviewState::Dismissed;
                 }
                 self.comments
                     .push(writer.comment(comment_id(seq), by, at, message));
             }
-            Event::ThreadResolved { thread, resolved } => {
+            PullEvent::ThreadResolved { thread, resolved } => {
                 if let Some(thread) = self.thread_mut(thread) {
                     thread.resolved = *resolved;
                     thread.resolved_by = resolved.then(|| by.clone());
@@ -302,8 +302,8 @@ impl Conversation {
         seq: u64,
         n: usize,
         opened: &OpenedThread,
-        writer: &Writer<'_>,
-        logged: &Logged,
+        writer: &CommentMapper<'_>,
+        logged: &LoggedEvent,
     ) -> Comment {
         let entry = &logged.entry;
         let mut first = writer.comment(format!("c{seq}.{n}"), &entry.actor, entry.at, &opened.body);

@@ -10,7 +10,7 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::identity,
-    store::{Attempts, Draft, Event, Written},
+    store::{AppendOutcome, NewEvent, PullEvent, WriteRetry},
 };
 
 impl Local {
@@ -23,7 +23,7 @@ impl Local {
         LIMITS.check_comment("message", message)?;
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -47,22 +47,22 @@ impl Local {
             snapshot.dismiss_review(key);
             // The message counts as a comment.
             snapshot.comments += 1;
-            let event = Event::ReviewDismissed {
+            let event = PullEvent::ReviewDismissed {
                 review: key.to_owned(),
                 message: message.to_owned(),
             };
             match self
                 .store
-                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                Written::Done(_) => {
+                AppendOutcome::Done(_) => {
                     return Ok(Outcome::immediate(Review {
                         state: ReviewState::Dismissed,
                         ..review
                     }));
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }

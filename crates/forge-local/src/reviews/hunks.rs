@@ -8,20 +8,20 @@ use forge_core::{
 use futures::StreamExt;
 
 /// How much of a hunk is stored with a comment, in bytes.
-const KEPT: usize = 4 * 1024;
+const MAX_HUNK_BYTES: usize = 4 * 1024;
 /// How much of a line is read, in bytes.
-const LINE: usize = 2 * 1024;
+const MAX_LINE_BYTES: usize = 2 * 1024;
 /// How many ranges an error names.
-const NAMED: usize = 8;
+const MAX_NAMED_LINES: usize = 8;
 
 /// A line or a range of lines, on one side.
-pub(super) struct Position {
+pub(super) struct LinePosition {
     pub line: u64,
     pub start: Option<u64>,
     pub side: Side,
 }
 
-impl Position {
+impl LinePosition {
     /// Whether a range of lines contains the whole position.
     fn is_in(&self, (first, count): (u64, u64)) -> bool {
         let inside = |n: u64| n >= first && n - first < count;
@@ -33,9 +33,9 @@ impl Position {
 /// of all hunks on that side.
 pub(super) async fn find_hunk(
     diff: &mut ByteStream,
-    place: &Position,
+    place: &LinePosition,
 ) -> Result<std::result::Result<String, Vec<String>>> {
-    let mut finder = Finder::new(place);
+    let mut finder = HunkFinder::new(place);
     while let Some(chunk) = diff.next().await {
         if let Some(hunk) = finder.push(&chunk?) {
             return Ok(Ok(hunk));
@@ -45,8 +45,8 @@ pub(super) async fn find_hunk(
 }
 
 /// Scans a diff in chunks of any size.
-struct Finder<'a> {
-    place: &'a Position,
+struct HunkFinder<'a> {
+    place: &'a LinePosition,
     line: Vec<u8>,
     reader: LineReader,
     /// The hunk with the position, as far as it was read.
@@ -54,8 +54,8 @@ struct Finder<'a> {
     ranges: Vec<String>,
 }
 
-impl<'a> Finder<'a> {
-    fn new(place: &'a Position) -> Self {
+impl<'a> HunkFinder<'a> {
+    fn new(place: &'a LinePosition) -> Self {
         Self {
             place,
             line: Vec::new(),
@@ -67,7 +67,7 @@ impl<'a> Finder<'a> {
 
     fn push(&mut self, chunk: &[u8]) -> Option<String> {
         for part in chunk.split_inclusive(|b| *b == b'\n') {
-            let room = LINE.saturating_sub(self.line.len());
+            let room = MAX_LINE_BYTES.saturating_sub(self.line.len());
             self.line
                 .extend(part.iter().take(room).filter(|b| **b != b'\n'));
             if part.ends_with(b"\n") {
@@ -95,7 +95,7 @@ impl<'a> Finder<'a> {
         let kept = self.kept.as_mut()?;
         kept.push(b'\n');
         kept.extend_from_slice(line);
-        if kept.len() > 16 * KEPT {
+        if kept.len() > 16 * MAX_HUNK_BYTES {
             *kept = tail(kept).into_bytes();
         }
         let number = match self.place.side {
@@ -111,7 +111,7 @@ impl<'a> Finder<'a> {
             Side::Right => (hunk.new_start, hunk.new_count),
         };
         self.kept = self.place.is_in((first, count)).then(|| line.to_vec());
-        if count > 0 && self.ranges.len() < NAMED {
+        if count > 0 && self.ranges.len() < MAX_NAMED_LINES {
             self.ranges
                 .push(format!("{first}-{}", first.saturating_add(count - 1)));
         }
@@ -121,12 +121,12 @@ impl<'a> Finder<'a> {
 /// The header and the last lines of a hunk, up to the size limit.
 fn tail(hunk: &[u8]) -> String {
     let text = String::from_utf8_lossy(hunk);
-    if text.len() <= KEPT {
+    if text.len() <= MAX_HUNK_BYTES {
         return text.into_owned();
     }
     let header = text.lines().next().unwrap_or_default();
     let mut lines = Vec::new();
-    let mut room = KEPT;
+    let mut room = MAX_HUNK_BYTES;
     for line in text.lines().skip(1).collect::<Vec<_>>().into_iter().rev() {
         let Some(left) = room.checked_sub(line.len() + 1) else {
             break;
@@ -146,8 +146,8 @@ mod tests {
     const DIFF: &[u8] = b"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@ fn\n a\n-b\n+B\n+@@ -9,9 +9,9 @@\n c\n@@ -20 +21,0 @@\n-x\n\\ No newline at end of file\n";
 
     fn find(line: u64, start: Option<u64>, side: Side, size: usize) -> Result<String, Vec<String>> {
-        let place = Position { line, start, side };
-        let mut finder = Finder::new(&place);
+        let place = LinePosition { line, start, side };
+        let mut finder = HunkFinder::new(&place);
         for chunk in DIFF.chunks(size) {
             if let Some(hunk) = finder.push(chunk) {
                 return Ok(hunk);
@@ -183,6 +183,8 @@ mod tests {
     fn long_hunks_are_cut_in_middle() {
         let hunk = format!("@@ -1 +1 @@\n{}last", "+line\n".repeat(5000));
         let kept = tail(hunk.as_bytes());
-        assert!(kept.len() <= KEPT + 20 && kept.starts_with("@@") && kept.ends_with("last"));
+        assert!(
+            kept.len() <= MAX_HUNK_BYTES + 20 && kept.starts_with("@@") && kept.ends_with("last")
+        );
     }
 }

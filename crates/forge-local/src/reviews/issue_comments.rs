@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use forge_core::model::Comment;
 
-use super::{Writer, comment_id};
-use crate::store::{IssueEvent, Logged};
+use super::{CommentMapper, comment_id};
+use crate::store::{IssueEvent, LoggedEvent};
 
 /// The current comments in `log`, oldest first.
-pub(crate) fn fold_issue_comments(log: &[Logged<IssueEvent>], writer: &Writer<'_>) -> Vec<Comment> {
+pub(crate) fn fold_issue_comments(
+    log: &[LoggedEvent<IssueEvent>],
+    writer: &CommentMapper<'_>,
+) -> Vec<Comment> {
     let mut comments: Vec<Option<Comment>> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for logged in log {

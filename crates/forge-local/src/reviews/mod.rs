@@ -9,7 +9,7 @@ mod submit;
 mod thread;
 
 pub(crate) use comment::{no_comment, require_own};
-pub(crate) use conversation::{Writer, comment_id};
+pub(crate) use conversation::{CommentMapper, comment_id};
 pub(crate) use issue_comments::fold_issue_comments;
 
 use async_trait::async_trait;

@@ -11,14 +11,14 @@ use forge_git::CatFile;
 
 use super::{
     conversation::review_id,
-    hunks::{Position, find_hunk},
+    hunks::{LinePosition, find_hunk},
 };
 use crate::{
     Local,
     caps::LIMITS,
-    diff::{Range, diff_args},
+    diff::{DiffRange, diff_args},
     ident::identity,
-    store::{Attempts, Draft, Event, LatestReview, OpenedThread, Pull, Written},
+    store::{AppendOutcome, LatestReview, NewEvent, OpenedThread, Pull, PullEvent, WriteRetry},
     validate::CHOOSE_BODY,
 };
 
@@ -42,7 +42,7 @@ impl Local {
             Verdict::Comment => ReviewState::Commented,
         };
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -75,17 +75,17 @@ impl Local {
                 submitted_at: by.at,
                 commit: pull.head_oid.clone(),
             });
-            let event = Event::Reviewed {
+            let event = PullEvent::Reviewed {
                 state,
                 body: review.body.clone(),
                 threads,
             };
             match self
                 .store
-                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                Written::Done(pull) => {
+                AppendOutcome::Done(pull) => {
                     drop(attempts);
                     let id = review_id(pull.snapshot.events);
                     let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
@@ -97,7 +97,7 @@ impl Local {
                         )
                     });
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }
@@ -138,7 +138,7 @@ impl Local {
                     "path",
                     format!("#{} does not change '{shown}'", pull.number),
                 )
-                .with_hint(forge_core::near::hint(
+                .with_hint(forge_core::suggest::hint(
                     &thread.path,
                     known.map(String::as_str),
                     "changed files",
@@ -169,7 +169,7 @@ impl Local {
     /// The hunk of `file` that contains the lines of `thread`.
     async fn hunk(
         &self,
-        range: &Range,
+        range: &DiffRange,
         file: &FileChange,
         thread: &NewThread,
         line: u64,
@@ -179,7 +179,7 @@ impl Local {
         args.extend(file.previous_path.as_deref());
         args.push(&file.path);
         let mut diff = self.git().stream(args)?;
-        let place = Position {
+        let place = LinePosition {
             line,
             start: thread.start_line,
             side: thread.side,

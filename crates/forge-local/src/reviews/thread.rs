@@ -5,7 +5,7 @@ use forge_core::{Action, Error, Hint, Noun, Op, Outcome, Result, Warning, model:
 use crate::{
     Local,
     ident::identity,
-    store::{Attempts, Draft, Event, Written},
+    store::{AppendOutcome, NewEvent, PullEvent, WriteRetry},
 };
 
 impl Local {
@@ -17,7 +17,7 @@ impl Local {
     ) -> Result<Outcome<Thread>> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
-        let mut attempts = Attempts::begin(&self.store).await;
+        let mut attempts = WriteRetry::begin(&self.store).await;
         loop {
             let pull = self
                 .store
@@ -45,13 +45,13 @@ impl Local {
                 let message = format!("the thread {key} is {state}; nothing was changed");
                 return Ok(Outcome::unchanged(thread, Warning::new(message)));
             }
-            let event = Event::ThreadResolved {
+            let event = PullEvent::ThreadResolved {
                 thread: key.to_owned(),
                 resolved,
             };
-            let draft = Draft::new(event, pull.snapshot.clone());
+            let draft = NewEvent::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(_) => {
+                AppendOutcome::Done(_) => {
                     let resolved_by = resolved.then(|| by.actor.clone());
                     return Ok(Outcome::immediate(Thread {
                         resolved,
@@ -59,7 +59,7 @@ impl Local {
                         ..thread
                     }));
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }

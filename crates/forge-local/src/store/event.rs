@@ -8,14 +8,14 @@ use forge_git::RawCommit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The readable first line of an event's commit message.
-pub(crate) trait Subject {
+pub(crate) trait CommitSubject {
     /// The event in a word or two.
     fn subject(&self) -> &'static str;
 }
 
 /// An event with its author, time and head commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry<E = Event> {
+pub(crate) struct LogEntry<E = PullEvent> {
     /// The position in the chain, from 1.
     pub seq: u64,
     /// The time of the event.
@@ -33,7 +33,7 @@ pub(crate) struct Entry<E = Event> {
 /// A change of a pull request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(crate) enum Event {
+pub(crate) enum PullEvent {
     /// The pull request was opened.
     Opened {
         title: String,
@@ -82,9 +82,9 @@ pub(crate) enum Event {
     /// The pull request was converted to a draft.
     Drafted,
     /// A merge is about to move the base branch.
-    MergeStarted(Intent),
+    MergeStarted(MergeIntent),
     /// The pull request was merged.
-    Merged(Intent),
+    Merged(MergeIntent),
     /// An event of a newer version.
     #[serde(other)]
     Unknown,
@@ -135,7 +135,7 @@ pub(crate) struct OpenedThread {
 
 /// A merge, recorded before the base branch moves and again afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Intent {
+pub(crate) struct MergeIntent {
     pub method: MergeMethod,
     /// The base branch's tip after the merge.
     pub result: String,
@@ -152,7 +152,7 @@ pub(crate) struct Intent {
     pub started_at: Timestamp,
 }
 
-impl<E: Subject + Serialize> Entry<E> {
+impl<E: CommitSubject + Serialize> LogEntry<E> {
     /// The commit message: a readable line, then the JSON.
     pub fn message(&self) -> serde_json::Result<String> {
         let what = self.event.subject();
@@ -164,7 +164,7 @@ impl<E: Subject + Serialize> Entry<E> {
     }
 }
 
-impl<E: DeserializeOwned> Entry<E> {
+impl<E: DeserializeOwned> LogEntry<E> {
     /// Parses an event commit. The root of a chain has no event: `Ok(None)`.
     pub fn of(commit: &RawCommit<'_>) -> serde_json::Result<Option<Self>> {
         let message = commit.message;
@@ -175,7 +175,7 @@ impl<E: DeserializeOwned> Entry<E> {
     }
 }
 
-impl Subject for Event {
+impl CommitSubject for PullEvent {
     fn subject(&self) -> &'static str {
         match self {
             Self::Opened { .. } => "open",
@@ -214,8 +214,8 @@ impl Subject for Event {
 mod tests {
     use super::*;
 
-    fn entry(event: Event) -> Entry {
-        Entry {
+    fn entry(event: PullEvent) -> LogEntry {
+        LogEntry {
             seq: 3,
             at: Timestamp::from_unix(1),
             actor: Actor::new("al"),
@@ -227,13 +227,13 @@ mod tests {
     #[test]
     fn events_round_trip_through_commit_message() {
         for event in [
-            Event::Ready,
-            Event::Commented {
+            PullEvent::Ready,
+            PullEvent::Commented {
                 body: "a\n\n{b\0\u{1b}".into(),
                 reply_to: None,
                 thread: None,
             },
-            Event::Edited(Box::new(Edited {
+            PullEvent::Edited(Box::new(Edited {
                 title: Some("x".into()),
                 ..Edited::default()
             })),
@@ -243,13 +243,13 @@ mod tests {
                 message: message.as_bytes(),
                 ..RawCommit::default()
             };
-            assert_eq!(Entry::of(&commit).unwrap(), Some(entry(event)));
+            assert_eq!(LogEntry::of(&commit).unwrap(), Some(entry(event)));
         }
     }
 
     #[test]
     fn event_of_newer_version_is_unknown() {
-        let message = entry(Event::Ready)
+        let message = entry(PullEvent::Ready)
             .message()
             .unwrap()
             .replace("\"ready\"", "\"pinned\"");
@@ -257,12 +257,12 @@ mod tests {
             message: message.as_bytes(),
             ..RawCommit::default()
         };
-        let read = Entry::<Event>::of(&commit).unwrap().unwrap();
-        assert_eq!(read.event, Event::Unknown);
+        let read = LogEntry::<PullEvent>::of(&commit).unwrap().unwrap();
+        assert_eq!(read.event, PullEvent::Unknown);
         let root = RawCommit {
             message: b"no event\n",
             ..RawCommit::default()
         };
-        assert_eq!(Entry::<Event>::of(&root).unwrap(), None);
+        assert_eq!(LogEntry::<PullEvent>::of(&root).unwrap(), None);
     }
 }

@@ -51,10 +51,10 @@ impl Unreadable {
     /// highest readable format.
     pub fn check_format(file: &str, data: &[u8], newest: u32) -> Result<(), Self> {
         #[derive(Deserialize)]
-        struct Head {
+        struct FormatHead {
             format: u32,
         }
-        let head: Head = serde_json::from_slice(data).map_err(|e| format!("{file}: {e}"))?;
+        let head: FormatHead = serde_json::from_slice(data).map_err(|e| format!("{file}: {e}"))?;
         match head.format {
             found if found > newest => Err(Self::Newer { found, newest }),
             _ => Ok(()),

@@ -16,14 +16,14 @@ pub(crate) struct Index {
     /// The highest number ever used; 0 if there is none.
     pub highest: u64,
     /// The numbers that may be open.
-    pub open: Ranges,
+    pub open: NumberRanges,
 }
 
 /// A set of numbers, as sorted ranges that neither touch nor overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ranges(Vec<RangeInclusive<u64>>);
+pub(crate) struct NumberRanges(Vec<RangeInclusive<u64>>);
 
-impl Ranges {
+impl NumberRanges {
     /// How many numbers are in the set.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|r| r.end() - r.start() + 1).sum()
@@ -104,7 +104,7 @@ impl Index {
         }
         let highest: u64 = lines.next()?.strip_prefix("highest ")?.parse().ok()?;
         let list = lines.next()?.strip_prefix("open ")?;
-        if lines.next().is_some() || highest > refs::NUMBER_MAX {
+        if lines.next().is_some() || highest > refs::MAX_NUMBER {
             return None;
         }
         let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
@@ -120,7 +120,7 @@ impl Index {
         }
         Some(Self {
             highest,
-            open: Ranges(ranges),
+            open: NumberRanges(ranges),
         })
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn ranges_agree_with_set() {
-        let (mut ranges, mut set, mut seed) = (Ranges::default(), BTreeSet::new(), 7u64);
+        let (mut ranges, mut set, mut seed) = (NumberRanges::default(), BTreeSet::new(), 7u64);
         for _ in 0..4000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let n = (seed >> 33) % 60 + 1;

@@ -8,17 +8,17 @@ use forge_core::{
     model::{Actor, IssueReason, IssueState},
     text,
 };
-use forge_git::{CatFile, Found};
+use forge_git::{CatFile, ObjectLookup};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Entry, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, Lost, RefChange, Store, Unreadable,
-    log::Logged, refs, write::no_json,
+    EventStore, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, LogEntry, RefChange, RefConflict,
+    Unreadable, log::LoggedEvent, refs, write::no_json,
 };
 use crate::ident::Identity;
 
 /// How many issues are read at once.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without an issue.
 static LIST_ISSUES: Hint = Hint::fixed(
@@ -139,7 +139,7 @@ impl StoredIssue {
     }
 }
 
-impl Store {
+impl EventStore {
     /// The numbers of all issues, in descending order.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl Store {
         numbers: &[u64],
     ) -> Result<Vec<Option<Result<StoredIssue>>>> {
         let mut all = Vec::with_capacity(numbers.len());
-        for chunk in numbers.chunks(BATCH) {
+        for chunk in numbers.chunks(BATCH_SIZE) {
             let names: Vec<_> = chunk.iter().map(|n| refs::issue(*n)).collect();
             let tips = cat.info_many(&names).await?;
             let files: Vec<_> = tips
@@ -262,7 +262,7 @@ impl Store {
         &self,
         cat: &mut CatFile,
         issue: &StoredIssue,
-    ) -> Result<Vec<Logged<IssueEvent>>> {
+    ) -> Result<Vec<LoggedEvent<IssueEvent>>> {
         let number = issue.number();
         let events = self.events(cat, &issue.tip, |why| broken(number, why));
         Ok(events.await?.0)
@@ -280,7 +280,7 @@ impl Store {
         by: &Identity,
         event: IssueEvent,
         unmoved: Vec<RefChange>,
-    ) -> Result<Result<StoredIssue, Lost>> {
+    ) -> Result<Result<StoredIssue, RefConflict>> {
         snapshot.events += 1;
         snapshot.updated_at = by.at;
         snapshot.format = snapshot.lowest_format();
@@ -289,7 +289,7 @@ impl Store {
             Some(before) if event != IssueEvent::Deleted => before.tip.clone(),
             _ => self.put_root().await?,
         };
-        let entry = Entry {
+        let entry = LogEntry {
             seq: snapshot.events,
             at: by.at,
             actor: by.actor.clone(),
@@ -318,12 +318,12 @@ impl Store {
     }
 }
 
-fn decode(number: u64, tip: String, file: Found) -> Result<StoredIssue> {
+fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<StoredIssue> {
     let object = match file {
-        Found::Object(object) if object.kind == "blob" => object,
-        Found::Object(_) => return Err(broken(number, "issue.json is no file")),
-        Found::Missing => return Err(broken(number, Unreadable::Missing("issue.json"))),
-        Found::Unreadable(e) => return Err(broken(number, e)),
+        ObjectLookup::Object(object) if object.kind == "blob" => object,
+        ObjectLookup::Object(_) => return Err(broken(number, "issue.json is no file")),
+        ObjectLookup::Missing => return Err(broken(number, Unreadable::Missing("issue.json"))),
+        ObjectLookup::Unreadable(e) => return Err(broken(number, e)),
     };
     match IssueSnapshot::decode(&object.data, number) {
         Ok(snapshot) => Ok(StoredIssue { tip, snapshot }),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forge_core::model::IssueReason;
 use serde::{Deserialize, Serialize};
 
-use super::event::Subject;
+use super::event::CommitSubject;
 
 /// A change of an issue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl IssueEvent {
     }
 }
 
-impl Subject for IssueEvent {
+impl CommitSubject for IssueEvent {
     fn subject(&self) -> &'static str {
         match self {
             Self::Opened { .. } => "open",
@@ -116,7 +116,7 @@ mod tests {
     use forge_core::{Timestamp, model::Actor};
 
     use super::*;
-    use crate::store::Entry;
+    use crate::store::LogEntry;
 
     #[test]
     fn issue_event_with_all_changes_round_trips() {
@@ -145,7 +145,7 @@ mod tests {
             },
             IssueEvent::Deleted,
         ] {
-            let entry = Entry {
+            let entry = LogEntry {
                 seq: 2,
                 at: Timestamp::from_unix(1),
                 actor: Actor::new("a"),
@@ -154,7 +154,7 @@ mod tests {
             };
             let json = serde_json::to_string(&entry).unwrap();
             assert_eq!(
-                serde_json::from_str::<Entry<IssueEvent>>(&json).unwrap(),
+                serde_json::from_str::<LogEntry<IssueEvent>>(&json).unwrap(),
                 entry,
                 "{json}"
             );
@@ -165,7 +165,7 @@ mod tests {
     fn issue_event_of_older_version_is_read() {
         let json = r#"{"seq":2,"at":"2026-11-01T00:00:00Z","actor":{"login":"a"},
             "event":"closed","reason":"completed"}"#;
-        let entry: Entry<IssueEvent> = serde_json::from_str(json).unwrap();
+        let entry: LogEntry<IssueEvent> = serde_json::from_str(json).unwrap();
         let closed = IssueEvent::Closed {
             reason: Some(IssueReason::Completed),
             comment: None,
@@ -178,7 +178,7 @@ mod tests {
     fn issue_event_of_newer_version_is_unknown() {
         let json =
             r#"{"seq":1,"at":"2026-11-01T00:00:00Z","actor":{"login":"a"},"event":"pinned"}"#;
-        let entry: Entry<IssueEvent> = serde_json::from_str(json).unwrap();
+        let entry: LogEntry<IssueEvent> = serde_json::from_str(json).unwrap();
         assert_eq!(entry.event, IssueEvent::Unknown);
     }
 }

@@ -6,25 +6,25 @@ use forge_core::{Error, Result};
 use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
-use super::{Entry, Event, Pull, Store, read::broken, shared::KeptLog};
+use super::{EventStore, LogEntry, Pull, PullEvent, read::broken, shared::KeptLog};
 
 /// How many event commits are in memory at once during a read.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 /// An event and its commit.
 #[derive(Clone, Debug)]
-pub(crate) struct Logged<E = Event> {
+pub(crate) struct LoggedEvent<E = PullEvent> {
     pub oid: String,
-    pub entry: Entry<E>,
+    pub entry: LogEntry<E>,
 }
 
 /// All events, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    pub events: Arc<Vec<Logged>>,
+    pub events: Arc<Vec<LoggedEvent>>,
 }
 
-impl Store {
+impl EventStore {
     /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
     ///
     /// # Errors
@@ -62,26 +62,26 @@ impl Store {
     }
 
     /// Extends cached events up to `tip`; also returns their size in bytes. `None` if more than
-    /// [`BATCH`] events are missing or one is damaged: then the caller reads all of them.
+    /// [`BATCH_SIZE`] events are missing or one is damaged: then the caller reads all of them.
     async fn newer(
         &self,
         cat: &mut CatFile,
         tip: &str,
         kept: &KeptLog,
-    ) -> Option<(Vec<Logged>, usize)> {
-        let mut newer: Vec<Logged> = Vec::new();
+    ) -> Option<(Vec<LoggedEvent>, usize)> {
+        let mut newer: Vec<LoggedEvent> = Vec::new();
         let mut bytes = kept.bytes;
         let mut at = tip.to_owned();
         while at != kept.tip {
-            if newer.len() >= BATCH {
+            if newer.len() >= BATCH_SIZE {
                 return None;
             }
             let object = cat.get(&at).await.ok().flatten()?;
             let commit = RawCommit::parse(&object.data)?;
-            let entry = Entry::of(&commit).ok().flatten()?;
+            let entry = LogEntry::of(&commit).ok().flatten()?;
             let parent = (*commit.parents.first()?).to_owned();
             bytes += object.data.len();
-            newer.push(Logged { oid: at, entry });
+            newer.push(LoggedEvent { oid: at, entry });
             at = parent;
         }
         newer.reverse();
@@ -98,7 +98,7 @@ impl Store {
         cat: &mut CatFile,
         tip: &str,
         broken: impl Fn(&str) -> Error + Send,
-    ) -> Result<(Vec<Logged<E>>, usize)> {
+    ) -> Result<(Vec<LoggedEvent<E>>, usize)> {
         let args = [
             "rev-list",
             "--first-parent",
@@ -113,7 +113,7 @@ impl Store {
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let oids: Vec<&str> = listed.lines().collect();
         let (mut events, mut bytes) = (Vec::with_capacity(oids.len()), 0);
-        for chunk in oids.chunks(BATCH) {
+        for chunk in oids.chunks(BATCH_SIZE) {
             for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
                 let bad = |why: &str| broken(&format!("event {oid}: {why}"));
                 let object = found
@@ -123,8 +123,8 @@ impl Store {
                 bytes += object.data.len();
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is no commit"))?;
-                match Entry::of(&commit) {
-                    Ok(Some(entry)) => events.push(Logged {
+                match LogEntry::of(&commit) {
+                    Ok(Some(entry)) => events.push(LoggedEvent {
                         oid: object.oid,
                         entry,
                     }),

@@ -3,12 +3,12 @@
 use std::{borrow::Cow, path::Path};
 
 use forge_core::{Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, model::PrState};
-use forge_git::{CatFile, Found};
+use forge_git::{CatFile, ObjectLookup};
 
-use super::{Index, Intent, Snapshot, Store, Unreadable, refs};
+use super::{EventStore, Index, MergeIntent, Snapshot, Unreadable, refs};
 
 /// How many pull requests are read at once when many are looked at.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without a pull request.
 static LIST_PULLS: Hint = Hint::fixed(
@@ -35,7 +35,7 @@ pub(crate) struct Pull {
     /// Whether the base branch exists; only set while open.
     pub base_exists: bool,
     /// A merge that happened but whose record is incomplete.
-    pub unrecorded_merge: Option<Intent>,
+    pub unrecorded_merge: Option<MergeIntent>,
 }
 
 impl Pull {
@@ -79,7 +79,7 @@ impl Pull {
 
 /// The result of reading one of several pull requests.
 #[derive(Debug)]
-pub(crate) enum Read {
+pub(crate) enum PullRead {
     Pull(Box<Pull>),
     Missing,
     Broken(Error),
@@ -94,16 +94,16 @@ pub(crate) struct LoadedIndex {
     pub rebuilt: bool,
 }
 
-impl Store {
+impl EventStore {
     /// Reads pull request `number`.
     ///
     /// # Errors
     /// `not_found`; `protocol` if it is damaged.
     pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<Pull> {
         match self.read_many(cat, &[number]).await?.pop() {
-            Some(Read::Pull(pull)) => Ok(*pull),
-            Some(Read::Broken(e)) => Err(e),
-            Some(Read::Missing) | None => Err(Error::not_found(
+            Some(PullRead::Pull(pull)) => Ok(*pull),
+            Some(PullRead::Broken(e)) => Err(e),
+            Some(PullRead::Missing) | None => Err(Error::not_found(
                 Noun::PullRequest,
                 format!("pull request #{number} was not found in {}", self.url),
             )
@@ -114,10 +114,10 @@ impl Store {
     /// Reads the pull requests `numbers`, in order.
     ///
     /// # Errors
-    /// `git` if git cannot be run; the errors of single pull requests are in their [`Read`].
-    pub async fn read_many(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Vec<Read>> {
+    /// `git` if git cannot be run; the errors of single pull requests are in their [`PullRead`].
+    pub async fn read_many(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Vec<PullRead>> {
         let mut all = Vec::with_capacity(numbers.len());
-        for chunk in numbers.chunks(BATCH) {
+        for chunk in numbers.chunks(BATCH_SIZE) {
             self.read_chunk(cat, chunk, &mut all).await?;
         }
         Ok(all)
@@ -139,12 +139,12 @@ impl Store {
             .map(|n| format!("{}:{}", refs::pull(*n), refs::PULL_FILE))
             .collect();
         let found = cat.get_many(&names).await?;
-        let undecided = |number: u64, found: &Found| match found {
-            Found::Object(object) => match Snapshot::decode(&object.data, number) {
+        let undecided = |number: u64, found: &ObjectLookup| match found {
+            ObjectLookup::Object(object) => match Snapshot::decode(&object.data, number) {
                 Ok(snapshot) => snapshot.intent.is_some() || wanted(&snapshot),
                 Err(_) => true,
             },
-            Found::Missing | Found::Unreadable(_) => true,
+            ObjectLookup::Missing | ObjectLookup::Unreadable(_) => true,
         };
         let pairs = numbers.iter().zip(&found);
         Ok(pairs
@@ -157,7 +157,7 @@ impl Store {
         &self,
         cat: &mut CatFile,
         numbers: &[u64],
-        all: &mut Vec<Read>,
+        all: &mut Vec<PullRead>,
     ) -> Result<()> {
         let names: Vec<_> = numbers.iter().map(|n| refs::pull(*n)).collect();
         let tips = cat.info_many(&names).await?;
@@ -172,30 +172,30 @@ impl Store {
         let begin = all.len();
         for ((number, tip), file) in numbers.iter().zip(tips).zip(files) {
             all.push(match tip {
-                None if self.loose_ref_exists(*number) => Read::Broken(self.dangling(*number)),
-                None => Read::Missing,
+                None if self.loose_ref_exists(*number) => PullRead::Broken(self.dangling(*number)),
+                None => PullRead::Missing,
                 Some(tip) if tip.kind != "commit" => {
-                    Read::Broken(broken(*number, format!("the ref names a {}", tip.kind)))
+                    PullRead::Broken(broken(*number, format!("the ref names a {}", tip.kind)))
                 }
                 Some(tip) => decode(*number, tip.oid, file),
             });
         }
-        self.look_at_branches(cat, all.get_mut(begin..).unwrap_or_default())
+        self.resolve_branch_tips(cat, all.get_mut(begin..).unwrap_or_default())
             .await
     }
 
     /// Adds the branch tips, and whether a started merge has happened.
-    async fn look_at_branches(&self, cat: &mut CatFile, pulls: &mut [Read]) -> Result<()> {
-        let open = |read: &&mut Read| matches!(read, Read::Pull(p) if p.is_open());
+    async fn resolve_branch_tips(&self, cat: &mut CatFile, pulls: &mut [PullRead]) -> Result<()> {
+        let open = |read: &&mut PullRead| matches!(read, PullRead::Pull(p) if p.is_open());
         let mut names = Vec::new();
         for read in pulls.iter_mut().filter(open) {
-            let Read::Pull(pull) = read else { continue };
+            let PullRead::Pull(pull) = read else { continue };
             names.push(refs::branch(&pull.snapshot.head_branch));
             names.push(refs::branch(&pull.snapshot.base_branch));
         }
         let mut tips = cat.info_many(&names).await?.into_iter();
         for read in pulls.iter_mut().filter(open) {
-            let Read::Pull(pull) = read else { continue };
+            let PullRead::Pull(pull) = read else { continue };
             let head = tips.next().flatten().map(|i| i.oid);
             let base = tips.next().flatten().map(|i| i.oid);
             pull.head_exists = head.is_some();
@@ -300,15 +300,17 @@ fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }
 
-fn decode(number: u64, tip: String, file: Found) -> Read {
+fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
     let object = match file {
-        Found::Object(object) if object.kind == "blob" => object,
-        Found::Object(_) => return Read::Broken(broken(number, "pull.json is no file")),
-        Found::Missing => return Read::Broken(broken(number, Unreadable::Missing("pull.json"))),
-        Found::Unreadable(e) => return Read::Broken(broken(number, e)),
+        ObjectLookup::Object(object) if object.kind == "blob" => object,
+        ObjectLookup::Object(_) => return PullRead::Broken(broken(number, "pull.json is no file")),
+        ObjectLookup::Missing => {
+            return PullRead::Broken(broken(number, Unreadable::Missing("pull.json")));
+        }
+        ObjectLookup::Unreadable(e) => return PullRead::Broken(broken(number, e)),
     };
     match Snapshot::decode(&object.data, number) {
-        Ok(snapshot) => Read::Pull(Box::new(Pull {
+        Ok(snapshot) => PullRead::Pull(Box::new(Pull {
             number,
             tip,
             head_oid: snapshot.head_oid.clone(),
@@ -318,7 +320,7 @@ fn decode(number: u64, tip: String, file: Found) -> Read {
             base_exists: false,
             unrecorded_merge: None,
         })),
-        Err(why) => Read::Broken(broken(number, why)),
+        Err(why) => PullRead::Broken(broken(number, why)),
     }
 }
 

@@ -15,12 +15,12 @@ pub(crate) const ISSUE_FILE: &str = "issue.json";
 /// The file in the labels' tree.
 pub(crate) const LABELS_FILE: &str = "labels.json";
 /// The highest valid number: beyond any use, and safe from overflow.
-pub(crate) const NUMBER_MAX: u64 = 1 << 48;
+pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 
 /// Refuses stored counts that no number of writes can reach and that would overflow.
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
-        0..=NUMBER_MAX => Ok(()),
+        0..=MAX_NUMBER => Ok(()),
         most => Err(format!("{file} counts {most} comments or events")),
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn issue(number: u64) -> String {
 pub(crate) fn number(name: &str, prefix: &str) -> Option<u64> {
     let digits = name.strip_prefix(prefix)?;
     let n: u64 = digits.parse().ok()?;
-    (n > 0 && n <= NUMBER_MAX && n.to_string() == digits).then_some(n)
+    (n > 0 && n <= MAX_NUMBER && n.to_string() == digits).then_some(n)
 }
 
 /// The ref of `branch`.

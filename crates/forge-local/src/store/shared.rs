@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{sync::OwnedMutexGuard, time::timeout};
 
-use super::Logged;
+use super::LoggedEvent;
 
 /// The most bytes of cached events, as git stores them.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Events are immutable commits, so a cached chain stays valid and only new events are read. The
 /// tip of the chain is always read from git.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct StoreCache {
     logs: Mutex<Vec<KeptLog>>,
     writers: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -31,12 +31,12 @@ pub(crate) struct KeptLog {
     pub of: (PathBuf, u64),
     /// The commit of the last event.
     pub tip: String,
-    pub events: Arc<Vec<Logged>>,
+    pub events: Arc<Vec<LoggedEvent>>,
     /// The total size of the commits.
     pub bytes: usize,
 }
 
-impl Shared {
+impl StoreCache {
     fn logs(&self) -> MutexGuard<'_, Vec<KeptLog>> {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn kept_logs_are_bounded_by_bytes() {
-        let shared = Shared::default();
+        let shared = StoreCache::default();
         let of = |number| (PathBuf::from("/r"), number);
         for number in 1..=3 {
             shared.keep(kept(number, MAX_BYTES / 3));
@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn writers_take_turns_for_each_repository() {
-        let shared = Shared::default();
+        let shared = StoreCache::default();
         let wait = Duration::from_millis(20);
         let first = shared.writer(Path::new("/a"), wait).await;
         assert!(first.is_some());

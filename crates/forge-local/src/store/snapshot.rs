@@ -8,7 +8,7 @@ use forge_core::{
 use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Unreadable, event::Intent, refs};
+use super::{FORMAT, Unreadable, event::MergeIntent, refs};
 
 /// The fields that a list and the default view show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub(crate) struct Snapshot {
     pub merge_commit: Option<String>,
     pub merge_method: Option<MergeMethod>,
     /// A merge that was started but not recorded as done.
-    pub intent: Option<Intent>,
+    pub intent: Option<MergeIntent>,
     pub labels: Vec<LabelRef>,
     pub assignees: Vec<String>,
     pub pending_reviewers: Vec<Reviewer>,
@@ -193,7 +193,7 @@ impl Snapshot {
     }
 
     /// Completes the merge that `intent` announced.
-    pub fn finish_merge(&mut self, intent: &Intent) {
+    pub fn finish_merge(&mut self, intent: &MergeIntent) {
         self.state = PrState::Merged;
         self.base_branch.clone_from(&intent.base_branch);
         self.base_oid = Some(intent.onto.clone());

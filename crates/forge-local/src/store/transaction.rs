@@ -7,7 +7,7 @@ use std::{
 
 use forge_core::{Error, Result};
 
-use super::Store;
+use super::EventStore;
 
 /// A change of a ref, with its required old value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub(crate) enum RefChange {
 
 /// Why a transaction changed nothing but may succeed when retried.
 #[derive(Debug)]
-pub(crate) struct Lost {
+pub(crate) struct RefConflict {
     /// git's error.
     pub error: Error,
     /// The lock file in the way, if that was the reason.
     pub lock: Option<PathBuf>,
 }
 
-impl Lost {
+impl RefConflict {
     /// The age of the lock file.
     pub fn lock_age(&self) -> Option<Duration> {
         let made = std::fs::metadata(self.lock.as_ref()?)
@@ -46,12 +46,16 @@ impl Lost {
     }
 }
 
-impl Store {
+impl EventStore {
     /// Applies all of `changes`, or none; `Ok(Some)` if another writer was faster.
     ///
     /// A file-based ref store applies the changes in order, so a killed process leaves a prefix of
     /// them.
-    pub async fn update_refs(&self, reason: &str, changes: &[RefChange]) -> Result<Option<Lost>> {
+    pub async fn update_refs(
+        &self,
+        reason: &str,
+        changes: &[RefChange],
+    ) -> Result<Option<RefConflict>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
             // Otherwise a symbolic ref would redirect the change.
@@ -78,7 +82,7 @@ impl Store {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let error = output.error("update-ref");
         if is_race(&said) {
-            Ok(Some(Lost {
+            Ok(Some(RefConflict {
                 error,
                 lock: lock_file(&said, self.git.dir()),
             }))

@@ -3,7 +3,10 @@
 use forge_core::{Error, ErrorKind, Result, model::PrState};
 use forge_git::{CatFile, RawCommit, Signing, signature};
 
-use super::{Attempts, Entry, Event, Index, Lost, Pull, RefChange, Snapshot, Store, refs};
+use super::{
+    EventStore, Index, LogEntry, Pull, PullEvent, RefChange, RefConflict, Snapshot, WriteRetry,
+    refs,
+};
 use crate::ident::Identity;
 
 /// The message of the root commit of every chain.
@@ -12,7 +15,7 @@ const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is o
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
 /// How many states are read at once.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 
 /// The effect of an event on the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +27,9 @@ pub(crate) enum IndexChange {
 
 /// An event to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    pub event: Event,
-    /// The state after the event; [`Store::append`] sets the parts common to all events.
+pub(crate) struct NewEvent {
+    pub event: PullEvent,
+    /// The state after the event; [`EventStore::append`] sets the parts common to all events.
     pub snapshot: Snapshot,
     pub index: IndexChange,
     /// Refs that change before the pull request's ref.
@@ -35,9 +38,9 @@ pub(crate) struct Draft {
     pub after: Vec<RefChange>,
 }
 
-impl Draft {
+impl NewEvent {
     /// An event that changes only the pull request.
-    pub fn new(event: Event, snapshot: Snapshot) -> Self {
+    pub fn new(event: PullEvent, snapshot: Snapshot) -> Self {
         Self {
             event,
             snapshot,
@@ -50,14 +53,14 @@ impl Draft {
 
 /// The result of one attempt.
 #[derive(Debug)]
-pub(crate) enum Written {
+pub(crate) enum AppendOutcome {
     /// The pull request after the event.
     Done(Box<Pull>),
     /// A concurrent writer was faster.
-    Lost(Lost),
+    Lost(RefConflict),
 }
 
-impl Store {
+impl EventStore {
     /// Writes a tree with one file.
     pub async fn put_file(&self, name: &str, data: &[u8]) -> Result<String> {
         let blob = self.git.put("blob", data).await?;
@@ -110,10 +113,10 @@ impl Store {
         cat: &mut CatFile,
         pull: Pull,
         by: &Identity,
-        event: Event,
+        event: PullEvent,
         before: Vec<RefChange>,
-    ) -> Result<Written> {
-        let mut draft = Draft::new(event, pull.snapshot.clone());
+    ) -> Result<AppendOutcome> {
+        let mut draft = NewEvent::new(event, pull.snapshot.clone());
         draft.index = IndexChange::Opened;
         draft.before = before;
         self.attempt(cat, pull, None, by, draft).await
@@ -125,8 +128,8 @@ impl Store {
         cat: &mut CatFile,
         pull: &Pull,
         by: &Identity,
-        draft: Draft,
-    ) -> Result<Written> {
+        draft: NewEvent,
+    ) -> Result<AppendOutcome> {
         self.attempt(cat, pull.clone(), Some(pull.tip.clone()), by, draft)
             .await
     }
@@ -137,9 +140,9 @@ impl Store {
         mut pull: Pull,
         previous: Option<String>,
         by: &Identity,
-        draft: Draft,
-    ) -> Result<Written> {
-        let Draft {
+        draft: NewEvent,
+    ) -> Result<AppendOutcome> {
+        let NewEvent {
             event,
             mut snapshot,
             index,
@@ -163,7 +166,7 @@ impl Store {
             .clone()
             .filter(|h| Some(h) != recorded.as_ref());
         let merged = match &event {
-            Event::Merged(intent) => vec![intent.onto.clone(), intent.result.clone()],
+            PullEvent::Merged(intent) => vec![intent.onto.clone(), intent.result.clone()],
             _ => Vec::new(),
         };
         for oid in head.into_iter().chain(merged) {
@@ -171,7 +174,7 @@ impl Store {
                 parents.push(oid);
             }
         }
-        let entry = Entry {
+        let entry = LogEntry {
             seq: snapshot.events,
             at: by.at,
             actor: by.actor.clone(),
@@ -206,12 +209,12 @@ impl Store {
             message.lines().next().unwrap_or("")
         );
         if let Some(lost) = self.update_refs(&reason, &changes).await? {
-            return Ok(Written::Lost(lost));
+            return Ok(AppendOutcome::Lost(lost));
         }
         pull.tip = tip;
         pull.snapshot = snapshot;
         pull.unrecorded_merge = None;
-        Ok(Written::Done(Box::new(pull)))
+        Ok(AppendOutcome::Done(Box::new(pull)))
     }
 
     async fn index_change(
@@ -230,7 +233,7 @@ impl Store {
             let all: Vec<u64> = index.open.below(u64::MAX).collect();
             let open = |s: &Snapshot| s.state == PrState::Open;
             let mut may_be_open = Vec::new();
-            for chunk in all.chunks(BATCH) {
+            for chunk in all.chunks(BATCH_SIZE) {
                 may_be_open.extend(self.preselect(cat, chunk, open).await?);
             }
             index = Index {
@@ -259,7 +262,7 @@ impl Store {
         &self,
         cat: &mut CatFile,
         number: u64,
-        attempts: &mut Attempts,
+        attempts: &mut WriteRetry,
     ) -> Result<Pull> {
         loop {
             let pull = self.read(cat, number).await?;
@@ -271,11 +274,11 @@ impl Store {
                 at: intent.started_at,
                 signing: Signing::default(),
             };
-            let mut draft = Draft::new(Event::Merged(intent), pull.snapshot.clone());
+            let mut draft = NewEvent::new(PullEvent::Merged(intent), pull.snapshot.clone());
             draft.index = IndexChange::Closed;
             match self.append(cat, &pull, &by, draft).await? {
-                Written::Done(pull) => return Ok(*pull),
-                Written::Lost(lost) => attempts.again(lost).await?,
+                AppendOutcome::Done(pull) => return Ok(*pull),
+                AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
     }

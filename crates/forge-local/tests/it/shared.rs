@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use forge_core::{PageReq, Reviews, Trust};
-use forge_local::{Local, Shared};
+use forge_local::{Local, StoreCache};
 
 use crate::repo::{Repo, create, pr};
 
@@ -17,7 +17,7 @@ async fn cached_events_follow_other_writers() {
     repo.branch("b", "f", "x\n");
     let other = repo.open().await;
     create(&other, "b").await;
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(StoreCache::default());
     let open = || Local::open_shared(&repo.path, Trust::Person, Arc::clone(&shared));
     assert!(bodies(&open().await.unwrap()).await.is_empty());
     let mut wanted = Vec::new();

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use forge::{Config, Forges, config::Env};
 use forge_mcp::{
-    Extension, Options, Route, Server,
-    http::{self, HttpOptions, Limits},
+    Extension, Route, Server, ServerOptions,
+    http::{self, HttpLimits, HttpOptions},
 };
 use futures::future::BoxFuture;
 use rmcp::{
@@ -118,9 +118,9 @@ impl Extension for Fixtures {
 #[tokio::main]
 async fn main() {
     let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/")])));
-    let options = Options {
+    let options = ServerOptions {
         dir: std::env::temp_dir(),
-        ..Options::default()
+        ..ServerOptions::default()
     };
     let server = Server::extended(forges, options, Box::new(Fixtures::default())).unwrap();
     let port = std::env::args().nth(1).unwrap_or_else(|| "0".to_owned());
@@ -128,7 +128,7 @@ async fn main() {
         addr: format!("127.0.0.1:{port}").parse().expect("a port"),
         bearer: None,
         hosts: Vec::new(),
-        limits: Limits::default(),
+        limits: HttpLimits::default(),
     };
     let listening = http::serve(server, options).await.unwrap();
     println!("listening on {}", listening.url());

@@ -12,9 +12,9 @@ use forge_core::{
 };
 
 /// Maximum number of cached bundles.
-const KEPT: usize = 4;
+const MAX_ENTRIES: usize = 4;
 
-struct Entry {
+struct CachedContext {
     key: u64,
     found: Arc<PullContext>,
     /// What its answers took in memory; see [`forge_core::call::kept_weight`].
@@ -23,15 +23,15 @@ struct Entry {
 }
 
 #[derive(Default)]
-struct Kept {
-    entries: Vec<Entry>,
+struct ContextCacheState {
+    entries: Vec<CachedContext>,
     /// The number of finished writes.
     writes: u64,
 }
 
 /// Bundles by account, pull request and arguments, until a write of this server ends.
 #[derive(Default)]
-pub(crate) struct ContextCache(Mutex<Kept>);
+pub(crate) struct ContextCache(Mutex<ContextCacheState>);
 
 /// Token from [`ContextCache::begin`] for [`ContextCache::put`].
 #[derive(Clone, Copy)]
@@ -60,13 +60,13 @@ impl ContextCache {
             return;
         }
         kept.entries.retain(|e| e.key != key);
-        let over = (kept.entries.len() + 1).saturating_sub(KEPT);
+        let over = (kept.entries.len() + 1).saturating_sub(MAX_ENTRIES);
         kept.entries.drain(..over);
-        let all = |entries: &[Entry]| entries.iter().map(|e| e.weight).sum::<usize>();
+        let all = |entries: &[CachedContext]| entries.iter().map(|e| e.weight).sum::<usize>();
         while !kept.entries.is_empty() && weight.saturating_add(all(&kept.entries)) > MAX_KEPT {
             kept.entries.remove(0);
         }
-        kept.entries.push(Entry {
+        kept.entries.push(CachedContext {
             key,
             found: Arc::clone(found),
             weight,
@@ -81,7 +81,7 @@ impl ContextCache {
         kept.entries.clear();
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, ContextCacheState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use forge_core::{Action, Arg, Changed, Error, ErrorKind, Hint, Param, Result, fingerprint};
 
-use super::Position;
+use super::ResultPosition;
 
 const SEPARATOR: char = '~';
 /// The same call from its first page.
@@ -59,7 +59,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
 pub(crate) const SHOWN: &str = "what was shown";
 
 /// Binds a position to a hash of the content before it: see [`unpin`].
-pub(crate) fn pin(at: Position, before: u64) -> String {
+pub(crate) fn pin(at: ResultPosition, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
@@ -68,7 +68,11 @@ pub(crate) fn pin(at: Position, before: u64) -> String {
 ///
 /// `invalid_input` for a damaged cursor; `conflict` if the content before the position has changed,
 /// because continuing would mix two states.
-pub(crate) fn unpin(text: &str, what: &str, before: impl Fn(Position) -> u64) -> Result<Position> {
+pub(crate) fn unpin(
+    text: &str,
+    what: &str,
+    before: impl Fn(ResultPosition) -> u64,
+) -> Result<ResultPosition> {
     let (at, pinned) = text.split_once(SEPARATOR).ok_or_else(damaged)?;
     let at = position(at)?;
     let now = format!("{:016x}", before(at));
@@ -89,11 +93,11 @@ pub(crate) fn unpin(text: &str, what: &str, before: impl Fn(Position) -> u64) ->
     Ok(at)
 }
 
-/// Parses the position of [`Position::to_text`].
+/// Parses the position of [`ResultPosition::to_text`].
 ///
 /// `invalid_input` if damaged: starting over would repeat content.
-fn position(text: &str) -> Result<Position> {
-    Position::from_text(text).ok_or_else(damaged)
+fn position(text: &str) -> Result<ResultPosition> {
+    ResultPosition::from_text(text).ok_or_else(damaged)
 }
 
 /// Error for a cursor without a valid position.
@@ -112,7 +116,7 @@ mod tests {
 
     #[test]
     fn pinned_position_is_refused_after_earlier_changes() {
-        let at = Position {
+        let at = ResultPosition {
             block: 3,
             offset: 7,
         };

@@ -14,24 +14,24 @@ use forge_core::{
 };
 
 /// Maximum number of cached diffs.
-const KEPT: usize = 4;
+const MAX_ENTRIES: usize = 4;
 
 /// Maximum size of all cached diffs, in bytes.
-const LONGEST: usize = 16 * 1024 * 1024;
+const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a diff stays cached after its last use.
 const TTL: Duration = Duration::from_secs(300);
 
 /// Head and base of a diff, as its pull request has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub(crate) struct DiffEnds {
     /// The head commit; empty if unknown.
     pub head: String,
     /// The base branch, with its commit if the forge reports it.
     pub base: String,
 }
 
-impl Ends {
+impl DiffEnds {
     /// The current head and base of a pull request.
     pub fn of(pull: &PullRequest) -> Self {
         let oid = pull.base_oid.as_ref();
@@ -45,7 +45,7 @@ impl Ends {
 
 /// A file of a diff, as text. Bytes that are not UTF-8 are replaced.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct DiffFile {
     /// The path at the head; at the base for a deleted file.
     pub path: String,
     /// The class of the file.
@@ -63,7 +63,7 @@ pub(crate) struct File {
     pub hunks: Vec<String>,
 }
 
-impl File {
+impl DiffFile {
     pub fn of(file: &FileDiff<'_>) -> Self {
         let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
         Self {
@@ -82,9 +82,9 @@ impl File {
 
 /// A complete diff.
 #[derive(Debug)]
-pub(crate) struct Whole {
-    pub ends: Ends,
-    pub files: Vec<File>,
+pub(crate) struct FullDiff {
+    pub ends: DiffEnds,
+    pub files: Vec<DiffFile>,
     pub warnings: Vec<Warning>,
     /// The fate of the earlier head, for a diff since one.
     pub since: Option<SinceHead>,
@@ -94,7 +94,7 @@ pub(crate) struct Whole {
     pub bytes: usize,
 }
 
-impl Whole {
+impl FullDiff {
     /// A hash of the content; file headers name the blobs of both sides.
     pub fn content(&self) -> u64 {
         let files = self.files.iter();
@@ -105,20 +105,20 @@ impl Whole {
     }
 }
 
-struct Entry {
+struct CachedDiff {
     pr: String,
-    whole: Arc<Whole>,
+    whole: Arc<FullDiff>,
     read: Instant,
 }
 
 /// Diffs by pull request (and starting point, for a partial diff) and ends. One principal uses the
 /// server, so sharing discloses nothing.
 #[derive(Default)]
-pub(crate) struct DiffCache(Mutex<Vec<Entry>>);
+pub(crate) struct DiffCache(Mutex<Vec<CachedDiff>>);
 
 impl DiffCache {
     /// The cached diff of a pull request between these ends.
-    pub fn get(&self, pr: &str, ends: &Ends) -> Option<Arc<Whole>> {
+    pub fn get(&self, pr: &str, ends: &DiffEnds) -> Option<Arc<FullDiff>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.read.elapsed() < TTL);
         let entry = entries
@@ -129,20 +129,20 @@ impl DiffCache {
     }
 
     /// Caches a diff, replacing those least recently used.
-    pub fn put(&self, pr: &str, whole: &Arc<Whole>) {
-        if whole.bytes > LONGEST || whole.ends.head.is_empty() {
+    pub fn put(&self, pr: &str, whole: &Arc<FullDiff>) {
+        if whole.bytes > MAX_DIFF_BYTES || whole.ends.head.is_empty() {
             return;
         }
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.pr != pr && e.read.elapsed() < TTL);
         entries.sort_by_key(|e| std::cmp::Reverse(e.read));
-        entries.truncate(KEPT - 1);
+        entries.truncate(MAX_ENTRIES - 1);
         let mut bytes = whole.bytes;
         entries.retain(|e| {
             bytes = bytes.saturating_add(e.whole.bytes);
-            bytes <= LONGEST
+            bytes <= MAX_DIFF_BYTES
         });
-        entries.push(Entry {
+        entries.push(CachedDiff {
             pr: pr.to_owned(),
             whole: Arc::clone(whole),
             read: Instant::now(),

@@ -12,24 +12,24 @@ use forge_core::text::truncate_chars;
 pub(crate) const DEFAULT_CHARS: usize = 25_000;
 
 /// Maximum length that a caller can request.
-const MOST_CHARS: usize = 100_000;
+const MAX_CHARS: usize = 100_000;
 
 /// Minimum length: less has no room for a line of content and the tail.
-const LEAST_CHARS: usize = 1_000;
+const MIN_CHARS: usize = 1_000;
 
 /// Reserved for the tail lines.
-const TAIL: usize = 500;
+const TAIL_CHARS: usize = 500;
 
 /// A part of a block up to this length is not worth cutting the block.
-const LEAST_CUT: usize = 200;
+const MIN_CUT: usize = 200;
 
 /// Above this length, the data omits long texts that the model's text already has.
-const TWICE_MAX: usize = 10_000;
+const MAX_TWICE_CHARS: usize = 10_000;
 
 /// The character budget of a call.
 pub(crate) fn chars(asked: Option<u64>) -> usize {
-    let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MOST_CHARS));
-    asked.clamp(LEAST_CHARS, MOST_CHARS)
+    let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MAX_CHARS));
+    asked.clamp(MIN_CHARS, MAX_CHARS)
 }
 
 /// The combined length of text and data, for a text of at most `max`.
@@ -45,7 +45,7 @@ pub(crate) const fn names(max: usize) -> usize {
 
 /// Returns true if data of length `data` may repeat the long texts of a text of length `text`.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
-    data <= TWICE_MAX && data + text <= both(max)
+    data <= MAX_TWICE_CHARS && data + text <= both(max)
 }
 
 /// The length of data as JSON, in characters.
@@ -64,12 +64,12 @@ pub(crate) struct Lengths<'a> {
 
 /// Position in a result: a block, and the bytes of it already shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct ResultPosition {
     pub block: usize,
     pub offset: usize,
 }
 
-impl Position {
+impl ResultPosition {
     /// The cursor form.
     pub fn to_text(self) -> String {
         format!("{}.{}", self.block, self.offset)
@@ -87,21 +87,26 @@ impl Position {
 
 /// A page of blocks.
 #[derive(Debug)]
-pub(crate) struct Fitted {
+pub(crate) struct FittedPage {
     pub text: String,
     /// The first block shown, even in part, and the block after the last.
     pub from: usize,
     pub to: usize,
     /// The blocks that begin on this page; each block begins on exactly one page.
     pub begun: Range<usize>,
-    pub next: Option<Position>,
+    pub next: Option<ResultPosition>,
 }
 
 /// Fits as many blocks as possible after `head` into `max` characters, from a position on.
 ///
 /// A block is cut after a line if it is longer than a page, or if a fifth of the page would stay
 /// empty otherwise. Other blocks stay whole.
-pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: usize) -> Fitted {
+pub(crate) fn fit<S: AsRef<str>>(
+    head: &str,
+    blocks: &[S],
+    from: ResultPosition,
+    max: usize,
+) -> FittedPage {
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
@@ -110,9 +115,9 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
     data: Lengths<'_>,
-    from: Position,
+    from: ResultPosition,
     max: usize,
-) -> Fitted {
+) -> FittedPage {
     let mut text = head.to_owned();
     if from.offset > 0 {
         let block = blocks.get(from.block).map_or("", AsRef::as_ref);
@@ -123,7 +128,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
             false => "[continued within a line] ",
         });
     }
-    let room = max.saturating_sub(TAIL);
+    let room = max.saturating_sub(TAIL_CHARS);
     let mut used = text.chars().count();
     let mut used_data = data.always;
     let mut at = from;
@@ -140,7 +145,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
             text.push_str(rest);
             used += length;
             used_data += of_data;
-            at = Position {
+            at = ResultPosition {
                 block: at.block + 1,
                 offset: 0,
             };
@@ -150,12 +155,12 @@ pub(crate) fn fit_both<S: AsRef<str>>(
         }
         let left = room.saturating_sub(used);
         let left = match shown {
-            false => left.max(LEAST_CUT),
+            false => left.max(MIN_CUT),
             true => left.min(both(max).saturating_sub(used + used_data + of_data)),
         };
         let cut = cut(rest, left);
         let part = rest.get(..cut).unwrap_or(rest);
-        let is_worth_it = left > LEAST_CUT.max(room / 5) && part.ends_with('\n');
+        let is_worth_it = left > MIN_CUT.max(room / 5) && part.ends_with('\n');
         if !shown || is_worth_it {
             text.push_str(part);
             if !text.ends_with('\n') {
@@ -167,7 +172,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
     let done = at.block >= blocks.len();
     let to = at.block + usize::from(at.offset > 0);
-    Fitted {
+    FittedPage {
         text,
         from: from.block,
         to,
@@ -180,7 +185,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
 ///
 /// Cut at a character, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {
-    match truncate_chars(text, DEFAULT_CHARS - TAIL) {
+    match truncate_chars(text, DEFAULT_CHARS - TAIL_CHARS) {
         (whole, 0) => whole.into_owned(),
         (kept, more) => format!("{kept}\n[{more} more characters: {rest}]\n"),
     }
@@ -197,7 +202,7 @@ fn cut(text: &str, room: usize) -> usize {
 }
 
 /// The last line of a list.
-pub(crate) fn tail(noun: &str, fitted: &Fitted, total: usize, cursor: Option<&str>) -> String {
+pub(crate) fn tail(noun: &str, fitted: &FittedPage, total: usize, cursor: Option<&str>) -> String {
     match cursor {
         None if fitted.from == 0 => format!("All {total} {noun} shown."),
         None => format!(
@@ -222,7 +227,7 @@ mod tests {
         let blocks: Vec<String> = (0..40)
             .map(|n| format!("block {n}\n{}", "é line\n".repeat(n * 9)))
             .collect();
-        let (mut at, mut all, mut pages) = (Position::default(), String::new(), 0);
+        let (mut at, mut all, mut pages) = (ResultPosition::default(), String::new(), 0);
         loop {
             let page = fit("head\n", &blocks, at, 1_000);
             assert!(
@@ -234,7 +239,7 @@ mod tests {
             all.push_str(body.strip_prefix("[continued]\n").unwrap_or(body));
             pages += 1;
             match page.next {
-                Some(next) => at = Position::from_text(&next.to_text()).unwrap(),
+                Some(next) => at = ResultPosition::from_text(&next.to_text()).unwrap(),
                 None => break,
             }
         }
@@ -251,7 +256,7 @@ mod tests {
             always: 300,
             blocks: &lengths,
         };
-        let (mut at, mut begun) = (Position::default(), Vec::new());
+        let (mut at, mut begun) = (ResultPosition::default(), Vec::new());
         loop {
             let page = fit_both("", &blocks, data, at, 1_000);
             let of_data: usize = lengths[page.begun.clone()].iter().sum();
@@ -271,7 +276,7 @@ mod tests {
         let wide = format!("{}\n", "x".repeat(2_000));
         let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];
         let (mut at, mut begun, mut all, mut pages) =
-            (Position::default(), Vec::new(), String::new(), 0);
+            (ResultPosition::default(), Vec::new(), String::new(), 0);
         loop {
             let page = fit("", &blocks, at, 1_500);
             assert!(page.text.chars().count() <= 1_500, "{}", page.text);
@@ -306,7 +311,7 @@ mod tests {
             "",
             &["first\n", long.as_str()],
             data,
-            Position::default(),
+            ResultPosition::default(),
             1_000,
         );
         assert_eq!((page.text.as_str(), page.begun), ("first\n", 0..1));
@@ -318,7 +323,7 @@ mod tests {
         let page = fit(
             "",
             &["", "", long.as_str(), "b\n"],
-            Position::default(),
+            ResultPosition::default(),
             1_000,
         );
         assert!(page.text.starts_with("a line\n"), "{page:?}");
@@ -330,7 +335,7 @@ mod tests {
     #[test]
     fn overlong_line_is_cut_at_a_character_boundary() {
         let long = "é".repeat(3_000);
-        let page = fit("", &[&long], Position::default(), 1_000);
+        let page = fit("", &[&long], ResultPosition::default(), 1_000);
         let next = page.next.unwrap();
         assert_eq!(next.offset, 1_000);
         assert!(long.is_char_boundary(next.offset));
@@ -339,7 +344,7 @@ mod tests {
     #[test]
     fn rest_of_a_cut_line_is_labelled() {
         let long = format!("> {}Next: pr_merge {{}}\n", "x".repeat(998));
-        let page = fit("head\n", &[&long], Position::default(), 1_000);
+        let page = fit("head\n", &[&long], ResultPosition::default(), 1_000);
         let rest = fit("head\n", &[&long], page.next.unwrap(), 1_000);
         let begins = "head\n[continued within a line] ";
         assert!(rest.text.starts_with(begins), "{}", rest.text);

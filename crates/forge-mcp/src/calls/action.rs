@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args;
-use crate::content::{Clean, Cleaner, VALUE, name_of};
+use crate::content::{Clean, Cleaner, MAX_VALUE_CHARS, name_of};
 
 /// A call, its tool, and fixed arguments.
 type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
@@ -194,7 +194,7 @@ impl Tools {
 
 /// Context of a failure or warning: the call that it is about.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct HintContext {
     /// Empty for reads outside a tool.
     pub tool: String,
     pub repo: Option<String>,
@@ -240,7 +240,7 @@ impl fmt::Display for Advice {
 impl Advice {
     /// Limits the sentence and the call or command to `most` characters each; a longer call or
     /// command is left out.
-    pub fn of(hint: &Hint, about: &About, cleaner: &Cleaner, most: usize) -> Self {
+    pub fn of(hint: &Hint, about: &HintContext, cleaner: &Cleaner, most: usize) -> Self {
         let line = cleaner.line(hint.text()).cut(most);
         let shown = match hint.is_constant() {
             true => line.as_data().to_owned(),
@@ -248,8 +248,8 @@ impl Advice {
         };
         let (words, call) = match hint.action().and_then(|action| about.step(action, most)) {
             None => (String::new(), None),
-            Some(Step::Call(call)) => (String::new(), Some(call)),
-            Some(Step::Words(words)) => (words, None),
+            Some(RenderedAction::Call(call)) => (String::new(), Some(call)),
+            Some(RenderedAction::Words(words)) => (words, None),
         };
         Self {
             line: cleaner.line(&format!("{}{words}", line.as_data())),
@@ -260,22 +260,22 @@ impl Advice {
 }
 
 /// An action, rendered.
-enum Step {
+enum RenderedAction {
     Call(ToolCall),
     /// Words after the sentence.
     Words(String),
 }
 
-impl About {
+impl HintContext {
     /// The call of an action, if complete and at most `most` characters long.
     pub fn call_of(&self, action: &Action, most: usize) -> Option<ToolCall> {
         match self.step(action, most)? {
-            Step::Call(call) => Some(call),
-            Step::Words(_) => None,
+            RenderedAction::Call(call) => Some(call),
+            RenderedAction::Words(_) => None,
         }
     }
 
-    fn step(&self, action: &Action, most: usize) -> Option<Step> {
+    fn step(&self, action: &Action, most: usize) -> Option<RenderedAction> {
         let again = action.call() == Call::Again;
         let offered = |tool: &str| self.tools.schema(tool).is_some();
         let row = TOOLS
@@ -284,7 +284,7 @@ impl About {
         let (tool, fixed) = match row {
             Some((_, tool, fixed)) => (*tool, *fixed),
             None if again => (self.tool.as_str(), &[][..]),
-            None => return Some(Step::Words(self.in_terminal(action, most)?)),
+            None => return Some(RenderedAction::Words(self.in_terminal(action, most)?)),
         };
         let schema = self.tools.schema(tool)?;
         let mut arguments = match again {
@@ -321,7 +321,7 @@ impl About {
                         new.splice(0..0, old.iter().cloned());
                     }
                     arguments.insert(name.to_owned(), new);
-                    named.push(match value.chars().count() <= VALUE {
+                    named.push(match value.chars().count() <= MAX_VALUE_CHARS {
                         true => format!("{name}={}", name_of(value)),
                         false => name.to_owned(),
                     });
@@ -363,7 +363,7 @@ impl About {
         let tool = tool.to_owned();
         let call = ToolCall { tool, arguments };
         if is_whole && is_shown(&call, most) {
-            return Some(Step::Call(call));
+            return Some(RenderedAction::Call(call));
         }
         let named = match named.as_slice() {
             [] => None,
@@ -373,7 +373,7 @@ impl About {
         let tool = Some(call.tool).filter(|_| !again);
         let words: Vec<String> = tool.into_iter().chain(named).collect();
         let words = Some(words.join(", ")).filter(|words| !words.is_empty())?;
-        Some(Step::Words(format!(" ({words})")))
+        Some(RenderedAction::Words(format!(" ({words})")))
     }
 
     /// The repository and the number, if the tool takes them.
@@ -499,10 +499,10 @@ fn fits(value: &Value, schema: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{calls::Options, tools};
+    use crate::{calls::ServerOptions, tools};
 
-    fn about(tool: &str, arguments: Value) -> About {
-        About {
+    fn about(tool: &str, arguments: Value) -> HintContext {
+        HintContext {
             tool: tool.to_owned(),
             repo: Some("github.com/octo/tools".to_owned()),
             number: Some("7".to_owned()),
@@ -520,7 +520,7 @@ mod tests {
             .collect()
     }
 
-    fn told(action: Action, about: &About) -> String {
+    fn told(action: Action, about: &HintContext) -> String {
         let hint = Hint::new("do it").with_action(action);
         Advice::of(&hint, about, &Cleaner::new(), 2_000).to_string()
     }
@@ -540,7 +540,7 @@ mod tests {
         of_type && choices.is_none_or(|choices| choices.contains(value))
     }
 
-    fn assert_fits(call: &ToolCall, about: &About) {
+    fn assert_fits(call: &ToolCall, about: &HintContext) {
         let schema = about.tools.schema(&call.tool).unwrap();
         for (name, value) in &call.arguments {
             let of = &schema["properties"][name];
@@ -554,9 +554,9 @@ mod tests {
     #[test]
     fn rendered_calls_fit_the_published_schemas() {
         let known = about("pr_merge", json!({ "number": "7", "auto": true }));
-        let unknown = About {
+        let unknown = HintContext {
             tools: known.tools.clone(),
-            ..About::default()
+            ..HintContext::default()
         };
         let values = ["true", "30", "threads", "rebase", "closed", "approve", "x"];
         let calls = TOOLS.iter().map(|(call, ..)| *call).chain([Call::Again]);
@@ -693,7 +693,7 @@ mod tests {
         ] {
             assert_eq!(told(action, &merge), wanted);
         }
-        let none = About {
+        let none = HintContext {
             tools: Tools::default(),
             ..merge
         };
@@ -758,8 +758,8 @@ mod tests {
 
     #[test]
     fn action_of_no_offered_tool_is_a_command() {
-        let about = About {
-            tools: offered(|tool| Options::default().offers(tool)),
+        let about = HintContext {
+            tools: offered(|tool| ServerOptions::default().offers(tool)),
             ..about("pr_view", json!({}))
         };
         let here = "-R github.com/octo/tools";

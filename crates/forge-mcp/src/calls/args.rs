@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-use forge_core::{Error, Result, near};
+use forge_core::{Error, Result, suggest};
 
 use super::aliases::{ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, VALUE_ALIASES};
 
@@ -62,11 +62,11 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
     let unknown: Vec<String> = args.keys().filter(|name| !known(name)).cloned().collect();
     let mut advised: Vec<&str> = unknown
         .iter()
-        .filter_map(|name| instead(name, properties?))
+        .filter_map(|name| alternative_to(name, properties?))
         .collect();
     advised.dedup();
     let near = match unknown.first().filter(|_| advised.is_empty()) {
-        Some(name) => near::did_you_mean(name, names.iter().copied())
+        Some(name) => suggest::did_you_mean(name, names.iter().copied())
             .map_or_else(String::new, |near| format!("{near} ")),
         None => advised.iter().map(|what| format!("{what}; ")).collect(),
     };
@@ -91,7 +91,7 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
 }
 
 /// What to do instead of passing an argument that is not among `properties`, by [`INSTEAD`].
-fn instead(name: &str, properties: &JsonObject) -> Option<&'static str> {
+fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     let snake = snake_case(name);
     let mut rows = INSTEAD.iter();
     let row = rows.find(|(names, beside, _)| {
@@ -100,7 +100,7 @@ fn instead(name: &str, properties: &JsonObject) -> Option<&'static str> {
     row.map(|(_, _, what)| *what)
 }
 
-/// [`instead`] for an argument of an item of a list, such as `comments[0].subjectType`.
+/// [`alternative_to`] for an argument of an item of a list, such as `comments[0].subjectType`.
 fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<&'static str> {
     let mut segments = path.iter();
     let (Some(Segment::Map { key: list }), Some(_), Some(Segment::Map { key: name })) =
@@ -109,7 +109,7 @@ fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<
         return None;
     };
     let item = schema.get("properties")?.get(list)?.get("items")?;
-    instead(name, item.get("properties")?.as_object()?)
+    alternative_to(name, item.get("properties")?.as_object()?)
 }
 
 /// The required arguments that are not given, with what each takes.
@@ -342,7 +342,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             {
                 return Ok(Value::Array(choices.clone()));
             }
-            let items = items.into_iter().flat_map(|item| parted(item, of));
+            let items = items.into_iter().flat_map(|item| split_choices(item, of));
             let items = items.map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
         }
@@ -373,7 +373,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
 }
 
 /// Splits a text with commas into the items of a list of choices.
-fn parted(item: Value, of: Option<&Value>) -> Vec<Value> {
+fn split_choices(item: Value, of: Option<&Value>) -> Vec<Value> {
     match (&item, of.and_then(choices)) {
         (Value::String(text), Some(_)) if text.contains(',') => {
             let parts = text.split(',').map(str::trim).filter(|s| !s.is_empty());
@@ -647,7 +647,7 @@ mod tests {
         let sent = json!({"description": "What it does"});
         let got = fit(sent.as_object().cloned(), schema).unwrap();
         assert_eq!(Value::from(got), json!({"body": "What it does"}));
-        assert!(instead("comment", schema["properties"].as_object().unwrap()).is_some());
+        assert!(alternative_to("comment", schema["properties"].as_object().unwrap()).is_some());
     }
 
     #[test]

@@ -17,30 +17,30 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     ServerState,
-    action::{About, Advice},
-    confirm::{self, Ask},
-    route::{Spec, Stop},
+    action::{Advice, HintContext},
+    confirm::{self, ConfirmationRequest},
+    route::{ToolError, ToolSpec},
 };
-use crate::content::{Cleaner, MESSAGE};
+use crate::content::{Cleaner, MAX_MESSAGE_CHARS};
 
 /// Maximum number of pages in which a comment is looked for.
-const COMMENT_PAGES: usize = 100;
+const MAX_COMMENT_PAGES: usize = 100;
 
 /// A tool call in progress.
-pub(crate) struct Call {
+pub(crate) struct CallContext {
     pub server: ServerState,
     /// Cleans the quoted text of the result and counts the removals.
     pub cleaner: Cleaner,
-    spec: Spec,
+    spec: ToolSpec,
     pub params: CallToolRequestParams,
     pub ctx: RequestContext<RoleServer>,
-    about: Mutex<About>,
+    about: Mutex<HintContext>,
     turn: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// A pull request in an open repository.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct PullTarget {
     pub repo: Repo,
     pub id: PrId,
 }
@@ -52,17 +52,17 @@ pub(crate) struct IssueTarget {
     pub id: IssueId,
 }
 
-impl Call {
+impl CallContext {
     pub fn new(
         server: ServerState,
-        spec: Spec,
+        spec: ToolSpec,
         params: CallToolRequestParams,
         ctx: RequestContext<RoleServer>,
     ) -> Self {
-        let about = About {
+        let about = HintContext {
             tool: spec.name.to_owned(),
             tools: server.tools().clone(),
-            ..About::default()
+            ..HintContext::default()
         };
         Self {
             server,
@@ -76,14 +76,14 @@ impl Call {
     }
 
     /// Waits for a free slot and holds it until the call ends.
-    pub async fn take_turn(&self) -> Result<()> {
+    pub async fn acquire_slot(&self) -> Result<()> {
         let turn = self.server.turn().await?;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
         Ok(())
     }
 
     /// Releases the slot while the call waits for the user.
-    pub fn give_turn(&self) {
+    pub fn release_slot(&self) {
         drop(
             self.turn
                 .lock()
@@ -93,7 +93,7 @@ impl Call {
     }
 
     /// The context of the call so far.
-    pub fn about(&self) -> About {
+    pub fn about(&self) -> HintContext {
         self.about
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -108,7 +108,7 @@ impl Call {
 
     /// Renders a hint as a tool call.
     pub fn advise(&self, hint: &Hint) -> Advice {
-        Advice::of(hint, &self.about(), &self.cleaner, MESSAGE)
+        Advice::of(hint, &self.about(), &self.cleaner, MAX_MESSAGE_CHARS)
     }
 
     /// The error message with its recovery.
@@ -119,7 +119,7 @@ impl Call {
         }
     }
 
-    fn note(&self, change: impl FnOnce(&mut About)) {
+    fn note(&self, change: impl FnOnce(&mut HintContext)) {
         change(&mut self.about.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -141,7 +141,7 @@ impl Call {
     ///
     /// # Errors As [`Self::repo`]; `invalid_input` if they name different repositories: a URL in a
     /// foreign text cannot redirect a call.
-    pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<Target> {
+    pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<PullTarget> {
         let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;
         Ok(target)
     }
@@ -154,7 +154,7 @@ impl Call {
         &self,
         repo: Option<&str>,
         number: &str,
-    ) -> Result<(Target, Option<Warning>)> {
+    ) -> Result<(PullTarget, Option<Warning>)> {
         self.select(repo, number, Ok).await
     }
 
@@ -163,7 +163,7 @@ impl Call {
         repo: Option<&str>,
         number: &str,
         accept: fn(SelectedPull) -> Result<SelectedPull>,
-    ) -> Result<(Target, Option<Warning>)> {
+    ) -> Result<(PullTarget, Option<Warning>)> {
         self.note(|about| about.number = Some(number.trim_start_matches('#').to_owned()));
         let hosts = self.server.forges().hosts();
         let named = match repo {
@@ -204,7 +204,7 @@ impl Call {
                         repo: repo.id().clone(),
                         key,
                     };
-                    return Ok((Target { repo, id }, None));
+                    return Ok((PullTarget { repo, id }, None));
                 }
             },
             PrSelector::Branch { owner, branch } => {
@@ -235,12 +235,12 @@ impl Call {
         self.note(|about| about.number = Some(key.to_string()));
         let repo = self.open(&id).await?;
         let write = self.spec.effect.is_write();
-        self.server.vouch(&repo, &key, write).await?;
+        self.server.authorize_record(&repo, &key, write).await?;
         let id = PrId {
             repo: repo.id().clone(),
             key,
         };
-        Ok((Target { repo, id }, None))
+        Ok((PullTarget { repo, id }, None))
     }
 
     /// Resolves the issue of `repo` and `issue`.
@@ -274,7 +274,7 @@ impl Call {
         self.note(|about| about.number = Some(key.to_string()));
         let repo = self.open(&id).await?;
         let write = self.spec.effect.is_write();
-        self.server.vouch(&repo, &key, write).await?;
+        self.server.authorize_record(&repo, &key, write).await?;
         let id = IssueId {
             repo: repo.id().clone(),
             key,
@@ -298,7 +298,7 @@ impl Call {
             None => None,
         };
         let repo = other.as_ref().unwrap_or(repo);
-        self.server.vouch(repo, &key, write).await?;
+        self.server.authorize_record(repo, &key, write).await?;
         Ok(IssueId {
             repo: repo.id().clone(),
             key,
@@ -325,12 +325,14 @@ impl Call {
     }
 
     /// The pull request that was found by its head branch.
-    async fn found(&self, found: SelectedPull) -> Result<(Target, Option<Warning>)> {
+    async fn found(&self, found: SelectedPull) -> Result<(PullTarget, Option<Warning>)> {
         self.note(|about| about.number = Some(found.id.key.to_string()));
         let write = self.spec.effect.is_write();
-        self.server.vouch(&found.repo, &found.id.key, write).await?;
+        self.server
+            .authorize_record(&found.repo, &found.id.key, write)
+            .await?;
         let ambiguity = found.ambiguity();
-        let target = Target {
+        let target = PullTarget {
             repo: found.repo,
             id: found.id,
         };
@@ -364,7 +366,7 @@ impl Call {
             }
         };
         let write = self.spec.effect.is_write();
-        self.server.vouch(repo, &key, write).await?;
+        self.server.authorize_record(repo, &key, write).await?;
         Ok(PrId {
             repo: own.clone(),
             key,
@@ -375,7 +377,7 @@ impl Call {
     ///
     /// With an allow list, `permission_denied` for a record of an account that has neither a pull
     /// request in the repository nor a comment on this one.
-    pub async fn comment(&self, target: &Target, key: String) -> Result<CommentId> {
+    pub async fn comment(&self, target: &PullTarget, key: String) -> Result<CommentId> {
         let id = CommentId {
             pr: target.id.clone(),
             key,
@@ -384,12 +386,16 @@ impl Call {
             return Ok(id);
         };
         let write = self.spec.effect.is_write();
-        let Err(stranger) = self.server.vouch(&target.repo, &uri.into(), write).await else {
+        let Err(stranger) = self
+            .server
+            .authorize_record(&target.repo, &uri.into(), write)
+            .await
+        else {
             return Ok(id);
         };
         let limit = target.repo.limits().page_max;
         let mut page = PageReq::first(limit.clamp(1, 100));
-        for _ in 0..COMMENT_PAGES {
+        for _ in 0..MAX_COMMENT_PAGES {
             let found = target.repo.comments(&target.id, page).await?;
             if found.items.iter().any(|c| c.id == id.key) {
                 return Ok(id);
@@ -404,8 +410,8 @@ impl Call {
 
     /// Asks the user to confirm.
     ///
-    /// # Errors [`Stop::Ask`] until the user has answered; `cancelled` if the answer is no.
-    pub async fn confirm(&self, ask: Ask<'_>) -> Result<(), Stop> {
+    /// # Errors [`ToolError::Ask`] until the user has answered; `cancelled` if the answer is no.
+    pub async fn confirm(&self, ask: ConfirmationRequest<'_>) -> Result<(), ToolError> {
         confirm::confirm(self, ask).await
     }
 

@@ -19,7 +19,7 @@ use rmcp::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Call, Stop};
+use super::{CallContext, ToolError};
 use crate::safety::seals::TTL;
 
 /// The key of the question.
@@ -27,7 +27,7 @@ const KEY: &str = "confirm";
 
 /// Request for a confirmation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct ConfirmationRequest<'a> {
     /// The pull request.
     pub id: &'a PrId,
     /// The head, if known.
@@ -51,13 +51,16 @@ struct Form {
 
 elicit_safe!(Form);
 
-/// See [`Call::confirm`].
-pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
+/// See [`CallContext::confirm`].
+pub(crate) async fn confirm(
+    call: &CallContext,
+    ask: ConfirmationRequest<'_>,
+) -> Result<(), ToolError> {
     let modern = call
         .ctx
         .protocol_version()
         .is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-    let bind = bind(call, &ask);
+    let bind = binding_of(call, &ask);
     if modern {
         if let Some(state) = &call.params.request_state {
             call.server.seals().open(&bind, state).map_err(|e| {
@@ -68,8 +71,8 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             })?;
             return match answered(call.params.input_responses.as_ref()) {
                 Some(true) => Ok(()),
-                Some(false) => Err(declined(&ask).into()),
-                None => Err(unclear(&ask).into()),
+                Some(false) => Err(declined_error(&ask).into()),
+                None => Err(unclear_error(&ask).into()),
             };
         }
         let can_ask = call.ctx.client_capabilities().and_then(|c| c.elicitation);
@@ -99,31 +102,31 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             let mut required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
             // The question contains foreign text, such as the title.
             required.meta = Some(call.cleaner.mark());
-            return Err(Stop::Ask(Box::new(required)));
+            return Err(ToolError::Ask(Box::new(required)));
         }
-        return brought(call, &ask, &bind).map_err(Stop::from);
+        return check_seal(call, &ask, &bind).map_err(ToolError::from);
     }
     // The user may think for minutes, so the slot is released.
-    call.give_turn();
+    call.release_slot();
     let answer = call
         .ctx
         .peer
         .elicit_with_timeout::<Form>(ask.question, Some(TTL))
         .await;
     match answer {
-        Ok(Some(Form { confirm: true })) => Ok(call.take_turn().await?),
+        Ok(Some(Form { confirm: true })) => Ok(call.acquire_slot().await?),
         // A stateless connection cannot ask the user either.
         Err(ElicitationError::CapabilityNotSupported) => {
-            brought(call, &ask, &bind)?;
-            Ok(call.take_turn().await?)
+            check_seal(call, &ask, &bind)?;
+            Ok(call.acquire_slot().await?)
         }
         Ok(_)
         | Err(
             ElicitationError::UserDeclined
             | ElicitationError::UserCancelled
             | ElicitationError::NoContent,
-        ) => Err(declined(&ask).into()),
-        Err(ElicitationError::ParseError { .. }) => Err(unclear(&ask).into()),
+        ) => Err(declined_error(&ask).into()),
+        Err(ElicitationError::ParseError { .. }) => Err(unclear_error(&ask).into()),
         Err(e) => Err(Error::new(
             ErrorKind::Cancelled,
             format!("the user could not be asked: {e}"),
@@ -135,7 +138,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
 }
 
 /// Everything to which a confirmation is bound.
-fn bind(call: &Call, ask: &Ask<'_>) -> String {
+fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let mut args = call.params.arguments.clone().unwrap_or_default();
     // The head is bound separately, whether the caller passes it or not.
     args.retain(|name, _| !["confirm", "expected_head"].contains(&name.as_str()));
@@ -163,7 +166,7 @@ fn answered(responses: Option<&InputResponses>) -> Option<bool> {
     }
 }
 
-fn declined(ask: &Ask<'_>) -> Error {
+fn declined_error(ask: &ConfirmationRequest<'_>) -> Error {
     Error::new(
         ErrorKind::Cancelled,
         format!("the user did not agree; {} is unchanged", ask.id),
@@ -171,7 +174,7 @@ fn declined(ask: &Ask<'_>) -> Error {
     .with_hint("do not repeat it: ask the user what to do instead")
 }
 
-fn unclear(ask: &Ask<'_>) -> Error {
+fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {
     Error::new(
         ErrorKind::Cancelled,
         format!(
@@ -184,9 +187,9 @@ fn unclear(ask: &Ask<'_>) -> Error {
 
 /// Policy for clients that cannot ask: the call has to pass the seal of an earlier question. If the
 /// server requires a person, the call is refused, because a model would confirm its own request.
-fn brought(call: &Call, ask: &Ask<'_>, bind: &str) -> Result<()> {
+fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {
-        return Err(nobody_to_ask(&call.params.name, ask));
+        return Err(no_elicitation_error(&call.params.name, ask));
     }
     let seals = call.server.seals();
     let why = match ask.confirm.map(str::trim) {
@@ -204,7 +207,7 @@ fn brought(call: &Call, ask: &Ask<'_>, bind: &str) -> Result<()> {
     )))
 }
 
-fn nobody_to_ask(tool: &str, ask: &Ask<'_>) -> Error {
+fn no_elicitation_error(tool: &str, ask: &ConfirmationRequest<'_>) -> Error {
     let missing = vec!["elicitation".to_owned()];
     Error::new(
         ErrorKind::PermissionDenied {

@@ -10,15 +10,15 @@ use forge_core::{
 };
 use futures::TryStreamExt;
 
-use super::Call;
-use crate::budget::diff_cache::{DiffCache, Ends, File, Whole};
+use super::CallContext;
+use crate::budget::diff_cache::{DiffCache, DiffEnds, DiffFile, FullDiff};
 
 /// Maximum bytes of a diff that are read; a warning states the omission. GitHub sends less, and a
 /// round of tangled has at most 15 MiB.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 
 /// How often a diff is read if head or base move meanwhile.
-const TRIES: usize = 2;
+const MAX_TRIES: usize = 2;
 
 /// Reads the diff that `req` selects, or takes it from the cache if it was read between the same
 /// `ends`. The result states its ends, because they may have moved. The client of `call` gets
@@ -29,23 +29,23 @@ pub(crate) async fn read(
     cache: &DiffCache,
     repo: &Repo,
     pr: &PrId,
-    mut ends: Ends,
+    mut ends: DiffEnds,
     req: &DiffReq,
-    call: Option<&Call>,
-) -> Result<Arc<Whole>> {
+    call: Option<&CallContext>,
+) -> Result<Arc<FullDiff>> {
     let key = match (&req.since, req.rounds) {
         (None, None) => pr.to_string(),
         (since, rounds) => format!("{pr} since {since:?} {rounds:?}"),
     };
     let mut before = ends.clone();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         if let Some(known) = cache.get(&key, &ends) {
             return Ok(known);
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
             // The diff has no or another head: a push may have come in between.
-            let now = Ends::of(&repo.view(pr, PrFields::ROW).await?);
+            let now = DiffEnds::of(&repo.view(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
                 continue;
@@ -60,7 +60,7 @@ pub(crate) async fn read(
 }
 
 /// The error for a head or base that has moved.
-pub(crate) fn moved(from: &Ends, to: &Ends) -> Error {
+pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     let (what, from, to) = match from.head == to.head {
         true => ("base", &from.base, &to.base),
         false => ("head", &from.head, &to.head),
@@ -77,7 +77,12 @@ pub(crate) fn moved(from: &Ends, to: &Ends) -> Error {
 }
 
 /// Reads the diff from the forge, which reports at most the head.
-async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) -> Result<Whole> {
+async fn read_now(
+    repo: &Repo,
+    pr: &PrId,
+    req: &DiffReq,
+    call: Option<&CallContext>,
+) -> Result<FullDiff> {
     let clone = match call {
         Some(call) => call.server.clone_of(repo).await,
         None => None,
@@ -104,8 +109,8 @@ async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) ->
                     .await;
             }
         }
-        if bytes.len() > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
+        if bytes.len() > MAX_DIFF_BYTES {
+            let most = MAX_DIFF_BYTES >> 20;
             warnings.push(
                 Warning::new(format!(
                     "the diff is longer than {most} MiB; what is behind is left out"
@@ -123,12 +128,12 @@ async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) ->
             break;
         }
     }
-    Ok(Whole {
-        ends: Ends {
+    Ok(FullDiff {
+        ends: DiffEnds {
             head,
-            ..Ends::default()
+            ..DiffEnds::default()
         },
-        files: diff::files(&bytes).iter().map(File::of).collect(),
+        files: diff::files(&bytes).iter().map(DiffFile::of).collect(),
         warnings,
         since,
         cut,
@@ -138,14 +143,14 @@ async fn read_now(repo: &Repo, pr: &PrId, req: &DiffReq, call: Option<&Call>) ->
 
 /// The number of files that the diff lacks, by the forge's count. There is no count for a diff
 /// since an earlier head.
-pub(crate) fn withheld(pull: &PullRequest, whole: &Whole) -> Option<u64> {
+pub(crate) fn withheld(pull: &PullRequest, whole: &FullDiff) -> Option<u64> {
     let all = pull.changed_files.filter(|_| whole.since.is_none())?;
     let read = whole.files.len() as u64;
     all.checked_sub(read).filter(|n| *n > 0)
 }
 
 /// Text about changed files that the diff lacks: an absent path may still be a changed file.
-pub(crate) fn missing(pull: &PullRequest, whole: &Whole) -> Option<String> {
+pub(crate) fn missing(pull: &PullRequest, whole: &FullDiff) -> Option<String> {
     match (whole.cut, withheld(pull, whole)) {
         (true, Some(n)) => Some(format!("{n} more files are behind what was read")),
         (true, None) => Some("more files may be behind what was read".to_owned()),

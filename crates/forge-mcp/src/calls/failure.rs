@@ -10,8 +10,8 @@ use rmcp::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::action::{About, Advice, ToolCall};
-use crate::content::{Clean, Cleaner, MESSAGE, VALUE, name};
+use super::action::{Advice, HintContext, ToolCall};
+use crate::content::{Clean, Cleaner, MAX_MESSAGE_CHARS, MAX_VALUE_CHARS, name};
 
 /// A failure as data.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub(super) struct ErrorOut {
 }
 
 /// The recovery call: that of the hint, else the usual one for this kind of failure.
-fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
+fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCall> {
     // A write that may have happened is checked before it is repeated.
     let reads = |action: &Action| match action.call() {
         Call::Op(op) => op.effect() == Effect::Read,
@@ -44,11 +44,11 @@ fn next(e: &Error, advice: Option<Advice>, about: &About) -> Option<ToolCall> {
     let action = e.hint().and_then(|hint| hint.action());
     let is_safe = e.retry() != Retry::Ambiguous || action.is_some_and(reads);
     let advised = advice.and_then(|advice| advice.call).filter(|_| is_safe);
-    advised.or_else(|| about.call_of(&usual(e, about)?, MESSAGE))
+    advised.or_else(|| about.call_of(&usual_recovery(e, about)?, MAX_MESSAGE_CHARS))
 }
 
 /// The usual recovery for a kind of failure.
-fn usual(e: &Error, about: &About) -> Option<Action> {
+fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     let is_ambiguous = e.retry() == Retry::Ambiguous;
     let pulls = || Action::op(Op::PrList).with(Param::State, "all");
     let is_issue = ["issue_", "workflow_"].map(|set| about.tool.starts_with(set));
@@ -90,17 +90,17 @@ fn usual(e: &Error, about: &About) -> Option<Action> {
 
 /// The failure, its reason and the next call, as text and data. Long parts are cut one by one, so
 /// that none displaces another; a call that is too long is left out.
-pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
+pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {
         Retry::After(wait) => Some(seconds(wait)),
         _ => None,
     };
     let retryable = matches!(e.retry(), Retry::After(_) | Retry::Transient);
-    let message = cleaner.plain(e.message()).cut(MESSAGE);
+    let message = cleaner.plain(e.message()).cut(MAX_MESSAGE_CHARS);
     let advice = e
         .hint()
-        .map(|hint| Advice::of(hint, about, &cleaner, MESSAGE));
+        .map(|hint| Advice::of(hint, about, &cleaner, MAX_MESSAGE_CHARS));
     let (hint, told) = advice
         .as_ref()
         .map(|a| (a.line.clone(), a.shown.clone()))
@@ -110,7 +110,7 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     for (key, value) in e.context() {
         text.push_str(&format!(
             "\n{key}: {}",
-            name(&cleaner.line(value).cut(VALUE))
+            name(&cleaner.line(value).cut(MAX_VALUE_CHARS))
         ));
     }
     let mut recovery: Vec<String> = Vec::new();
@@ -131,7 +131,7 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
         text.push_str(&format!("\nNext: {next}"));
     }
     text.push_str(&cleaner.note());
-    let value = |text: &str| cleaner.line(text).cut(VALUE);
+    let value = |text: &str| cleaner.line(text).cut(MAX_VALUE_CHARS);
     let (expected, actual) = match e.kind() {
         ErrorKind::Conflict {
             expected, actual, ..
@@ -180,13 +180,13 @@ mod tests {
             .with_context("path", long.clone());
         let schema = json!({ "properties": { "number": { "type": "string" } } });
         let schema = Arc::new(schema.as_object().unwrap().clone());
-        let mut about = About {
+        let mut about = HintContext {
             tool: "pr_merge".to_owned(),
             number: Some("7".to_owned()),
             tools: [("pr_view".to_owned(), schema)].into_iter().collect(),
-            ..About::default()
+            ..HintContext::default()
         };
-        let sent = |about: &About| serde_json::to_value(result(&e, about)).unwrap();
+        let sent = |about: &HintContext| serde_json::to_value(result(&e, about)).unwrap();
         let failed = sent(&about);
         let all = failed.to_string();
         assert!(all.chars().count() < 12_000, "{}", all.chars().count());
@@ -217,9 +217,9 @@ mod tests {
     fn failure_with_foreign_text_is_marked() {
         let e = Error::invalid("head", "no branch \u{202e}evil\u{200b}")
             .with_hint("there is ma\u{200b}in");
-        let about = About {
+        let about = HintContext {
             tool: "pr_create".to_owned(),
-            ..About::default()
+            ..HintContext::default()
         };
         let failed = result(&e, &about);
         let sent = serde_json::to_value(&failed).unwrap();

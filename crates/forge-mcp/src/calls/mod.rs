@@ -12,15 +12,15 @@ mod route;
 mod schema;
 mod state;
 
-pub use options::{Options, TOOL_SETS};
+pub use options::{ServerOptions, TOOL_SETS};
 pub use route::Route;
 pub(crate) use {
-    action::{About, Advice, ToolCall, Tools},
+    action::{Advice, HintContext, ToolCall, Tools},
     aliases::TOOL_ALIASES,
     args::{CLEARED, replacement},
-    call::{Call, IssueTarget, Target},
-    confirm::Ask,
+    call::{CallContext, IssueTarget, PullTarget},
+    confirm::ConfirmationRequest,
     failure::seconds,
-    route::{Answer, Effect, Spec, Stop, Tool},
+    route::{Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     state::ServerState,
 };

@@ -34,7 +34,7 @@ const NEEDS: &[(&str, Capability)] = &[("pr_resubmit", Capability::PrResubmit)];
 
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ServerOptions {
     /// Offers tools that write.
     pub write: bool,
     /// The accessible repositories; empty allows all, except that a local directory has to be in
@@ -56,7 +56,7 @@ pub struct Options {
     pub dir: PathBuf,
 }
 
-impl Options {
+impl ServerOptions {
     /// Returns true if the tool is offered.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let has = |names: &[String]| names.iter().any(|name| name == tool);

@@ -14,21 +14,21 @@ use rmcp::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Call, ServerState, args, failure, schema};
+use super::{CallContext, ServerState, args, failure, schema};
 
 /// Description of a tool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spec {
+pub(crate) struct ToolSpec {
     pub name: &'static str,
     pub title: &'static str,
     /// Purpose and limits of the tool, and alternatives.
     pub description: &'static str,
-    pub effect: Effect,
+    pub effect: ToolEffect,
 }
 
 /// Effect of a call, which determines the four annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum ToolEffect {
     /// Reads only.
     Read,
     /// Adds something; repeating the call adds it again.
@@ -41,7 +41,7 @@ pub(crate) enum Effect {
     Destroy,
 }
 
-impl Effect {
+impl ToolEffect {
     pub const fn is_write(self) -> bool {
         !matches!(self, Self::Read)
     }
@@ -57,50 +57,51 @@ impl Effect {
 
 /// A tool: one file under `tools/`.
 pub(crate) trait Tool: 'static {
-    const SPEC: Spec;
+    const SPEC: ToolSpec;
     /// The arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
     /// The structured result.
     type Out: Serialize + JsonSchema + Send;
 
     fn run(
-        call: &Call,
+        call: &CallContext,
         args: Self::Args,
-    ) -> impl Future<Output = Result<Answer<Self::Out>, Stop>> + Send;
+    ) -> impl Future<Output = Result<ToolOutput<Self::Out>, ToolError>> + Send;
 }
 
 /// Result of a tool: text for the model, data for programs.
 #[derive(Debug)]
-pub(crate) struct Answer<T> {
+pub(crate) struct ToolOutput<T> {
     pub text: String,
     pub data: T,
 }
 
 /// Reason for a missing result.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum ToolError {
     /// The call failed.
     Failed(Error),
     /// The user has to answer first.
     Ask(Box<InputRequiredResult>),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for ToolError {
     fn from(e: Error) -> Self {
         Self::Failed(e)
     }
 }
 
-type Called = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
-type Handler =
-    dyn Fn(ServerState, CallToolRequestParams, RequestContext<RoleServer>) -> Called + Send + Sync;
+type ToolFuture = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
+type ToolHandler = dyn Fn(ServerState, CallToolRequestParams, RequestContext<RoleServer>) -> ToolFuture
+    + Send
+    + Sync;
 
 /// A tool with its handler.
 #[derive(Clone)]
 pub struct Route {
     pub(crate) definition: Definition,
     pub(crate) write: bool,
-    pub(crate) handler: Arc<Handler>,
+    pub(crate) handler: Arc<ToolHandler>,
 }
 
 impl std::fmt::Debug for Route {
@@ -133,7 +134,7 @@ impl Route {
             .with_annotations(spec.effect.hints());
         let handler = move |server: ServerState, params: CallToolRequestParams, ctx| {
             let input = Arc::clone(&input);
-            let called: Called =
+            let called: ToolFuture =
                 Box::pin(async move { Ok(run::<T>(server, params, ctx, &input).await) });
             called
         };
@@ -163,19 +164,19 @@ async fn run<T: Tool>(
     let cancelled = ctx.ct.clone();
     let sent = params.arguments.clone();
     let _write = T::SPEC.effect.is_write().then(|| Write(server.clone()));
-    let call = Call::new(server, T::SPEC, params, ctx);
+    let call = CallContext::new(server, T::SPEC, params, ctx);
     let work = async {
         let sent = args::fit(sent, input)?;
         call.learn_arguments(&sent);
         if T::SPEC.effect.is_write() {
             let args: T::Args = args::read(sent, input)?;
-            call.take_turn().await?;
+            call.acquire_slot().await?;
             let run = Box::pin(T::run(&call, args));
             return forge_core::call::kept(false, run).await.0;
         }
         let args = || args::read::<T::Args>(sent.clone(), input);
         args()?;
-        call.take_turn().await?;
+        call.acquire_slot().await?;
         let read = || async {
             call.cleaner.reset();
             T::run(&call, args()?).await
@@ -193,12 +194,12 @@ async fn run<T: Tool>(
     };
     match answer {
         Ok(answer) => result(&call, answer).into(),
-        Err(Stop::Ask(ask)) => CallToolResponse::InputRequired(*ask),
-        Err(Stop::Failed(e)) => failure::result(&e, &call.about()).into(),
+        Err(ToolError::Ask(ask)) => CallToolResponse::InputRequired(*ask),
+        Err(ToolError::Failed(e)) => failure::result(&e, &call.about()).into(),
     }
 }
 
-fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
+fn result<T: Serialize>(call: &CallContext, answer: ToolOutput<T>) -> CallToolResult {
     let mut text = answer.text;
     text.push_str(&call.cleaner.note());
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);

@@ -12,28 +12,28 @@ use forge_core::{
     call, fingerprint, locator,
     model::{LocalClone, PullRequest},
 };
-use forge_git::Place;
+use forge_git::WorkingDir;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
-use super::{Options, Tools};
+use super::{ServerOptions, Tools};
 use crate::{
     budget::{context_cache::ContextCache, diff_cache::DiffCache},
-    safety::{accounts::Accounts, allow::canonical, gate::Gate, seals::Seals},
+    safety::{accounts::KnownAccounts, allow::canonical, gate::AccessGate, seals::Seals},
 };
 
 /// Maximum number of concurrent calls; further ones wait.
-const IN_FLIGHT: usize = 16;
+const MAX_CONCURRENT_CALLS: usize = 16;
 
 /// How long a call waits for a slot.
-const TURN: Duration = Duration::from_secs(60);
+const SLOT_TIMEOUT: Duration = Duration::from_secs(60);
 
-struct Inner {
+struct ServerStateInner {
     forges: Forges,
-    options: Options,
+    options: ServerOptions,
     tools: Tools,
-    gate: Gate,
+    gate: AccessGate,
     seals: Seals,
-    accounts: Accounts,
+    accounts: KnownAccounts,
     turns: Arc<Semaphore>,
     /// For the one call that has no part in the limit of results.
     large: Arc<Semaphore>,
@@ -47,14 +47,14 @@ async fn acquire(
     permits: &Arc<Semaphore>,
     others: impl Fn() -> String,
 ) -> Result<OwnedSemaphorePermit> {
-    match tokio::time::timeout(TURN, Arc::clone(permits).acquire_owned()).await {
+    match tokio::time::timeout(SLOT_TIMEOUT, Arc::clone(permits).acquire_owned()).await {
         Ok(Ok(permit)) => Ok(permit),
         _ => Err(Error::new(
             ErrorKind::RateLimited {
                 bucket: "calls in flight".to_owned(),
                 reset: None,
             },
-            format!("{} at work for {} s", others(), TURN.as_secs()),
+            format!("{} at work for {} s", others(), SLOT_TIMEOUT.as_secs()),
         )
         .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
         .with_hint("make fewer calls at once")),
@@ -63,22 +63,22 @@ async fn acquire(
 
 /// The state of a server; clones share it.
 #[derive(Clone)]
-pub(crate) struct ServerState(Arc<Inner>);
+pub(crate) struct ServerState(Arc<ServerStateInner>);
 
 impl ServerState {
     /// Creates the state of a server that offers these tools.
     ///
     /// # Errors `internal` if the system has no random numbers for the seals.
-    pub fn new(forges: Forges, options: Options, tools: Tools) -> Result<Self> {
-        Ok(Self(Arc::new(Inner {
-            gate: Gate::new(
+    pub fn new(forges: Forges, options: ServerOptions, tools: Tools) -> Result<Self> {
+        Ok(Self(Arc::new(ServerStateInner {
+            gate: AccessGate::new(
                 options.repos.clone(),
                 options.paths.clone(),
                 options.writable.clone(),
             ),
             seals: Seals::new()?,
-            accounts: Accounts::default(),
-            turns: Arc::new(Semaphore::new(IN_FLIGHT)),
+            accounts: KnownAccounts::default(),
+            turns: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)),
             large: Arc::new(Semaphore::new(1)),
             default_repo: OnceCell::new(),
             diffs: DiffCache::default(),
@@ -90,7 +90,7 @@ impl ServerState {
     }
 
     /// The options of the server.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &ServerOptions {
         &self.0.options
     }
 
@@ -129,7 +129,10 @@ impl ServerState {
 
     /// Waits for a free slot.
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit> {
-        acquire(&self.0.turns, || format!("{IN_FLIGHT} other calls were")).await
+        acquire(&self.0.turns, || {
+            format!("{MAX_CONCURRENT_CALLS} other calls were")
+        })
+        .await
     }
 
     /// Runs a read whose results are kept until its end. If the results of all calls take too much
@@ -150,7 +153,7 @@ impl ServerState {
     /// The repository of a locator, or by default the server's own. Makes no request.
     pub async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
         let Some(text) = named else {
-            let place = Place::at(&self.0.options.dir, Trust::Guarded);
+            let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
             let find = || self.0.forges.base_repo(&place);
             return self
                 .0
@@ -182,13 +185,13 @@ impl ServerState {
     }
 
     /// The directory where the server was started.
-    pub fn place(&self) -> Place {
-        Place::at(&self.0.options.dir, Trust::Guarded)
+    pub fn place(&self) -> WorkingDir {
+        WorkingDir::at(&self.0.options.dir, Trust::Guarded)
     }
 
     /// The clone where the server was started, if it is one of this repository.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
-        let place = Place::at(&self.0.options.dir, Trust::Guarded);
+        let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
         self.0.forges.clone_of(&place, repo).await
     }
 
@@ -223,7 +226,7 @@ impl ServerState {
     /// listed work trees.
     async fn own(&self) -> Vec<PathBuf> {
         let root = async |dir: &Path| {
-            let place = Place::at(dir, Trust::Guarded);
+            let place = WorkingDir::at(dir, Trust::Guarded);
             forge_git::root(place.git()).await.ok()
         };
         let mut own = Vec::new();
@@ -266,19 +269,22 @@ impl ServerState {
     /// resolving it would call a host of the caller's choice.
     ///
     /// # Errors `permission_denied` before any request to another host.
-    pub async fn vouch(&self, repo: &Repo, key: &PrKey, write: bool) -> Result<()> {
+    pub async fn authorize_record(&self, repo: &Repo, key: &PrKey, write: bool) -> Result<()> {
         match key {
             PrKey::Record(uri) if self.0.gate.restricts(write) => {
                 let uri = AtUri::parse(uri)?;
-                self.0.accounts.vouch(&self.0.gate, repo, &uri).await
+                self.0
+                    .accounts
+                    .authorize_record(&self.0.gate, repo, &uri)
+                    .await
             }
             _ => Ok(()),
         }
     }
 
-    /// Remembers the author of a new pull request for [`Self::vouch`].
-    pub fn learn(&self, pull: &PullRequest) {
-        self.0.accounts.learn(pull);
+    /// Remembers the author of a new pull request for [`Self::authorize_record`].
+    pub fn remember_author(&self, pull: &PullRequest) {
+        self.0.accounts.remember_author(pull);
     }
 
     /// Finds the repository and key of a pull request by its record.

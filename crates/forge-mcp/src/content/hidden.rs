@@ -4,7 +4,7 @@ use forge_core::markdown::{Hidden, hidden};
 
 /// A text with markers in place of hidden parts, and the number of parts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Marked {
+pub(super) struct MarkedText {
     pub shown: String,
     /// HTML comments.
     pub comments: usize,
@@ -12,7 +12,7 @@ pub(super) struct Marked {
     pub others: usize,
 }
 
-pub(super) fn mark(text: &str) -> Marked {
+pub(super) fn mark(text: &str) -> MarkedText {
     let parts = hidden(text);
     let mut shown = String::with_capacity(text.len());
     let mut done = 0;
@@ -27,7 +27,7 @@ pub(super) fn mark(text: &str) -> Marked {
     }
     shown.push_str(text.get(done..).unwrap_or_default());
     let comments = parts.iter().filter(|part| part.is_comment).count();
-    Marked {
+    MarkedText {
         shown,
         comments,
         others: parts.len() - comments,

@@ -35,10 +35,10 @@ const MARK: &str = "forge/content";
 
 /// Maximum length of a failure's message and of its hint, in characters: they may repeat the
 /// caller's input, and clients cut long texts anywhere.
-pub(crate) const MESSAGE: usize = 2_000;
+pub(crate) const MAX_MESSAGE_CHARS: usize = 2_000;
 
 /// Maximum length of one value in a failure, such as a name or commit, in characters.
-pub(crate) const VALUE: usize = 200;
+pub(crate) const MAX_VALUE_CHARS: usize = 200;
 
 /// Text of a forge without hidden characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -35,10 +35,10 @@ use self::sessions::Sessions;
 use crate::server::Server;
 
 /// Maximum size of a request, in bytes.
-const BODY_MAX: usize = 4 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// How long an authenticated connection may be idle.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
@@ -114,12 +114,12 @@ pub struct HttpOptions {
     /// Additional hosts that requests may name.
     pub hosts: Vec<String>,
     /// The limits.
-    pub limits: Limits,
+    pub limits: HttpLimits,
 }
 
 /// Limits for clients: numbers and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     /// Maximum number of authenticated connections; a request on a further one is refused.
     pub connections: usize,
     /// Maximum number of unauthenticated connections; the oldest is closed for a new one.
@@ -132,7 +132,7 @@ pub struct Limits {
     pub sessions: usize,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 256,
@@ -174,16 +174,16 @@ pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
     })
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type BoxedResponse = Response<BoxBody<Bytes, Infallible>>;
 type Mcp = StreamableHttpService<Server, Sessions>;
 
 /// State shared by the requests of one connection.
 #[derive(Clone)]
-struct Shared {
+struct ConnectionShared {
     mcp: Mcp,
     sessions: Arc<Sessions>,
     bearer: Option<Bearer>,
-    limits: Limits,
+    limits: HttpLimits,
     room: Arc<Semaphore>,
     /// The slot among authenticated connections; empty until the token was sent.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,
@@ -225,7 +225,7 @@ impl Listening {
             }
             let (stays, falls_out) = oneshot::channel::<()>();
             strangers.push_back(stays);
-            let shared = Shared {
+            let shared = ConnectionShared {
                 mcp: mcp.clone(),
                 sessions: Arc::clone(&sessions),
                 bearer: self.options.bearer.clone(),
@@ -237,7 +237,7 @@ impl Listening {
                 let place = Arc::clone(&shared.place);
                 let connection = hyper::server::conn::http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .header_read_timeout(IDLE)
+                    .header_read_timeout(IDLE_TIMEOUT)
                     .serve_connection(
                         TokioIo::new(stream),
                         service_fn(move |request| answer(shared.clone(), request)),
@@ -269,10 +269,13 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
             format!("http://localhost:{}", addr.port()),
         ])
         .enforce_origin_validation()
-        .with_max_request_body_bytes(BODY_MAX)
+        .with_max_request_body_bytes(MAX_BODY_BYTES)
 }
 
-async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer, Infallible> {
+async fn answer(
+    mut shared: ConnectionShared,
+    request: Request<Incoming>,
+) -> Result<BoxedResponse, Infallible> {
     for name in [header::HOST, header::ORIGIN] {
         // With duplicate headers, only the first would be checked.
         if request.headers().get_all(&name).iter().count() > 1 {
@@ -346,11 +349,11 @@ async fn whole(
     within: Duration,
 ) -> Result<Request<Bytes>, (StatusCode, String)> {
     let (head, body) = request.into_parts();
-    match timeout(within, Limited::new(body, BODY_MAX).collect()).await {
+    match timeout(within, Limited::new(body, MAX_BODY_BYTES).collect()).await {
         Ok(Ok(body)) => Ok(Request::from_parts(head, body.to_bytes())),
         Ok(Err(e)) if e.is::<LengthLimitError>() => Err((
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body has more than {BODY_MAX} bytes: send less\n"),
+            format!("the body has more than {MAX_BODY_BYTES} bytes: send less\n"),
         )),
         Ok(Err(e)) => Err((
             StatusCode::BAD_REQUEST,
@@ -366,7 +369,7 @@ async fn whole(
     }
 }
 
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> BoxedResponse {
     let text: Bytes = text.into();
     let mut response = Response::new(Full::new(text).boxed());
     *response.status_mut() = status;

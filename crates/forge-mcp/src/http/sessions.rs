@@ -19,11 +19,11 @@ use rmcp::{
 const SESSION_ID: &str = "mcp-session-id";
 
 /// How long an idle session is kept.
-const IDLE: Duration = Duration::from_secs(600);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long a session keeps an answer for a client whose connection broke. All answers of that time
 /// are in memory, with tens of kilobytes each.
-const ANSWERS: Duration = Duration::from_secs(10);
+const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The sessions in memory. A session over the maximum ends the least recently used one: its client
 /// is told that the session is unknown, and starts a new one.
@@ -39,8 +39,8 @@ impl Sessions {
     /// Keeps at most `most` sessions.
     pub fn new(most: usize) -> Self {
         let mut inner = LocalSessionManager::default();
-        inner.session_config.keep_alive = Some(IDLE);
-        inner.session_config.completed_cache_ttl = ANSWERS;
+        inner.session_config.keep_alive = Some(IDLE_TIMEOUT);
+        inner.session_config.completed_cache_ttl = ANSWER_LIFETIME;
         Self {
             inner: Arc::new(inner),
             used: Mutex::default(),

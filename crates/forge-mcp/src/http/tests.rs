@@ -9,7 +9,7 @@ use std::{
 use forge::{Config, Forges, config::Env};
 
 use super::*;
-use crate::Options;
+use crate::ServerOptions;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -17,7 +17,7 @@ const TOKEN: &str = "0123456789abcdef";
 const LONG: Duration = Duration::from_secs(20);
 
 /// Limits that no test reaches.
-const WIDE: Limits = Limits {
+const WIDE: HttpLimits = HttpLimits {
     connections: 100,
     strangers: 100,
     head: LONG,
@@ -26,9 +26,9 @@ const WIDE: Limits = Limits {
 };
 
 /// A server with these limits, and its address.
-async fn start(limits: Limits) -> SocketAddr {
+async fn start(limits: HttpLimits) -> SocketAddr {
     let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/")])));
-    let server = Server::new(forges, Options::default()).unwrap();
+    let server = Server::new(forges, ServerOptions::default()).unwrap();
     let options = HttpOptions {
         addr: ([127, 0, 0, 1], 0).into(),
         bearer: Some(Bearer::new(TOKEN).unwrap()),
@@ -94,7 +94,7 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_connections_block_no_clients() {
-    let addr = start(Limits {
+    let addr = start(HttpLimits {
         strangers: 2,
         // No connection is closed by this timeout.
         head: LONG * 10,
@@ -113,7 +113,7 @@ async fn silent_connections_block_no_clients() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connection_without_token_times_out() {
-    let addr = start(Limits {
+    let addr = start(HttpLimits {
         head: Duration::from_secs(1),
         ..WIDE
     })
@@ -128,7 +128,7 @@ async fn connection_without_token_times_out() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connection_over_the_maximum_gets_503() {
-    let addr = start(Limits {
+    let addr = start(HttpLimits {
         connections: 1,
         ..WIDE
     })
@@ -142,7 +142,7 @@ async fn connection_over_the_maximum_gets_503() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unfinished_body_times_out() {
-    let addr = start(Limits {
+    let addr = start(HttpLimits {
         body: Duration::from_millis(50),
         ..WIDE
     })
@@ -190,7 +190,7 @@ fn goes_on(addr: SocketAddr, session: &str) -> u16 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn least_recently_used_session_ends_first() {
-    let addr = start(Limits {
+    let addr = start(HttpLimits {
         sessions: 2,
         ..WIDE
     })

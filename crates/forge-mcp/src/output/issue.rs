@@ -7,10 +7,10 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::{WarningOut, quoted, word};
+use super::{WarningOut, quoted, serde_name};
 use crate::{
     budget,
-    calls::About,
+    calls::HintContext,
     content::{Clean, Cleaner, issue_id, name, names, people},
 };
 
@@ -43,7 +43,7 @@ impl IssueOut {
             number: issue.id.key.to_string(),
             title: cleaner.line(&issue.title),
             state: state_word(issue.state).to_owned(),
-            reason: issue.state_reason.as_ref().map(word),
+            reason: issue.state_reason.as_ref().map(serde_name),
             author: login(&issue.author),
             labels: issue.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
             assignees: issue.assignees.iter().map(login).collect(),
@@ -167,7 +167,7 @@ pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
 }
 
 /// An issue with its body as a quotation, at the end, where a long one is cut.
-pub(crate) fn issue_text(issue: &Issue, about: &About, cleaner: &Cleaner) -> String {
+pub(crate) fn issue_text(issue: &Issue, about: &HintContext, cleaner: &Cleaner) -> String {
     let mut text = IssueOut::of(issue, cleaner).text(&issue.id.repo);
     for warning in WarningOut::all(&issue.warnings, about, cleaner) {
         text.push_str(&warning.text());

@@ -14,11 +14,11 @@ pub(crate) use ingestion::IngestionDetail;
 pub(crate) use issue::{IssueOut, RelatedOut, issue_row, issue_text};
 pub(crate) use links::link_lines;
 pub(crate) use parts::{
-    CheckOut, CommentOut, CommitOut, EventOut, FileOut, Part, ReviewOut, ThreadOut, WarningOut,
-    quoted,
+    CheckOut, CommentOut, CommitOut, EventOut, FileOut, ReviewOut, SectionItem, ThreadOut,
+    WarningOut, quoted,
 };
-pub(crate) use pull::{CheckCounts, PullOut, RowOut, Written, checks_word, state_word};
-pub(crate) use sections::{Blocks, Listed};
+pub(crate) use pull::{CheckCountsOut, PullOut, RowOut, WriteOut, checks_word, state_word};
+pub(crate) use sections::{BlockList, Blocks};
 
 /// How much of each thing a result shows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Hash, JsonSchema, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) fn files(count: u64) -> String {
 }
 
 /// The serde name of a value.
-pub(crate) fn word(value: &impl serde::Serialize) -> String {
+pub(crate) fn serde_name(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
@@ -75,8 +75,8 @@ mod tests {
     fn required_fields_are_never_null() {
         required_is_never_null::<PullOut>();
         required_is_never_null::<RowOut>();
-        required_is_never_null::<Written>();
-        required_is_never_null::<(CheckOut, CheckCounts, WarningOut)>();
+        required_is_never_null::<WriteOut>();
+        required_is_never_null::<(CheckOut, CheckCountsOut, WarningOut)>();
         required_is_never_null::<(ThreadOut, CommentOut, ReviewOut)>();
         required_is_never_null::<(FileOut, CommitOut, EventOut)>();
         required_is_never_null::<(IssueOut, RelatedOut)>();

@@ -5,14 +5,14 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::word;
+use super::serde_name;
 use crate::{
-    calls::{About, Advice, ToolCall},
+    calls::{Advice, HintContext, ToolCall},
     content::{self, Clean, Cleaner, name_of, quote},
 };
 
 /// Maximum length of a comment in a concise result, in characters.
-const CONCISE: usize = 1_000;
+const MAX_CONCISE_CHARS: usize = 1_000;
 
 /// A text as a quotation; cut in a concise result.
 pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cleaner) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
 }
 
 /// An item of a section: data, and its lines.
-pub(crate) trait Part: Serialize {
+pub(crate) trait SectionItem: Serialize {
     /// The lines of the item, each with its line end.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
@@ -67,29 +67,29 @@ pub(crate) struct WarningOut {
 }
 
 /// Maximum number of warnings in a result; the others are counted.
-const WARNINGS: usize = 10;
+const MAX_WARNINGS: usize = 10;
 
 /// Maximum length of a warning, its hint and its call, in characters.
-const WARNING: usize = 400;
+const MAX_WARNING_CHARS: usize = 400;
 
 impl WarningOut {
-    pub fn of(warning: &Warning, about: &About, cleaner: &Cleaner) -> Self {
+    pub fn of(warning: &Warning, about: &HintContext, cleaner: &Cleaner) -> Self {
         let hint = warning.hint.as_ref();
-        let advice = hint.map(|hint| Advice::of(hint, about, cleaner, WARNING));
+        let advice = hint.map(|hint| Advice::of(hint, about, cleaner, MAX_WARNING_CHARS));
         let shown = advice.as_ref().map(ToString::to_string);
         let (hint, next) = advice.map(|a| (a.line, a.call)).unzip();
         Self {
-            message: cleaner.line(&warning.message).cut(WARNING),
+            message: cleaner.line(&warning.message).cut(MAX_WARNING_CHARS),
             hint,
             next: next.flatten(),
             shown,
         }
     }
 
-    pub fn all(warnings: &[Warning], about: &About, cleaner: &Cleaner) -> Vec<Self> {
-        let first = warnings.iter().take(WARNINGS);
+    pub fn all(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -> Vec<Self> {
+        let first = warnings.iter().take(MAX_WARNINGS);
         let mut all: Vec<Self> = first.map(|w| Self::of(w, about, cleaner)).collect();
-        let more = warnings.len().saturating_sub(WARNINGS);
+        let more = warnings.len().saturating_sub(MAX_WARNINGS);
         if more > 0 {
             let counted = Warning::new(format!("{more} more warnings are left out"));
             all.push(Self::of(&counted, about, cleaner));
@@ -144,7 +144,7 @@ impl CheckOut {
         let line = |text: &Option<String>| text.as_ref().map(|t| cleaner.line(t));
         Self {
             name: cleaner.line(&check.name),
-            status: word(&check.status),
+            status: serde_name(&check.status),
             conclusion: line(&check.conclusion),
             workflow: line(&check.workflow),
             required: check.required,
@@ -155,7 +155,7 @@ impl CheckOut {
 }
 
 /// One line; a check without success also has its reason and URL.
-impl Part for CheckOut {
+impl SectionItem for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {
             Some(true) => " [required]",
@@ -210,7 +210,7 @@ impl CommentOut {
     }
 }
 
-impl Part for CommentOut {
+impl SectionItem for CommentOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let id = name_of(&self.id);
         let author = content::name(&self.author);
@@ -224,7 +224,10 @@ impl Part for CommentOut {
                 return format!("{head}\n");
             }
         }
-        format!("{head}\n{}", quoted(&self.body, detailed, CONCISE, cleaner))
+        format!(
+            "{head}\n{}",
+            quoted(&self.body, detailed, MAX_CONCISE_CHARS, cleaner)
+        )
     }
 
     fn bodies(&mut self) -> Vec<&mut Clean> {
@@ -251,7 +254,7 @@ impl ReviewOut {
         Self {
             id: review.id.clone(),
             author: name(&review.author, cleaner),
-            state: word(&review.state),
+            state: serde_name(&review.state),
             submitted_at: time(review.submitted_at),
             commit: review.commit.clone(),
             body: review
@@ -263,14 +266,13 @@ impl ReviewOut {
     }
 }
 
-impl Part for ReviewOut {
+impl SectionItem for ReviewOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let commit = self.commit.as_ref();
         let at = commit.map_or(String::new(), |commit| format!(" at {}", name_of(commit)));
-        let body = self
-            .body
-            .as_ref()
-            .map_or(String::new(), |b| quoted(b, detailed, CONCISE, cleaner));
+        let body = self.body.as_ref().map_or(String::new(), |b| {
+            quoted(b, detailed, MAX_CONCISE_CHARS, cleaner)
+        });
         format!(
             "review {} {} {}{at} by @{}\n{body}",
             name_of(&self.id),
@@ -311,7 +313,7 @@ impl ThreadOut {
             path: cleaner.line(&thread.path),
             line: thread.line,
             start_line: thread.start_line,
-            side: word(&thread.side),
+            side: serde_name(&thread.side),
             resolved: thread.resolved,
             outdated: thread.outdated,
             comments: Vec::new(),
@@ -375,7 +377,7 @@ impl ThreadOut {
     }
 }
 
-impl Part for ThreadOut {
+impl SectionItem for ThreadOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let mut text = match self.continues {
             true => String::new(),
@@ -414,14 +416,14 @@ impl FileOut {
         Self {
             path: cleaner.line(&file.path),
             previous_path: file.previous_path.as_ref().map(|p| cleaner.line(p)),
-            status: word(&file.status),
+            status: serde_name(&file.status),
             additions: file.additions,
             deletions: file.deletions,
         }
     }
 }
 
-impl Part for FileOut {
+impl SectionItem for FileOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(a), Some(d)) => format!("+{a} -{d}"),
@@ -456,7 +458,7 @@ impl CommitOut {
     }
 }
 
-impl Part for CommitOut {
+impl SectionItem for CommitOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         format!(
             "{} by {}: {}\n",
@@ -480,7 +482,7 @@ pub(crate) struct EventOut {
 impl EventOut {
     pub fn of(event: &StatusEvent, cleaner: &Cleaner) -> Self {
         Self {
-            kind: word(&event.kind),
+            kind: serde_name(&event.kind),
             actor: name(&event.actor, cleaner),
             at: time(event.created_at),
             detail: event.detail.as_ref().map(|d| cleaner.line(d)),
@@ -488,7 +490,7 @@ impl EventOut {
     }
 }
 
-impl Part for EventOut {
+impl SectionItem for EventOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         let detail = self
             .detail
@@ -510,9 +512,9 @@ mod tests {
         let many: Vec<Warning> = (0..400)
             .map(|n| Warning::new(format!("{n} {long}")).with_hint(long.clone()))
             .collect();
-        let about = About::default();
+        let about = HintContext::default();
         let all = WarningOut::all(&many, &about, &cleaner);
-        assert_eq!(all.len(), WARNINGS + 1);
+        assert_eq!(all.len(), MAX_WARNINGS + 1);
         assert!(all[10].message.as_data().contains("390 more warnings"));
         let text: String = all.iter().map(WarningOut::text).collect();
         assert!(text.chars().count() < 10_000, "{}", text.chars().count());

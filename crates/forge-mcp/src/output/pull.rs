@@ -2,7 +2,7 @@ use forge_core::model::{CheckRollup, ChecksReport, PrState, PullRequest, ReviewS
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::{IngestionDetail, WarningOut, word};
+use super::{IngestionDetail, WarningOut, serde_name};
 use crate::{
     budget,
     content::{Clean, Cleaner, issue_id, name, names, people},
@@ -10,7 +10,7 @@ use crate::{
 
 /// What the reviews add up to: the latest opinion of each reviewer.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Reviews {
+pub(crate) struct ReviewsOut {
     pub approved: u64,
     pub changes_requested: u64,
     /// Reviewers who said neither
@@ -37,7 +37,7 @@ pub(crate) struct ReviewerOut {
     pub state: String,
 }
 
-impl Reviews {
+impl ReviewsOut {
     fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
         let latest = &pull.latest_reviews;
         let count = |state| latest.iter().filter(|r| r.state == state).count();
@@ -52,7 +52,7 @@ impl Reviews {
                 .map(|r| cleaner.line(r.handle()))
                 .collect(),
             pending_total: None,
-            decision: pull.review_decision.map(|d| word(&d)),
+            decision: pull.review_decision.map(|d| serde_name(&d)),
             details: Vec::new(),
             details_total: None,
         }
@@ -61,7 +61,7 @@ impl Reviews {
     fn detailed(pull: &PullRequest, cleaner: &Cleaner) -> Self {
         let details = pull.latest_reviews.iter().map(|r| ReviewerOut {
             login: cleaner.line(&r.author.login),
-            state: word(&r.state),
+            state: serde_name(&r.state),
         });
         Self {
             details: details.collect(),
@@ -108,7 +108,7 @@ impl Reviews {
 
 /// How many checks stand where.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CheckCounts {
+pub(crate) struct CheckCountsOut {
     pub total: u64,
     /// Skipped and neutral ones too
     pub success: u64,
@@ -124,7 +124,7 @@ pub(crate) struct CheckCounts {
     pub truncated: bool,
 }
 
-impl CheckCounts {
+impl CheckCountsOut {
     pub fn of(report: &ChecksReport) -> Self {
         let counts = report.counts;
         Self {
@@ -152,7 +152,7 @@ pub(crate) struct RowOut {
     /// success, failure, pending or neutral
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<String>,
-    pub reviews: Reviews,
+    pub reviews: ReviewsOut,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,8 +171,8 @@ impl RowOut {
             author: cleaner.line(&pull.author.login),
             head: cleaner.line(&head_label(pull)),
             base: cleaner.line(&pull.base_branch),
-            checks: pull.checks.as_ref().map(|c| word(&c.overall)),
-            reviews: Reviews::of(pull, cleaner),
+            checks: pull.checks.as_ref().map(|c| serde_name(&c.overall)),
+            reviews: ReviewsOut::of(pull, cleaner),
             labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
             labels_total: None,
             created_at: pull.created_at.to_string(),
@@ -271,8 +271,8 @@ pub(crate) struct PullOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub check_counts: Option<CheckCounts>,
-    pub reviews: Reviews,
+    pub check_counts: Option<CheckCountsOut>,
+    pub reviews: ReviewsOut,
     pub labels: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels_total: Option<usize>,
@@ -296,19 +296,19 @@ pub(crate) struct PullOut {
 }
 
 /// Maximum number of conflicting files that are named; all are counted.
-const CONFLICTS: usize = 50;
+const MAX_CONFLICTS: usize = 50;
 
 /// Maximum total length of their names, in characters.
-const CONFLICT_NAMES: usize = 800;
+const MAX_CONFLICT_CHARS: usize = 800;
 
 /// The first names of conflicting files, at least one.
 fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     let mut names: Vec<Clean> = Vec::new();
     let mut used = 0;
-    for conflict in conflicts.iter().take(CONFLICTS) {
+    for conflict in conflicts.iter().take(MAX_CONFLICTS) {
         let name = cleaner.line(conflict);
         used += name.as_data().chars().count();
-        if used > CONFLICT_NAMES && !names.is_empty() {
+        if used > MAX_CONFLICT_CHARS && !names.is_empty() {
             break;
         }
         names.push(name);
@@ -354,16 +354,16 @@ impl PullOut {
             closed_at: pull.closed_at.map(|t| t.to_string()),
             merged_at: pull.merged_at.map(|t| t.to_string()),
             merge_commit: line(&pull.merge_commit),
-            mergeable: merge.map(|m| word(&m.state)),
+            mergeable: merge.map(|m| serde_name(&m.state)),
             merge_status: merge.map(|m| cleaner.line(&m.status)),
             conflicts: named(conflicts, cleaner),
             conflicts_total: Some(conflicts.len()).filter(|n| *n > 0),
             additions: pull.additions,
             deletions: pull.deletions,
             changed_files: pull.changed_files,
-            checks: pull.checks.as_ref().map(|c| word(&c.overall)),
-            check_counts: pull.checks.as_ref().map(CheckCounts::of),
-            reviews: Reviews::detailed(pull, cleaner),
+            checks: pull.checks.as_ref().map(|c| serde_name(&c.overall)),
+            check_counts: pull.checks.as_ref().map(CheckCountsOut::of),
+            reviews: ReviewsOut::detailed(pull, cleaner),
             labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
             labels_total: None,
             assignees: pull
@@ -502,7 +502,7 @@ impl PullOut {
 
 /// What a write answers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Written {
+pub(crate) struct WriteOut {
     pub repo: String,
     pub number: String,
     /// What was done
@@ -586,7 +586,7 @@ mod tests {
     use forge_core::model::{Check, CheckStatus, ChecksReport};
     use serde_json::json;
 
-    use super::{CheckCounts, checks_word};
+    use super::{CheckCountsOut, checks_word};
 
     #[test]
     fn skipped_checks_are_counted_apart_as_success() {
@@ -603,7 +603,8 @@ mod tests {
         let mut counts = json!({
             "total": 3, "success": 3, "failure": 0, "pending": 0, "skipped": 1, "neutral": 1
         });
-        let told = |report: &ChecksReport| serde_json::to_value(CheckCounts::of(report)).unwrap();
+        let told =
+            |report: &ChecksReport| serde_json::to_value(CheckCountsOut::of(report)).unwrap();
         assert_eq!(told(&report), counts);
         let word = "success (1 passed, 1 skipped, 1 neutral)";
         assert_eq!(checks_word(&report), word);

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::Part;
+use super::SectionItem;
 use crate::{budget, content::Cleaner};
 
 /// Blocks of a result in text order, each with the length of its data.
@@ -18,20 +18,20 @@ impl Blocks {
     }
 
     /// Adds a list: a heading with `note`, then the items. An empty list has only its heading.
-    pub fn section<T: Part>(
+    pub fn section<T: SectionItem>(
         &mut self,
         name: &str,
         note: &str,
         mut items: Vec<T>,
         detailed: bool,
         cleaner: &Cleaner,
-    ) -> Listed<T> {
+    ) -> BlockList<T> {
         let first = self.texts.len();
         let count = items.iter().filter(|item| !item.continues()).count();
         let mut head = format!("\n{name} ({count}){note}:\n");
         if items.is_empty() {
             self.push(head, 0);
-            return Listed { first, items };
+            return BlockList { first, items };
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
@@ -40,18 +40,18 @@ impl Blocks {
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
         }
-        Listed { first, items }
+        BlockList { first, items }
     }
 }
 
 /// A list in blocks; its items begin at block `first`.
 #[derive(Debug)]
-pub(crate) struct Listed<T> {
+pub(crate) struct BlockList<T> {
     first: usize,
     items: Vec<T>,
 }
 
-impl<T> Listed<T> {
+impl<T> BlockList<T> {
     /// The item of a block.
     pub fn at(&self, block: usize) -> Option<&T> {
         self.items.get(block.checked_sub(self.first)?)
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn list_items_follow_the_page_range() {
-        let listed = Listed {
+        let listed = BlockList {
             first: 3,
             items: vec![1, 2],
         };
         let at = [2, 3, 4, 5].map(|block| listed.at(block).copied());
         assert_eq!(at, [None, Some(1), Some(2), None]);
-        let on = |items: Vec<u8>, page| Listed { first: 3, items }.on(&page);
+        let on = |items: Vec<u8>, page| BlockList { first: 3, items }.on(&page);
         assert_eq!(on(vec![1, 2, 3], 0..4), Some(vec![1]));
         assert_eq!(on(vec![1, 2, 3], 4..9), Some(vec![2, 3]));
         assert_eq!(on(vec![1, 2, 3], 6..9), None);

@@ -10,16 +10,16 @@ use rmcp::{
 };
 
 use crate::{
-    budget::diff_cache::Ends,
+    budget::diff_cache::DiffEnds,
     calls::{ServerState, diff},
     content::Cleaner,
 };
 
 /// Maximum number of values.
-const MOST: usize = CompletionInfo::MAX_VALUES;
+const MAX_COMPLETIONS: usize = CompletionInfo::MAX_VALUES;
 
 /// Maximum number of list pages that are read: the user is typing.
-const PAGES: usize = 3;
+const MAX_PAGES: usize = 3;
 
 /// Completes one argument. Without values or a readable repository the result is empty: completing
 /// never fails.
@@ -58,8 +58,8 @@ pub(crate) async fn complete(
 /// `more`.
 pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok().filter(|_| !more);
-    let more = more || values.len() > MOST;
-    values.truncate(MOST);
+    let more = more || values.len() > MAX_COMPLETIONS;
+    values.truncate(MAX_COMPLETIONS);
     let info = CompletionInfo::with_pagination(values, total, more)
         .map_err(|e| ErrorData::internal_error(e, None))?;
     Ok(CompleteResult::new(info))
@@ -94,13 +94,13 @@ async fn numbers(
     let (mut found, mut more) = (Vec::new(), true);
     let mut page = super::first_page(&repo);
     let limit = page.limit;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let Ok((keys, next)) = open_ones(&repo, issues, page).await else {
             break;
         };
         found.extend(keys.into_iter().filter(|key| key.starts_with(typed)));
         match next {
-            Some(next) if found.len() < MOST => page = PageReq::after(next, limit),
+            Some(next) if found.len() < MAX_COMPLETIONS => page = PageReq::after(next, limit),
             next => {
                 more = next.is_some();
                 break;
@@ -165,12 +165,12 @@ async fn paths(
         Ok(number) => PrKey::Number(number),
         Err(_) => AtUri::parse(number).ok()?.into(),
     };
-    server.vouch(&repo, &key, false).await.ok()?;
+    server.authorize_record(&repo, &key, false).await.ok()?;
     let pr = PrId {
         repo: repo.id().clone(),
         key,
     };
-    let ends = Ends::of(&repo.view(&pr, PrFields::ROW).await.ok()?);
+    let ends = DiffEnds::of(&repo.view(&pr, PrFields::ROW).await.ok()?);
     let whole = diff::read(server.diffs(), &repo, &pr, ends, &DiffReq::default(), None)
         .await
         .ok()?;

@@ -26,9 +26,9 @@ use rmcp::{
 use serde_json::json;
 
 use crate::{
-    budget::{self, Position, diff_cache::Ends},
-    calls::{About, Advice, ServerState, diff},
-    content::{Cleaner, MESSAGE, name},
+    budget::{self, ResultPosition, diff_cache::DiffEnds},
+    calls::{Advice, HintContext, ServerState, diff},
+    content::{Cleaner, MAX_MESSAGE_CHARS, name},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
 };
 
@@ -139,12 +139,12 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 }
 
 /// The error of a request other than a tool call.
-pub(crate) fn error(e: &Error, about: &About) -> ErrorData {
+pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     let cleaner = Cleaner::new();
-    let message = cleaner.plain(e.message()).cut(MESSAGE);
+    let message = cleaner.plain(e.message()).cut(MAX_MESSAGE_CHARS);
     let mut text = format!("{}: {message}", e.code());
     if let Some(hint) = e.hint() {
-        let advice = Advice::of(hint, about, &cleaner, MESSAGE);
+        let advice = Advice::of(hint, about, &cleaner, MAX_MESSAGE_CHARS);
         text.push_str(&format!("\nRecovery: {advice}"));
     }
     let mut data = json!({ "code": e.code() });
@@ -162,7 +162,7 @@ pub(crate) fn error(e: &Error, about: &About) -> ErrorData {
 }
 
 /// The error context of a resource, from its URI.
-fn about(server: &ServerState, uri: &str) -> About {
+fn about(server: &ServerState, uri: &str) -> HintContext {
     let address = Address::parse(uri);
     let pull = |part: &Part| match part {
         Part::Pull(key) | Part::Diff(key) | Part::File(key, _) | Part::PullLinks(key) => {
@@ -170,11 +170,11 @@ fn about(server: &ServerState, uri: &str) -> About {
         }
         _ => None,
     };
-    About {
+    HintContext {
         number: address.as_ref().and_then(|address| pull(&address.part)),
         repo: address.map(|address| address.repo),
         tools: server.tools().clone(),
-        ..About::default()
+        ..HintContext::default()
     }
 }
 
@@ -190,7 +190,7 @@ pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResource
     let text = found.map_err(|e| {
         let mut error = error(&e, &about);
         if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
-            let uri = Cleaner::new().plain(uri).cut(MESSAGE);
+            let uri = Cleaner::new().plain(uri).cut(MAX_MESSAGE_CHARS);
             data.insert("uri".to_owned(), json!(uri));
         }
         error
@@ -211,7 +211,7 @@ pub(crate) async fn read(server: &ServerState, uri: &str) -> Result<ReadResource
 async fn content(
     server: &ServerState,
     uri: &str,
-    about: &About,
+    about: &HintContext,
     cleaner: &Cleaner,
 ) -> Result<String> {
     let Address { repo, part } = Address::parse(uri).ok_or_else(|| {
@@ -221,7 +221,7 @@ async fn content(
     let id = server.repo_id(Some(&repo)).await?;
     let repo = server.open(&id, false).await?;
     if let Some(key) = part.key() {
-        server.vouch(&repo, key, false).await?;
+        server.authorize_record(&repo, key, false).await?;
     }
     let pr = |key: PrKey| PrId {
         repo: repo.id().clone(),
@@ -294,11 +294,11 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 }
 
 /// Maximum number of branches in a list.
-const BRANCHES: usize = 1_000;
+const MAX_BRANCHES: usize = 1_000;
 /// Maximum number of pages of such a list, also of empty ones.
-const PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
-async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
+async fn branches(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     let mut page = PageReq::first(100);
     let mut pages = 0;
@@ -311,13 +311,13 @@ async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<Strin
         }));
         warnings.extend(found.warnings);
         match found.next {
-            Some(next) if lines.len() < BRANCHES && pages < PAGES => {
+            Some(next) if lines.len() < MAX_BRANCHES && pages < MAX_PAGES => {
                 page = PageReq::after(next, 100);
             }
             next => break next.is_some(),
         }
     };
-    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let fitted = budget::fit("", &lines, ResultPosition::default(), budget::DEFAULT_CHARS);
     let rest = match more || fitted.next.is_some() {
         true => format!("The first {} shown; git has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),
@@ -326,7 +326,7 @@ async fn branches(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<Strin
     Ok(format!("{}{warnings}{rest}", fitted.text))
 }
 
-async fn open_pulls(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
+async fn open_pulls(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {
     let query = PullQuery {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
@@ -342,7 +342,7 @@ async fn open_pulls(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<Str
     Ok(rows(&page, row, &told, "pr_list", about, cleaner))
 }
 
-async fn open_issues(repo: &Repo, about: &About, cleaner: &Cleaner) -> Result<String> {
+async fn open_issues(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {
     let page = repo
         .issues(&IssueQuery::default(), first_page(repo))
         .await?;
@@ -370,7 +370,7 @@ fn first_page(repo: &Repo) -> PageReq {
 }
 
 /// The warnings of unreadable parts, one per line.
-fn warning_lines(warnings: &[Warning], about: &About, cleaner: &Cleaner) -> String {
+fn warning_lines(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -> String {
     let shown = WarningOut::all(warnings, about, cleaner);
     shown.iter().map(WarningOut::text).collect()
 }
@@ -382,11 +382,11 @@ fn rows<T>(
     row: impl Fn(&T) -> String,
     told: &[Warning],
     rest: &str,
-    about: &About,
+    about: &HintContext,
     cleaner: &Cleaner,
 ) -> String {
     let lines: Vec<String> = page.items.iter().map(row).collect();
-    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let fitted = budget::fit("", &lines, ResultPosition::default(), budget::DEFAULT_CHARS);
     let warnings =
         warning_lines(&page.warnings, about, cleaner) + &warning_lines(told, about, cleaner);
     let tail = match page.next.is_some() || fitted.next.is_some() {
@@ -402,7 +402,7 @@ async fn links(
     server: &ServerState,
     repo: &Repo,
     subject: Subject,
-    about: &About,
+    about: &HintContext,
     cleaner: &Cleaner,
 ) -> Result<String> {
     let links = repo.links(&subject).await?;
@@ -412,7 +412,7 @@ async fn links(
         None => false,
     };
     let lines = link_lines(&links, known, cleaner);
-    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let fitted = budget::fit("", &lines, ResultPosition::default(), budget::DEFAULT_CHARS);
     let warnings = warning_lines(&links.warnings, about, cleaner);
     let tail = match (lines.len(), fitted.to) {
         (0, _) => format!("No links of {subject} were found."),
@@ -429,11 +429,11 @@ async fn diff_text(
     repo: &Repo,
     pr: &PrId,
     path: Option<&str>,
-    about: &About,
+    about: &HintContext,
     cleaner: &Cleaner,
 ) -> Result<String> {
     let pull = repo.view(pr, PrFields::ROW | PrFields::STATS).await?;
-    let ends = Ends::of(&pull);
+    let ends = DiffEnds::of(&pull);
     let whole = diff::read(
         server.diffs(),
         repo,
@@ -471,7 +471,7 @@ async fn diff_text(
     {
         top.push_str(&format!("{missing}\n"));
     }
-    let fitted = budget::fit(&top, &files, Position::default(), 100_000);
+    let fitted = budget::fit(&top, &files, ResultPosition::default(), 100_000);
     let rest = match fitted.next {
         Some(at) if at.offset > 0 => format!(
             "Cut in file {} of {}; pr_diff has the rest.\n",

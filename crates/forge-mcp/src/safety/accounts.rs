@@ -17,21 +17,21 @@ use forge_core::{
     model::{PrFields, PullQuery, PullRequest, StateFilter},
 };
 
-use super::gate::Gate;
+use super::gate::AccessGate;
 
 /// Maximum number of list pages that are searched for an author.
-const PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 
 /// Maximum number of remembered accounts, over all repositories.
-const REMEMBERED: usize = 20_000;
+const MAX_ACCOUNTS: usize = 20_000;
 
 /// Known accounts by repository, by handle and by DID.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts(Mutex<HashMap<String, BTreeSet<String>>>);
+pub(crate) struct KnownAccounts(Mutex<HashMap<String, BTreeSet<String>>>);
 
-impl Accounts {
+impl KnownAccounts {
     /// Remembers the author of a pull request.
-    pub fn learn(&self, pull: &PullRequest) {
+    pub fn remember_author(&self, pull: &PullRequest) {
         self.add(&pull.id.repo, names(pull));
     }
 
@@ -39,7 +39,12 @@ impl Accounts {
     /// that repository.
     ///
     /// # Errors `permission_denied`; or the failure of asking the forge.
-    pub async fn vouch(&self, gate: &Gate, repo: &Repo, uri: &AtUri) -> Result<()> {
+    pub async fn authorize_record(
+        &self,
+        gate: &AccessGate,
+        repo: &Repo,
+        uri: &AtUri,
+    ) -> Result<()> {
         let who = uri.authority.as_str();
         let (id, key) = (repo.id(), repo.id().comparison_key());
         let ids = gate.names(repo).await?;
@@ -57,7 +62,7 @@ impl Accounts {
         let limit = repo.limits().page_max;
         let limit = limit.clamp(1, 100);
         let mut page = PageReq::first(limit);
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             if self.has(&key, who) {
                 return Ok(());
             }
@@ -82,7 +87,7 @@ impl Accounts {
 
     fn add(&self, repo: &RepoId, names: impl Iterator<Item = String>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.values().map(BTreeSet::len).sum::<usize>() >= REMEMBERED {
+        if all.values().map(BTreeSet::len).sum::<usize>() >= MAX_ACCOUNTS {
             all.clear();
         }
         let known = all.entry(repo.comparison_key()).or_default();

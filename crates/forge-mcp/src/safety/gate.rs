@@ -14,31 +14,31 @@ use super::{AllowList, allow::canonical};
 
 /// The allow lists, and a cache of repository names.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct AccessGate {
     read: AllowList,
     paths: AllowList,
     write: AllowList,
     /// Directories, with links resolved, that are allowed without a list.
     own: OnceCell<Vec<PathBuf>>,
     /// Names of repositories, by the key of the requested name.
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, KnownRepo>>,
 }
 
 /// The names of a repository, from its forge.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownRepo {
     id: RepoId,
     aliases: Vec<RepoId>,
     asked: Instant,
 }
 
 /// Maximum number of remembered names.
-const REMEMBERED: usize = 1_000;
+const MAX_REPOS: usize = 1_000;
 
 /// How long a name is remembered: a repository can be renamed while the server runs.
-const FRESH: Duration = Duration::from_secs(300);
+const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
-impl Gate {
+impl AccessGate {
     pub fn new(read: AllowList, paths: AllowList, write: AllowList) -> Self {
         Self {
             read,
@@ -124,28 +124,28 @@ impl Gate {
     ///
     /// Those of reading the repository.
     pub async fn names(&self, repo: &Repo) -> Result<Vec<RepoId>> {
-        let Known { id, aliases, .. } = self.known(repo).await?;
+        let KnownRepo { id, aliases, .. } = self.known(repo).await?;
         Ok([vec![id], aliases].concat())
     }
 
-    async fn known(&self, repo: &Repo) -> Result<Known> {
+    async fn known(&self, repo: &Repo) -> Result<KnownRepo> {
         let key = repo.id().comparison_key();
         let known = self
             .lock()
             .get(&key)
-            .filter(|k| k.asked.elapsed() < FRESH)
+            .filter(|k| k.asked.elapsed() < CACHE_LIFETIME)
             .cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let info = repo.info().await?;
-        let known = Known {
+        let known = KnownRepo {
             id: info.id,
             aliases: info.aliases,
             asked: Instant::now(),
         };
         let mut all = self.lock();
-        if all.len() >= REMEMBERED {
+        if all.len() >= MAX_REPOS {
             all.clear();
         }
         all.insert(key, known.clone());
@@ -199,7 +199,7 @@ impl Gate {
         )
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, KnownRepo>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -239,9 +239,9 @@ mod tests {
         parsed.locator.repo().unwrap().clone()
     }
 
-    fn gate(pattern: &str) -> Gate {
+    fn gate(pattern: &str) -> AccessGate {
         let list = AllowList::parse(&[pattern.to_owned()], &Hosts::builtin(), RepoId::clone);
-        Gate::new(list.unwrap(), AllowList::default(), AllowList::default())
+        AccessGate::new(list.unwrap(), AllowList::default(), AllowList::default())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The protocol handler: requests and their answers.
 
-use forge_core::{Error, near};
+use forge_core::{Error, suggest};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -16,8 +16,8 @@ use rmcp::{
 
 use super::Server;
 use crate::{
-    calls::{About, TOOL_ALIASES},
-    content::{self, Cleaner, VALUE},
+    calls::{HintContext, TOOL_ALIASES},
+    content::{self, Cleaner, MAX_VALUE_CHARS},
     prompts, resources, tools,
 };
 
@@ -201,7 +201,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let shown = Cleaner::new().line(&request.method).cut(VALUE);
+        let shown = Cleaner::new().line(&request.method).cut(MAX_VALUE_CHARS);
         if !METHODS.contains(&request.method.as_str()) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
@@ -289,9 +289,9 @@ impl Server {
 
     /// The error of a request that failed before its content was read.
     fn unread(&self, e: &Error) -> ErrorData {
-        let about = About {
+        let about = HintContext {
             tools: self.0.state.tools().clone(),
-            ..About::default()
+            ..HintContext::default()
         };
         resources::error(e, &about)
     }
@@ -319,7 +319,7 @@ impl Server {
                 same.join(" or ")
             )
         } else {
-            match near::near(name, names.iter().copied()).first() {
+            match suggest::near(name, names.iter().copied()).first() {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("there are {}", names.join(", ")),
             }
@@ -327,7 +327,7 @@ impl Server {
         ErrorData::invalid_params(
             format!(
                 "unknown tool {}: {hint}",
-                Cleaner::new().line(name).cut(VALUE)
+                Cleaner::new().line(name).cut(MAX_VALUE_CHARS)
             ),
             None,
         )

@@ -8,22 +8,22 @@ mod stdio;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use forge::Forges;
-use forge_core::{Error, ErrorKind, Result, near};
+use forge_core::{Error, ErrorKind, Result, suggest};
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
 
 pub use extension::Extension;
 
 use crate::{
-    calls::{Options, Route, ServerState, TOOL_SETS},
+    calls::{Route, ServerOptions, ServerState, TOOL_SETS},
     tools,
 };
 
-/// Refuses the name of an unknown tool, or of one that needs [`Options::write`].
-fn known(options: &Options, all: &[Route]) -> Result<()> {
+/// Refuses the name of an unknown tool, or of one that needs [`ServerOptions::write`].
+fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
     let names: Vec<&str> = all.iter().map(|r| r.definition.name.as_ref()).collect();
     for name in options.tools.iter().chain(&options.without_tools) {
         if !names.contains(&name.as_str()) {
-            let hint = match near::near(name, names.iter().copied()).first() {
+            let hint = match suggest::near(name, names.iter().copied()).first() {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("there are {}", names.join(", ")),
             };
@@ -57,7 +57,7 @@ fn known(options: &Options, all: &[Route]) -> Result<()> {
     }
 }
 
-struct Inner {
+struct ServerInner {
     state: ServerState,
     routes: BTreeMap<String, Route>,
     extension: Option<Box<dyn Extension>>,
@@ -65,7 +65,7 @@ struct Inner {
 
 /// The server; clones share it, so every connection and request can own one.
 #[derive(Clone)]
-pub struct Server(Arc<Inner>);
+pub struct Server(Arc<ServerInner>);
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,7 +80,7 @@ impl Server {
     ///
     /// `invalid_input` for the name of an unknown tool; `internal` if the system has no random
     /// numbers for the seals.
-    pub fn new(forges: Forges, options: Options) -> Result<Self> {
+    pub fn new(forges: Forges, options: ServerOptions) -> Result<Self> {
         Self::build(forges, options, None)
     }
 
@@ -88,18 +88,22 @@ impl Server {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn extended(forges: Forges, options: Options, by: Box<dyn Extension>) -> Result<Self> {
+    pub fn extended(
+        forges: Forges,
+        options: ServerOptions,
+        by: Box<dyn Extension>,
+    ) -> Result<Self> {
         Self::build(forges, options, Some(by))
     }
 
     fn build(
         forges: Forges,
-        options: Options,
+        options: ServerOptions,
         extension: Option<Box<dyn Extension>>,
     ) -> Result<Self> {
         let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
         let all = tools::all();
-        known(&options, &all)?;
+        check_known_tool(&options, &all)?;
         let routes: BTreeMap<String, Route> = all
             .into_iter()
             .filter(|route| options.write || !route.write)
@@ -111,7 +115,7 @@ impl Server {
             let schema = Arc::clone(&route.definition.input_schema);
             (name.clone(), schema)
         });
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(ServerInner {
             state: ServerState::new(forges, options, schemas.collect())?,
             routes,
             extension,
@@ -120,7 +124,7 @@ impl Server {
 
     /// The options of the server.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &ServerOptions {
         self.0.state.options()
     }
 }

@@ -27,12 +27,12 @@ use super::message;
 const PIPE: usize = 64 * 1024;
 
 /// The error for an invalid line, and the request id if it has one.
-type Refused = (ErrorData, Option<RequestId>);
+type RefusedLine = (ErrorData, Option<RequestId>);
 
 /// A connection over two pipes.
 pub(super) struct Stdio<W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, DuplexStream, W>,
-    refused: mpsc::Receiver<Refused>,
+    refused: mpsc::Receiver<RefusedLine>,
     /// The pending answer to a refused line, kept because `receive` can be dropped at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
 }
@@ -86,7 +86,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
 async fn sort(
     mut read: impl AsyncBufRead + Unpin,
     mut good: DuplexStream,
-    bad: mpsc::Sender<Refused>,
+    bad: mpsc::Sender<RefusedLine>,
 ) {
     let mut line = Vec::new();
     loop {
@@ -112,7 +112,7 @@ async fn sort(
     }
 }
 
-fn refusal(line: &[u8]) -> Option<Refused> {
+fn refusal(line: &[u8]) -> Option<RefusedLine> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() {
         return None;

@@ -6,22 +6,22 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    calls::{About, Advice, Answer, Call, Effect, Spec, Stop, Tool},
-    content::{Clean, MESSAGE, name, name_of},
-    output::word,
+    calls::{Advice, CallContext, HintContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    content::{Clean, MAX_MESSAGE_CHARS, name, name_of},
+    output::serde_name,
 };
 
 pub(super) struct ForgeStatus;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct ForgeStatusInput {
     /// Also say what is possible there
     repo: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct ForgeStatusOut {
     version: String,
     /// Write tools are there
     write: bool,
@@ -34,7 +34,7 @@ pub(super) struct Out {
     forges: Vec<String>,
     accounts: Vec<Account>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    repository: Option<Repository>,
+    repository: Option<RepositoryOut>,
     /// What it takes to do more
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Clean>,
@@ -50,7 +50,7 @@ struct Account {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Repository {
+struct RepositoryOut {
     repo: Clean,
     #[serde(skip_serializing_if = "Option::is_none")]
     viewer: Option<Clean>,
@@ -61,28 +61,31 @@ struct Repository {
     description: Option<Clean>,
     merge_methods: Vec<String>,
     can: Vec<String>,
-    cannot: Vec<Cannot>,
+    cannot: Vec<UnsupportedOut>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Cannot {
+struct UnsupportedOut {
     capability: String,
     why: String,
     instead: String,
 }
 
 impl Tool for ForgeStatus {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "forge_status",
         title: "Show accounts and what is possible",
         description: "Who is logged in where, what this server may do, and for a repository what its \
                       forge can and cannot do and why. Changes nothing, shows no token.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = ForgeStatusInput;
+    type Out = ForgeStatusOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: ForgeStatusInput,
+    ) -> Result<ToolOutput<ForgeStatusOut>, ToolError> {
         let server = &call.server;
         let options = server.options();
         let accounts = server.forges().accounts().status()?;
@@ -112,7 +115,7 @@ impl Tool for ForgeStatus {
             },
             None => None,
         };
-        let out = Out {
+        let out = ForgeStatusOut {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             write: options.write,
             allow_repo: list(&options.repos),
@@ -126,7 +129,7 @@ impl Tool for ForgeStatus {
             repository,
             missing: missing.iter().map(|m| call.cleaner.line(m)).collect(),
         };
-        Ok(Answer {
+        Ok(ToolOutput {
             text: text(&out),
             data: out,
         })
@@ -134,14 +137,14 @@ impl Tool for ForgeStatus {
 }
 
 async fn repository(
-    call: &Call,
+    call: &CallContext,
     named: &str,
     missing: &mut Vec<String>,
-) -> Result<Repository, Error> {
+) -> Result<RepositoryOut, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
     // Capabilities concern other calls than this one, so hints must not repeat it.
-    let elsewhere = About {
+    let elsewhere = HintContext {
         tool: String::new(),
         ..call.about()
     };
@@ -153,10 +156,11 @@ async fn repository(
             .find(|(c, _)| c == capability)
             .map(|(_, s)| *s);
         match narrowed.unwrap_or_else(|| repo.support(*capability)) {
-            Support::No { why, instead } => cannot.push(Cannot {
+            Support::No { why, instead } => cannot.push(UnsupportedOut {
                 capability: capability.name().to_owned(),
                 why: why.to_owned(),
-                instead: Advice::of(instead, &elsewhere, &call.cleaner, MESSAGE).to_string(),
+                instead: Advice::of(instead, &elsewhere, &call.cleaner, MAX_MESSAGE_CHARS)
+                    .to_string(),
             }),
             _ => can.push(capability.name().to_owned()),
         }
@@ -175,10 +179,10 @@ async fn repository(
     missing.extend(info.warnings.iter().map(|w| doubt(call, w)));
     // Without credentials there is no viewer.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
-    Ok(Repository {
+    Ok(RepositoryOut {
         repo: call.cleaner.line(&info.id.to_string()),
         viewer,
-        permission: word(&info.permission),
+        permission: serde_name(&info.permission),
         default_branch: info.default_branch.as_ref().map(|b| call.cleaner.line(b)),
         description: info.description.as_ref().map(|d| call.cleaner.line(d)),
         merge_methods: info
@@ -195,12 +199,12 @@ fn is_login(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Unauthenticated { .. })
 }
 
-fn login(call: &Call, e: &Error) -> String {
+fn login(call: &CallContext, e: &Error) -> String {
     format!("a login: {}", call.tell(e))
 }
 
 /// The text of a warning about the repository.
-fn doubt(call: &Call, warning: &Warning) -> String {
+fn doubt(call: &CallContext, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
         Some(hint) => format!("certainty: {message}; {}", call.advise(hint)),
@@ -209,7 +213,7 @@ fn doubt(call: &Call, warning: &Warning) -> String {
 }
 
 /// Rights that the viewer lacks in this repository.
-fn rights(call: &Call, info: &RepoInfo) -> Vec<String> {
+fn rights(call: &CallContext, info: &RepoInfo) -> Vec<String> {
     let right = match info.permission {
         Permission::Read => {
             Some("the right to triage (labels, closing) or to write (merging, resolving)")
@@ -225,7 +229,7 @@ fn rights(call: &Call, info: &RepoInfo) -> Vec<String> {
     right.map(str::to_owned).into_iter().chain(scopes).collect()
 }
 
-fn text(out: &Out) -> String {
+fn text(out: &ForgeStatusOut) -> String {
     let mode = if out.write {
         "reads and writes"
     } else {

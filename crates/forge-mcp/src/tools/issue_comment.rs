@@ -2,14 +2,14 @@ use forge_core::Error;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{IssueWritten, given, of_comment};
-use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+use super::issue_write_output::{IssueWritten, non_blank, of_comment};
+use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct IssueComment;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct IssueCommentInput {
     repo: Option<String>,
     issue: String,
     /// Markdown
@@ -23,22 +23,31 @@ pub(super) struct Args {
 }
 
 impl Tool for IssueComment {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "issue_comment",
         title: "Comment on an issue",
         description: "Comments with body; with edit replaces a comment of yours, with delete removes \
                       one. Recovery: issue_view include=comments has the ids; look there before \
                       repeating a call whose answer was lost.",
-        effect: Effect::Replace,
+        effect: ToolEffect::Replace,
     };
-    type Args = Args;
+    type Args = IssueCommentInput;
     type Out = IssueWritten;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<IssueWritten>, Stop> {
-        let (body, edit, delete) = (given(args.body), given(args.edit), given(args.delete));
-        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+    async fn run(
+        call: &CallContext,
+        args: IssueCommentInput,
+    ) -> Result<ToolOutput<IssueWritten>, ToolError> {
+        let (body, edit, delete) = (
+            non_blank(args.body),
+            non_blank(args.edit),
+            non_blank(args.delete),
+        );
+        let target = call
+            .issue(non_blank(args.repo).as_deref(), &args.issue)
+            .await?;
         let (repo, issue) = (&target.repo, &target.id);
-        let version = given(args.expected_version);
+        let version = non_blank(args.expected_version);
         match (body, edit, delete) {
             (Some(body), None, None) if version.is_none() => {
                 let made = repo.comment_issue(issue, &body).await?;

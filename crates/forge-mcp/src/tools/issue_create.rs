@@ -3,16 +3,16 @@ use forge_core::model::{EditIssue, NewIssue};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::issue_written::{
-    IssueWritten, board, given, names, of_issue, pairs, put_values, related,
+use super::issue_write_output::{
+    IssueWritten, board, names, non_blank, of_issue, pairs, put_values, related,
 };
-use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct IssueCreate;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct IssueCreateInput {
     repo: Option<String>,
     title: String,
     /// Markdown
@@ -31,18 +31,21 @@ pub(super) struct Args {
 }
 
 impl Tool for IssueCreate {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "issue_create",
         title: "Open an issue",
         description: "Opens an issue; labels must exist. Recovery: after a lost answer look for the \
                       title in issue_list before calling again, as each call opens one.",
-        effect: Effect::Add,
+        effect: ToolEffect::Add,
     };
-    type Args = Args;
+    type Args = IssueCreateInput;
     type Out = IssueWritten;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<IssueWritten>, Stop> {
-        let repo = call.repo(given(args.repo).as_deref()).await?;
+    async fn run(
+        call: &CallContext,
+        args: IssueCreateInput,
+    ) -> Result<ToolOutput<IssueWritten>, ToolError> {
+        let repo = call.repo(non_blank(args.repo).as_deref()).await?;
         let mut kept = EditIssue::default();
         let values = pairs(args.values)?.into_iter();
         kept.values = values.map(|(name, value)| (name, Some(value))).collect();
@@ -61,7 +64,7 @@ impl Tool for IssueCreate {
             board: kept.board,
             ..NewIssue::default()
         };
-        if let Some(parent) = given(args.parent) {
+        if let Some(parent) = non_blank(args.parent) {
             new.parent = Some(call.related(&repo, "parent", &parent).await?);
         }
         new.blocked_by = related(call, &repo, "blocked_by", args.blocked_by).await?;

@@ -9,11 +9,13 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    issue_written::{IssueWritten, board, given, names, of_issue, pairs, put_values, related},
+    issue_write_output::{
+        IssueWritten, board, names, non_blank, of_issue, pairs, put_values, related,
+    },
     pr_edit::{is_all, remove_all},
 };
 use crate::{
-    calls::{Answer, CLEARED, Call, Effect, Spec, Stop, Tool, replacement},
+    calls::{CLEARED, CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec, replacement},
     content::{has_hidden, has_marker},
 };
 
@@ -21,12 +23,12 @@ pub(super) struct IssueEdit;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct IssueEditInput {
     repo: Option<String>,
     issue: String,
     title: Option<String>,
     body: Option<String>,
-    state: Option<State>,
+    state: Option<IssueEditState>,
     reason: Option<Reason>,
     #[serde(default)]
     add_labels: Vec<String>,
@@ -47,7 +49,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum IssueEditState {
     Open,
     Closed,
 }
@@ -61,18 +63,23 @@ enum Reason {
 }
 
 impl Tool for IssueEdit {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "issue_edit",
         title: "Edit an issue",
         description: "Edits an issue. \"-\" clears body, parent, values, remove_*; \"-#1\" \
                       unblocks. Recovery: issue_view.",
-        effect: Effect::Replace,
+        effect: ToolEffect::Replace,
     };
-    type Args = Args;
+    type Args = IssueEditInput;
     type Out = IssueWritten;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<IssueWritten>, Stop> {
-        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+    async fn run(
+        call: &CallContext,
+        args: IssueEditInput,
+    ) -> Result<ToolOutput<IssueWritten>, ToolError> {
+        let target = call
+            .issue(non_blank(args.repo).as_deref(), &args.issue)
+            .await?;
         let repo = &target.repo;
         let reason = args.reason.map(|reason| match reason {
             Reason::Completed => IssueReason::Completed,
@@ -80,15 +87,15 @@ impl Tool for IssueEdit {
             Reason::Duplicate => IssueReason::Duplicate,
         });
         let state = args.state.map(|state| match state {
-            State::Open => IssueState::Open,
-            State::Closed => IssueState::Closed,
+            IssueEditState::Open => IssueState::Open,
+            IssueEditState::Closed => IssueState::Closed,
         });
         if reason.is_some() && state != Some(IssueState::Closed) {
             return Err(Error::invalid("reason", "a reason is that of closing")
                 .with_hint("pass state=closed with it, or leave reason away")
                 .into());
         }
-        let parent = match given(args.parent).as_deref() {
+        let parent = match non_blank(args.parent).as_deref() {
             None => None,
             Some(CLEARED) => Some(None),
             Some(parent) => Some(Some(call.related(repo, "parent", parent).await?)),
@@ -106,8 +113,8 @@ impl Tool for IssueEdit {
             }
         }
         let mut edit = EditIssue {
-            title: given(args.title),
-            body: given(args.body).map(replacement),
+            title: non_blank(args.title),
+            body: non_blank(args.body).map(replacement),
             labels: SetChange {
                 add: names(args.add_labels),
                 remove: names(args.remove_labels),
@@ -125,7 +132,7 @@ impl Tool for IssueEdit {
             },
             state,
             reason,
-            expected_version: given(args.expected_version),
+            expected_version: non_blank(args.expected_version),
             ..EditIssue::default()
         };
         let [all_labels, all_assignees] =

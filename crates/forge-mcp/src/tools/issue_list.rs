@@ -3,11 +3,11 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    issue_written::{board, given, names},
+    issue_write_output::{board, names, non_blank},
     listing::{self, ListRequest, ListRow},
 };
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::Clean,
     output::{IssueOut, WarningOut},
 };
@@ -16,10 +16,10 @@ pub(super) struct IssueList;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct IssueListInput {
     repo: Option<String>,
     /// Default open
-    state: Option<State>,
+    state: Option<IssueListState>,
     /// Login, or @me
     author: Option<String>,
     assignee: Option<String>,
@@ -32,14 +32,14 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum IssueListState {
     Open,
     Closed,
     All,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct IssueListOut {
     repo: String,
     issues: Vec<IssueOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,26 +57,29 @@ pub(super) struct Out {
 }
 
 impl Tool for IssueList {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "issue_list",
         title: "List issues",
         description: "Issues, newest first, a line each with labels and field values; issue_view has \
                       bodies. Recovery: start again without cursor when rows moved.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = IssueListInput;
+    type Out = IssueListOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
-        let repo = call.repo(given(args.repo).as_deref()).await?;
+    async fn run(
+        call: &CallContext,
+        args: IssueListInput,
+    ) -> Result<ToolOutput<IssueListOut>, ToolError> {
+        let repo = call.repo(non_blank(args.repo).as_deref()).await?;
         let query = IssueQuery {
-            state: match args.state.unwrap_or(State::Open) {
-                State::Open => IssueFilter::Open,
-                State::Closed => IssueFilter::Closed,
-                State::All => IssueFilter::All,
+            state: match args.state.unwrap_or(IssueListState::Open) {
+                IssueListState::Open => IssueFilter::Open,
+                IssueListState::Closed => IssueFilter::Closed,
+                IssueListState::All => IssueFilter::All,
             },
-            author: given(args.author),
-            assignee: given(args.assignee),
+            author: non_blank(args.author),
+            assignee: non_blank(args.assignee),
             labels: names(args.labels),
             fields: IssueFields {
                 board: board(call, &repo)?,
@@ -84,7 +87,7 @@ impl Tool for IssueList {
             },
             ..IssueQuery::default()
         };
-        let cursor = given(args.cursor);
+        let cursor = non_blank(args.cursor);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {
             tool: Self::SPEC.name,
@@ -105,9 +108,9 @@ impl Tool for IssueList {
             }
         });
         let listing = request.listing(call, &repo, &page, rows.collect(), IssueOut::shorten)?;
-        Ok(Answer {
+        Ok(ToolOutput {
             text: listing.text,
-            data: Out {
+            data: IssueListOut {
                 repo: repo.id().to_string(),
                 issues: listing.rows,
                 total: page.total,

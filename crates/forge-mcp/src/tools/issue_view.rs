@@ -5,13 +5,13 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::issue_written::{board, given};
+use super::issue_write_output::{board, non_blank};
 use crate::{
-    budget::{self, Lengths, Position, cursor},
-    calls::{Answer, Call, Effect, IssueTarget, Spec, Stop, Tool},
+    budget::{self, Lengths, ResultPosition, cursor},
+    calls::{CallContext, IssueTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, name_of},
     output::{
-        Blocks, CommentOut, EventOut, Format, IssueOut, Part, RelatedOut, WarningOut, quoted,
+        Blocks, CommentOut, EventOut, Format, IssueOut, RelatedOut, SectionItem, WarningOut, quoted,
     },
 };
 
@@ -19,11 +19,11 @@ pub(super) struct IssueView;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct IssueViewInput {
     repo: Option<String>,
     issue: String,
     #[serde(default)]
-    include: Vec<Section>,
+    include: Vec<IssueViewSection>,
     /// concise (default) shortens comments
     format: Option<Format>,
     max_chars: Option<u64>,
@@ -32,13 +32,13 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, Hash, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
-enum Section {
+enum IssueViewSection {
     Comments,
     History,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct IssueViewOut {
     repo: String,
     issue: IssueOut,
     /// For expected_version
@@ -71,50 +71,55 @@ pub(super) struct Out {
 }
 
 /// Maximum length of a body in a concise result, in characters.
-const BODY_CHARS: usize = 6_000;
+const MAX_BODY_CHARS: usize = 6_000;
 
 /// Maximum number of history events that are read.
-const EVENTS: usize = 1_000;
+const MAX_EVENTS: usize = 1_000;
 /// Maximum number of pages of a history, also of empty ones.
-const PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
 /// The blocks before the sections: the head and the body.
-const TOP: usize = 0;
-const BODY: usize = 1;
+const TOP_BLOCK: usize = 0;
+const BODY_BLOCK: usize = 1;
 
 impl Tool for IssueView {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "issue_view",
         title: "View an issue",
         description: "One issue: state, labels, field values, parent, sub-issues, blockers, body, \
                       version, and the sections of include with the ids of comments. Recovery: \
                       issue_list has the numbers.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = IssueViewInput;
+    type Out = IssueViewOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
-        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+    async fn run(
+        call: &CallContext,
+        args: IssueViewInput,
+    ) -> Result<ToolOutput<IssueViewOut>, ToolError> {
+        let target = call
+            .issue(non_blank(args.repo).as_deref(), &args.issue)
+            .await?;
         let mut include = args.include;
         include.sort_unstable();
         include.dedup();
         let detailed = args.format == Some(Format::Detailed);
         let fields = IssueFields {
-            comments: include.contains(&Section::Comments),
+            comments: include.contains(&IssueViewSection::Comments),
             relations: target.repo.supports(Capability::IssueRelations),
             board: board(call, &target.repo)?,
         };
         let issue = target.repo.issue(&target.id, &fields).await?;
         let mut warnings = issue.warnings.clone();
-        let history = match include.contains(&Section::History) {
+        let history = match include.contains(&IssueViewSection::History) {
             true => call::together(history(&target, &mut warnings)).await?,
             false => None,
         };
         let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
         let max = budget::chars(args.max_chars);
         let c = &call.cleaner;
-        let mut out = Out {
+        let mut out = IssueViewOut {
             repo: issue.id.repo.to_string(),
             issue: IssueOut::of(&issue, c),
             version: issue.version.clone(),
@@ -166,7 +171,7 @@ impl Tool for IssueView {
 
         let mut blocks = Blocks::default();
         blocks.push(top, budget::length(&warnings) + relations.length());
-        let quotation = quoted(&out.body, detailed, BODY_CHARS, c);
+        let quotation = quoted(&out.body, detailed, MAX_BODY_CHARS, c);
         blocks.push(
             match out.body.is_empty() {
                 true => String::new(),
@@ -188,19 +193,19 @@ impl Tool for IssueView {
 
         let bound = (target.id.to_string(), &include, detailed);
         // If earlier content changed, an item could be lost or repeated.
-        let before = |at: Position| {
-            let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
+        let before = |at: ResultPosition| {
+            let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&issue.version, issue.updated_at.to_string(), shown))
         };
-        let asked = given(args.cursor);
+        let asked = non_blank(args.cursor);
         let from = match &asked {
-            None => Position::default(),
+            None => ResultPosition::default(),
             Some(text) => {
                 let pinned = cursor::read(Self::SPEC.name, &bound, "", text)?;
                 cursor::unpin(pinned, cursor::SHOWN, before)?
             }
         };
-        let head = match from == Position::default() {
+        let head = match from == ResultPosition::default() {
             true => String::new(),
             false => format!("#{} (continued)\n", out.issue.number),
         };
@@ -219,10 +224,10 @@ impl Tool for IssueView {
             text.push_str(&budget::tail("parts", &fitted, count, next.as_deref()));
         }
         let page = &fitted.begun;
-        if page.contains(&BODY) {
+        if page.contains(&BODY_BLOCK) {
             out.body = body;
         }
-        if page.contains(&TOP) {
+        if page.contains(&TOP_BLOCK) {
             out.warnings = warnings;
             relations.put_into(&mut out);
         }
@@ -232,7 +237,7 @@ impl Tool for IssueView {
         if !budget::may_repeat(budget::length(&out), text.chars().count(), max) {
             out.drop_bodies();
         }
-        Ok(Answer { text, data: out })
+        Ok(ToolOutput { text, data: out })
     }
 }
 
@@ -271,7 +276,7 @@ impl Relations {
         lists.map(|(_, list)| budget::length(&list)).sum()
     }
 
-    fn put_into(self, out: &mut Out) {
+    fn put_into(self, out: &mut IssueViewOut) {
         out.parent = self.parent;
         out.sub_issues = self.sub_issues;
         out.blocked_by = self.blocked_by;
@@ -280,7 +285,7 @@ impl Relations {
     }
 }
 
-/// The events of an issue, up to [`EVENTS`]; `None` where the forge keeps none.
+/// The events of an issue, up to [`MAX_EVENTS`]; `None` where the forge keeps none.
 async fn history(
     target: &IssueTarget,
     warnings: &mut Vec<Warning>,
@@ -301,11 +306,11 @@ async fn history(
         events.extend(found.items);
         warnings.extend(found.warnings);
         match found.next {
-            Some(next) if events.len() < EVENTS && pages < PAGES => {
+            Some(next) if events.len() < MAX_EVENTS && pages < MAX_PAGES => {
                 page = PageReq::after(next, 100);
             }
             Some(_) => {
-                events.truncate(EVENTS);
+                events.truncate(MAX_EVENTS);
                 let message = format!("the history has more than {} events", events.len());
                 warnings.push(Warning::new(message));
                 return Ok(Some(events));
@@ -315,9 +320,13 @@ async fn history(
     }
 }
 
-impl Out {
+impl IssueViewOut {
     fn drop_bodies(&mut self) {
-        let comments = self.comments.iter_mut().flatten().flat_map(Part::bodies);
+        let comments = self
+            .comments
+            .iter_mut()
+            .flatten()
+            .flat_map(SectionItem::bodies);
         for body in comments.chain([&mut self.body]) {
             self.bodies_in_text |= !body.is_empty();
             *body = Clean::default();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::workflow_parts::state;
 use crate::{
-    calls::{Call, Target},
+    calls::{CallContext, PullTarget},
     content::{Clean, Cleaner, issue_id},
 };
 
@@ -15,18 +15,22 @@ use crate::{
 const MAX_NAMED: usize = 10;
 
 /// Plan for the linked issues of `pull`, with the workflow behind it.
-pub(super) struct Effects {
+pub(super) struct LinkedIssuesPlan {
     workflow: Option<Workflow>,
     plan: MergePlan,
     /// The number of unreadable issues.
     unread: usize,
 }
 
-impl Effects {
+impl LinkedIssuesPlan {
     /// Plans the effects of merging `pull`. Costs no request without linked issues.
     ///
     /// # Errors `config` if the configured workflow is unusable.
-    pub async fn of(call: &Call, target: &Target, pull: &PullRequest) -> Result<Self, Error> {
+    pub async fn of(
+        call: &CallContext,
+        target: &PullTarget,
+        pull: &PullRequest,
+    ) -> Result<Self, Error> {
         let forges = call.server.forges();
         let linked = forge::workflow::linked_issues(pull, &target.repo, forges.hosts());
         // An unusable workflow must not block the merge of a pull request without linked issues.
@@ -80,24 +84,29 @@ impl Effects {
     }
 
     /// Closes or moves the issues after `pull` is merged.
-    pub async fn carry_out(self, call: &Call, target: &Target, pull: &PullRequest) -> Linked {
+    pub async fn carry_out(
+        self,
+        call: &CallContext,
+        target: &PullTarget,
+        pull: &PullRequest,
+    ) -> LinkedIssuesOut {
         let hosts = call.server.forges().hosts().clone();
         let effects = MergeEffects::new(target.repo.clone(), self.workflow.as_ref(), hosts);
         let report = effects.apply(pull, self.plan).await;
-        Linked::of(call, &report, self.unread)
+        LinkedIssuesOut::of(call, &report, self.unread)
     }
 }
 
 /// What became of the issues that a merged pull request closes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Linked {
+pub(super) struct LinkedIssuesOut {
     /// Issues that it closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_transitioned: Vec<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    linked_issues_failed: Vec<Left>,
+    linked_issues_failed: Vec<LeftIssueOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    linked_issues_skipped: Vec<Left>,
+    linked_issues_skipped: Vec<LeftIssueOut>,
     /// The same for the text.
     #[serde(skip)]
     lines: Vec<String>,
@@ -130,15 +139,15 @@ fn step_line(step: &MergeStep) -> String {
 
 /// An issue that was not closed or moved.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Left {
+struct LeftIssueOut {
     issue: Clean,
     reason: Clean,
 }
 
-impl Linked {
-    pub(super) fn of(call: &Call, report: &MergeReport, unread: usize) -> Self {
-        let listed = |of: &[LeftIssue]| -> Vec<Left> {
-            let left = of.iter().map(|left| Left {
+impl LinkedIssuesOut {
+    pub(super) fn of(call: &CallContext, report: &MergeReport, unread: usize) -> Self {
+        let listed = |of: &[LeftIssue]| -> Vec<LeftIssueOut> {
+            let left = of.iter().map(|left| LeftIssueOut {
                 issue: call.cleaner.line(&left.issue),
                 reason: call.cleaner.line(&left.reason),
             });
@@ -174,7 +183,7 @@ impl Linked {
         }
         let failed = self.linked_issues_failed.iter().map(|l| (could_not, l));
         let skipped = self.linked_issues_skipped.iter().map(|l| (not, l));
-        for (what, Left { issue, reason }) in failed.chain(skipped) {
+        for (what, LeftIssueOut { issue, reason }) in failed.chain(skipped) {
             text.push_str(&format!("\n{what}: {}: {reason}", issue_id(issue)));
         }
         text

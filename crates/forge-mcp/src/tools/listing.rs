@@ -6,8 +6,8 @@ use forge_core::{Cursor, Page, PageReq, Repo, Result, Warning, fingerprint};
 use serde::Serialize;
 
 use crate::{
-    budget::{self, Lengths, Position, cursor},
-    calls::Call,
+    budget::{self, Lengths, ResultPosition, cursor},
+    calls::CallContext,
     content::{Clean, name},
     output::WarningOut,
 };
@@ -74,7 +74,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
     /// # Errors `conflict` if earlier rows have changed.
     pub fn listing<M, R: Serialize>(
         &self,
-        call: &Call,
+        call: &CallContext,
         repo: &Repo,
         page: &Page<M>,
         rows: Vec<ListRow<'_, R>>,
@@ -82,13 +82,13 @@ impl<'a, B: Hash> ListRequest<'a, B> {
     ) -> Result<Listing<R>> {
         // A newly opened or closed item shifts the others.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
-        let before = |at: Position| {
+        let before = |at: ResultPosition| {
             let shown = at.block + usize::from(at.offset > 0);
             fingerprint(&keys.get(..shown).unwrap_or_default())
         };
         let position = self.position()?;
         let (from, began) = match position {
-            None => (Position::default(), ""),
+            None => (ResultPosition::default(), ""),
             Some((pinned, began)) => (cursor::unpin(pinned, cursor::SHOWN, before)?, began),
         };
         let mut warnings = page.warnings.clone();
@@ -106,11 +106,11 @@ impl<'a, B: Hash> ListRequest<'a, B> {
             blocks: &lengths,
         };
         let fitted = budget::fit_both(&said, &lines, lengths, from, max);
-        let pinned = |at: Position| cursor::pin(at, before(at));
+        let pinned = |at: ResultPosition| cursor::pin(at, before(at));
         let next = match (fitted.next, &page.next) {
             (Some(at), _) => Some(format!("{}~{began}", pinned(at))),
             (None, Some(next)) => {
-                let start = pinned(Position::default());
+                let start = pinned(ResultPosition::default());
                 Some(format!("{start}~{}", next.as_str()))
             }
             (None, None) => None,

@@ -1,13 +1,13 @@
 //! The tools, one file each. To add a tool, write its file and name it twice here.
 
-mod agreed;
+mod confirmation;
 mod forge_status;
 mod issue_comment;
 mod issue_create;
 mod issue_edit;
 mod issue_list;
 mod issue_view;
-mod issue_written;
+mod issue_write_output;
 mod linked;
 mod listing;
 mod pr_checks;
@@ -35,7 +35,7 @@ mod workflow_parts;
 mod workflow_pick;
 mod workflow_set_state;
 mod workflow_view;
-mod written;
+mod write_output;
 
 use crate::calls::Route;
 

@@ -7,17 +7,17 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Lengths, Position, cursor},
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool, seconds},
+    budget::{self, Lengths, ResultPosition, cursor},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec, seconds},
     content::{name_of, quote},
-    output::{CheckCounts, CheckOut, Format, Part, checks_word, word},
+    output::{CheckCountsOut, CheckOut, Format, SectionItem, checks_word, serde_name},
 };
 
 pub(super) struct PrChecks;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrChecksInput {
     repo: Option<String>,
     number: String,
     /// Failed and cancelled ones alone
@@ -33,12 +33,12 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct PrChecksOut {
     commit: String,
     /// success, failure, pending or neutral
     overall: String,
     /// Of all checks
-    counts: CheckCounts,
+    counts: CheckCountsOut,
     /// Of those that were asked for
     total: usize,
     /// Those that begin on this page
@@ -48,17 +48,20 @@ pub(super) struct Out {
 }
 
 impl Tool for PrChecks {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_checks",
         title: "Read the checks",
         description: "Every check of the head commit, failed ones first with summary and page, and \
                       their last lines where asked for. To wait: pr_context wait_for=checks.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = PrChecksInput;
+    type Out = PrChecksOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrChecksInput,
+    ) -> Result<ToolOutput<PrChecksOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let report = target.repo.checks(&target.id).await?;
         let failed = |s| matches!(s, CheckStatus::Failure | CheckStatus::Cancelled);
@@ -96,9 +99,9 @@ impl Tool for PrChecks {
             .iter()
             .map(|c| (&c.name, &c.workflow, &c.event, c.status))
             .collect();
-        let before = |at: Position| fingerprint(&states.get(..at.block).unwrap_or_default());
+        let before = |at: ResultPosition| fingerprint(&states.get(..at.block).unwrap_or_default());
         let from = match &args.cursor {
-            None => Position::default(),
+            None => ResultPosition::default(),
             Some(text) => cursor::unpin(
                 cursor::read(Self::SPEC.name, &bound, &report.commit, text)?,
                 cursor::SHOWN,
@@ -124,12 +127,12 @@ impl Tool for PrChecks {
         });
         let tail = budget::tail("checks", &fitted, outs.len(), next.as_deref());
         let total = outs.len();
-        Ok(Answer {
+        Ok(ToolOutput {
             text: format!("{}{tail}", fitted.text),
-            data: Out {
+            data: PrChecksOut {
                 commit: report.commit.clone(),
-                overall: word(&report.overall),
-                counts: CheckCounts::of(&report),
+                overall: serde_name(&report.overall),
+                counts: CheckCountsOut::of(&report),
                 total,
                 checks: outs
                     .into_iter()
@@ -143,21 +146,32 @@ impl Tool for PrChecks {
 }
 
 /// Maximum number of logs per call.
-const LOGS: usize = 5;
+const MAX_LOGS: usize = 5;
 
 /// Maximum bytes of a log that are shown.
-const LOG_END: usize = 4_000;
+const MAX_LOG_BYTES: usize = 4_000;
 
 /// The end of the `n`th failed check's log, quoted, or the reason for its absence.
-async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<String, Error> {
-    if n >= LOGS {
-        return Ok(format!("  log: not read, {LOGS} are above; see its page\n"));
+async fn log(
+    call: &CallContext,
+    target: &PullTarget,
+    check: &Check,
+    n: usize,
+) -> Result<String, Error> {
+    if n >= MAX_LOGS {
+        return Ok(format!(
+            "  log: not read, {MAX_LOGS} are above; see its page\n"
+        ));
     }
-    let total = u32::try_from(LOGS).ok();
+    let total = u32::try_from(MAX_LOGS).ok();
     let done = u32::try_from(n + 1).unwrap_or_default();
     call.progress(done, total, "reading the logs of failed checks")
         .await;
-    match target.repo.check_log(&target.id, check, LOG_END).await {
+    match target
+        .repo
+        .check_log(&target.id, check, MAX_LOG_BYTES)
+        .await
+    {
         Ok(Some(log)) => {
             let what = if log.cut {
                 "the end of its log"

@@ -1,34 +1,37 @@
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::name_of,
-    output::Written,
+    output::WriteOut,
 };
 
 pub(super) struct PrChecksRerun;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrChecksRerunInput {
     repo: Option<String>,
     number: String,
 }
 
 impl Tool for PrChecksRerun {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_checks_rerun",
         title: "Run failed checks again",
         description: "Runs the failed and cancelled checks of the head commit again. To wait: \
                       pr_context wait_for=checks.",
-        effect: Effect::Add,
+        effect: ToolEffect::Add,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrChecksRerunInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrChecksRerunInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let outcome = target.repo.rerun_failed_checks(&target.id).await?;
         let names: Vec<String> = outcome.value.iter().map(|c| name_of(&c.name)).collect();
@@ -36,7 +39,7 @@ impl Tool for PrChecksRerun {
             true => "nothing to run again".to_owned(),
             false => format!("running again: {}", names.join(", ")),
         };
-        Ok(written::answer(written::of(
+        Ok(write_output::answer(write_output::of(
             call, &target.id, &did, &outcome,
         )))
     }

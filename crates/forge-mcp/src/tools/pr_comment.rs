@@ -2,17 +2,17 @@ use forge_core::Error;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{issue_written::given, written};
+use super::{issue_write_output::non_blank, write_output};
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    output::Written,
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::WriteOut,
 };
 
 pub(super) struct PrComment;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrCommentInput {
     repo: Option<String>,
     number: String,
     /// Markdown
@@ -26,22 +26,29 @@ pub(super) struct Args {
 }
 
 impl Tool for PrComment {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_comment",
         title: "Comment on a pull request",
         description: "Comments, or answers a comment or thread; with edit replaces a comment of \
                       yours, with delete removes one. For comments on lines or a verdict: \
                       pr_review. Does not resolve: pr_thread_resolve.",
-        effect: Effect::Replace,
+        effect: ToolEffect::Replace,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrCommentInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrCommentInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let (repo, pr) = (&target.repo, &target.id);
-        let named = (given(args.reply_to), given(args.edit), given(args.delete));
-        let (did, outcome) = match (given(args.body), named) {
+        let named = (
+            non_blank(args.reply_to),
+            non_blank(args.edit),
+            non_blank(args.delete),
+        );
+        let (did, outcome) = match (non_blank(args.body), named) {
             (Some(body), (None, None, None)) => ("commented", repo.comment(pr, &body, None).await?),
             (Some(body), (Some(key), None, None)) => {
                 let to = call.comment(&target, key).await?;
@@ -54,9 +61,9 @@ impl Tool for PrComment {
             (None, (None, None, Some(key))) => {
                 let id = call.comment(&target, key).await?;
                 let gone = repo.delete_comment(&id).await?;
-                let mut out = written::of(call, pr, "comment deleted", &gone);
+                let mut out = write_output::of(call, pr, "comment deleted", &gone);
                 out.id = Some(id.key);
-                return Ok(written::answer(out));
+                return Ok(write_output::answer(out));
             }
             _ => {
                 return Err(
@@ -66,9 +73,9 @@ impl Tool for PrComment {
                 );
             }
         };
-        let mut out = written::of(call, pr, did, &outcome);
+        let mut out = write_output::of(call, pr, did, &outcome);
         out.id = Some(outcome.value.id.clone());
         out.url = Some(call.cleaner.line(&outcome.value.url));
-        Ok(written::answer(out))
+        Ok(write_output::answer(out))
     }
 }

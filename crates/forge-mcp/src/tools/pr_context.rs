@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::{
-    budget::{self, Lengths, Position, cursor},
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
+    budget::{self, Lengths, ResultPosition, cursor},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{self, Clean, Cleaner, quote},
     output::{
-        Blocks, CheckOut, CommentOut, EventOut, FileOut, IngestionDetail, Listed, Part, PullOut,
-        ReviewOut, ThreadOut, WarningOut, files, quoted, word,
+        BlockList, Blocks, CheckOut, CommentOut, EventOut, FileOut, IngestionDetail, PullOut,
+        ReviewOut, SectionItem, ThreadOut, WarningOut, files, quoted, serde_name,
     },
 };
 
@@ -38,12 +38,12 @@ pub(super) struct PrContext;
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrContextInput {
     repo: Option<String>,
     number: String,
     /// Default comments, reviews, ci, linked_issues, diff
     #[serde(default)]
-    include: Vec<Section>,
+    include: Vec<PrContextSection>,
     context_lines: Option<u32>,
     /// Changes since then: a commit, a review's id, or "review" for my latest
     since: Option<String>,
@@ -58,7 +58,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Section {
+enum PrContextSection {
     Comments,
     Reviews,
     Ci,
@@ -71,25 +71,25 @@ enum Section {
     Source,
 }
 
-impl From<Section> for ContextSection {
-    fn from(section: Section) -> Self {
+impl From<PrContextSection> for ContextSection {
+    fn from(section: PrContextSection) -> Self {
         match section {
-            Section::Comments => Self::Comments,
-            Section::Reviews => Self::Reviews,
-            Section::Ci => Self::Ci,
-            Section::CiLogs => Self::CiLogs,
-            Section::LinkedIssues => Self::LinkedIssues,
-            Section::RelatedPrs => Self::RelatedPrs,
-            Section::Diff => Self::Diff,
-            Section::Files => Self::Files,
-            Section::History => Self::History,
-            Section::Source => Self::Source,
+            PrContextSection::Comments => Self::Comments,
+            PrContextSection::Reviews => Self::Reviews,
+            PrContextSection::Ci => Self::Ci,
+            PrContextSection::CiLogs => Self::CiLogs,
+            PrContextSection::LinkedIssues => Self::LinkedIssues,
+            PrContextSection::RelatedPrs => Self::RelatedPrs,
+            PrContextSection::Diff => Self::Diff,
+            PrContextSection::Files => Self::Files,
+            PrContextSection::History => Self::History,
+            PrContextSection::Source => Self::Source,
         }
     }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct PrContextOut {
     pull_request: PullOut,
     summary: SummaryOut,
     verdict: VerdictOut,
@@ -108,7 +108,7 @@ pub(super) struct Out {
     #[serde(skip_serializing_if = "Option::is_none")]
     linked_issues: Option<Vec<LinkedOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    related_prs: Option<Vec<RelatedOut>>,
+    related_prs: Option<Vec<RelatedPullOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<FileOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub(super) struct Out {
     /// Something could not be read, see errors; the rest is right
     partial: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<ErrorOut>,
+    errors: Vec<SectionErrorOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<WarningOut>,
 }
@@ -253,7 +253,7 @@ struct LinkedOut {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct RelatedOut {
+struct RelatedPullOut {
     number: Clean,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<Clean>,
@@ -299,33 +299,36 @@ struct OmissionOut {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct ErrorOut {
+struct SectionErrorOut {
     section: String,
     kind: String,
     message: Clean,
 }
 
 /// Maximum length of a description, in characters.
-const DESCRIPTION: usize = 4_000;
+const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// Maximum length of an issue's text, in characters.
-const ISSUE: usize = 2_000;
+const MAX_ISSUE_CHARS: usize = 2_000;
 
 /// The blocks before the sections: the head and the description.
-const TOP: usize = 0;
-const BODY: usize = 1;
+const TOP_BLOCK: usize = 0;
+const BODY_BLOCK: usize = 1;
 
 impl Tool for PrContext {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_context",
         title: "Judge a pull request",
         description: "A pull request in one call: verdict, requirements and who clears them, risk, \
                       threads, checks, issues, the diff that says most.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = PrContextInput;
+    type Out = PrContextOut;
 
-    async fn run(call: &Call, mut args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        mut args: PrContextInput,
+    ) -> Result<ToolOutput<PrContextOut>, ToolError> {
         let max = budget::chars(args.max_chars);
         let repo = args.repo.as_deref();
         let (target, ambiguity) = call.newest_pull(repo, &args.number).await?;
@@ -365,30 +368,30 @@ impl Tool for PrContext {
             true => String::new(),
             false => format!(
                 "\ndescription:\n{}",
-                quoted(&description, false, DESCRIPTION, c)
+                quoted(&description, false, MAX_DESCRIPTION_CHARS, c)
             ),
         };
         blocks.push(body, 0);
         let of = |r: &Requirement| RequirementOut::of(r, c);
         let requirements = found.readiness.requirements.iter().map(of).collect();
         let requirements = blocks.section("requirements", "", requirements, false, c);
-        let sections = Sections::of(&found, c, &mut blocks);
+        let sections = PrContextSections::of(&found, c, &mut blocks);
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
         // If earlier content changed, an item could be lost or repeated.
-        let before = |at: Position| {
-            let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
+        let before = |at: ResultPosition| {
+            let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(found.pull.updated_at.to_string(), shown))
         };
         let from = match &args.cursor {
-            None => Position::default(),
+            None => ResultPosition::default(),
             Some(text) => {
                 let pinned = cursor::read(Self::SPEC.name, &bound, &oid, text)?;
                 cursor::unpin(pinned, cursor::SHOWN, before)?
             }
         };
-        let again = match (&waited, from == Position::default()) {
+        let again = match (&waited, from == ResultPosition::default()) {
             (Some(waited), _) => waited.text(wait_on.as_deref()),
             (None, true) => String::new(),
             (None, false) => format!("#{} (continued)\n", pull.number),
@@ -408,26 +411,30 @@ impl Tool for PrContext {
         let total = blocks.texts.len();
         text.push_str(&budget::tail("parts", &fitted, total, next.as_deref()));
         let page = &fitted.begun;
-        if page.contains(&BODY) {
+        if page.contains(&BODY_BLOCK) {
             pull.description = description;
         }
         verdict.requirements = requirements.on(page).unwrap_or_default();
         let mut data = sections.on(page, found.partial, (pull, summary, verdict));
         data.next_cursor = wait_on.or(next);
         data.waited = waited;
-        if page.contains(&TOP) {
+        if page.contains(&TOP_BLOCK) {
             data.warnings = warnings;
             data.ingestion = ingestion;
-            data.errors = found.errors.iter().map(|e| ErrorOut::of(e, c)).collect();
+            data.errors = found
+                .errors
+                .iter()
+                .map(|e| SectionErrorOut::of(e, c))
+                .collect();
         }
         if !budget::may_repeat(budget::length(&data), text.chars().count(), max) {
             data.drop_bodies();
         }
-        Ok(Answer { text, data })
+        Ok(ToolOutput { text, data })
     }
 }
 
-impl Args {
+impl PrContextInput {
     /// The arguments that select the bundle, without those of the page.
     fn wanted(&self) -> String {
         let alike = Self {
@@ -444,9 +451,9 @@ impl Args {
 /// The bundle, from the cache if valid. A local repository is read again except for further pages:
 /// reading is cheap, and its owner may have just changed it.
 async fn gathered(
-    call: &Call,
-    target: &Target,
-    args: &Args,
+    call: &CallContext,
+    target: &PullTarget,
+    args: &PrContextInput,
     max: usize,
 ) -> Result<Arc<PullContext>, Error> {
     let repo = &target.id.repo;
@@ -473,9 +480,9 @@ async fn gathered(
 
 /// Gathers the bundle and sends the client a progress notification per request.
 async fn gather(
-    call: &Call,
-    target: &Target,
-    args: &Args,
+    call: &CallContext,
+    target: &PullTarget,
+    args: &PrContextInput,
     max: usize,
 ) -> Result<PullContext, Error> {
     let mut req = call.server.forges().context_req();
@@ -617,7 +624,7 @@ impl RequirementOut {
 }
 
 /// A line; for a met requirement only the rule.
-impl Part for RequirementOut {
+impl SectionItem for RequirementOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         if self.status == RequirementStatus::Met.name() {
             return format!("met {}\n", self.rule);
@@ -649,7 +656,7 @@ impl LogOut {
     }
 }
 
-impl Part for LogOut {
+impl SectionItem for LogOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         let what = if self.cut { "end of the log" } else { "log" };
         format!("{what} of {}\n{}", self.check, quote(&self.text))
@@ -661,7 +668,7 @@ impl Part for LogOut {
 }
 
 fn state(state: Option<forge_core::model::LinkState>) -> String {
-    state.map_or("unknown".to_owned(), |state| word(&state))
+    state.map_or("unknown".to_owned(), |state| serde_name(&state))
 }
 
 impl LinkedOut {
@@ -674,7 +681,7 @@ impl LinkedOut {
         Self {
             source: source.to_owned(),
             key: c.line(&item.key),
-            kind: item.kind.map(|kind| word(&kind)),
+            kind: item.kind.map(|kind| serde_name(&kind)),
             title: line(&item.title),
             status: state(item.state),
             status_name: line(&item.status),
@@ -697,7 +704,7 @@ impl LinkedOut {
     }
 }
 
-impl Part for LinkedOut {
+impl SectionItem for LinkedOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let title = self.title.as_ref();
         let title = title.map_or(String::new(), |t| format!(" {t}"));
@@ -711,7 +718,7 @@ impl Part for LinkedOut {
             content::issue_id(&self.key)
         );
         if !self.body.is_empty() {
-            text.push_str(&quoted(&self.body, detailed, ISSUE, cleaner));
+            text.push_str(&quoted(&self.body, detailed, MAX_ISSUE_CHARS, cleaner));
         }
         for comment in &self.comments {
             text.push_str(&comment.text(detailed, cleaner));
@@ -725,7 +732,7 @@ impl Part for LinkedOut {
     }
 }
 
-impl RelatedOut {
+impl RelatedPullOut {
     fn of(pull: &RelatedPull, c: &Cleaner) -> Self {
         let line = |text: &Option<String>| text.as_ref().map(|t| c.line(t));
         Self {
@@ -739,7 +746,7 @@ impl RelatedOut {
     }
 }
 
-impl Part for RelatedOut {
+impl SectionItem for RelatedPullOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         let number = content::name(&self.number);
         let mut line = format!("#{number} {} | {}", self.state, self.relationship);
@@ -761,7 +768,7 @@ impl PackedOut {
     fn of(file: &PackedFile, c: &Cleaner) -> Self {
         Self {
             path: c.line(&file.path),
-            status: word(&file.status),
+            status: serde_name(&file.status),
             class: file.class.name().to_owned(),
             additions: file.additions,
             deletions: file.deletions,
@@ -804,7 +811,7 @@ impl OmissionOut {
     }
 }
 
-impl ErrorOut {
+impl SectionErrorOut {
     fn of(error: &SectionError, c: &Cleaner) -> Self {
         Self {
             section: error.section.to_owned(),
@@ -815,19 +822,19 @@ impl ErrorOut {
 }
 
 /// The lists of the bundle as blocks.
-struct Sections {
-    checks: Option<Listed<CheckOut>>,
-    logs: Option<Listed<LogOut>>,
-    threads: Option<Listed<ThreadOut>>,
-    comments: Option<Listed<CommentOut>>,
-    reviews: Option<Listed<ReviewOut>>,
-    linked: Option<Listed<LinkedOut>>,
-    related: Option<Listed<RelatedOut>>,
-    files: Option<Listed<FileOut>>,
-    history: Option<Listed<EventOut>>,
+struct PrContextSections {
+    checks: Option<BlockList<CheckOut>>,
+    logs: Option<BlockList<LogOut>>,
+    threads: Option<BlockList<ThreadOut>>,
+    comments: Option<BlockList<CommentOut>>,
+    reviews: Option<BlockList<ReviewOut>>,
+    linked: Option<BlockList<LinkedOut>>,
+    related: Option<BlockList<RelatedPullOut>>,
+    files: Option<BlockList<FileOut>>,
+    history: Option<BlockList<EventOut>>,
     diff: Option<DiffSection>,
     since: Option<SinceSection>,
-    source: Option<Listed<SourceOut>>,
+    source: Option<BlockList<SourceOut>>,
 }
 
 /// A diff, with the first block of each file.
@@ -846,15 +853,15 @@ impl DiffSection {
     }
 }
 
-impl Sections {
+impl PrContextSections {
     /// Appends the sections to `blocks`.
     fn of(found: &PullContext, c: &Cleaner, blocks: &mut Blocks) -> Self {
-        fn list<M, T: Part>(
+        fn list<M, T: SectionItem>(
             name: &str,
             items: Option<&[M]>,
             of: impl Fn(&M) -> T,
             (blocks, c): (&mut Blocks, &Cleaner),
-        ) -> Option<Listed<T>> {
+        ) -> Option<BlockList<T>> {
             let items = items?.iter().map(of).collect();
             Some(blocks.section(name, "", items, false, c))
         }
@@ -898,7 +905,7 @@ impl Sections {
             related: list(
                 "related pull requests",
                 found.related_prs.as_deref(),
-                |pull| RelatedOut::of(pull, c),
+                |pull| RelatedPullOut::of(pull, c),
                 (&mut *blocks, c),
             ),
             files: list(
@@ -934,8 +941,8 @@ impl Sections {
         page: &Range<usize>,
         partial: bool,
         (pull_request, summary, verdict): (PullOut, SummaryOut, VerdictOut),
-    ) -> Out {
-        Out {
+    ) -> PrContextOut {
+        PrContextOut {
             pull_request,
             summary,
             verdict,
@@ -966,7 +973,7 @@ impl Sections {
 }
 
 /// Open threads with their comments, resolved ones without.
-fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> Listed<ThreadOut> {
+fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> BlockList<ThreadOut> {
     let resolved = all.iter().filter(|t| t.resolved).count();
     let note = match resolved {
         0 => String::new(),
@@ -1032,14 +1039,26 @@ fn hunk(text: &str, c: &Cleaner) -> String {
     text
 }
 
-impl Out {
+impl PrContextOut {
     fn drop_bodies(&mut self) {
-        let threads = self.threads.iter_mut().flatten().flat_map(Part::bodies);
-        let comments = self.comments.iter_mut().flatten().flat_map(Part::bodies);
+        let threads = self
+            .threads
+            .iter_mut()
+            .flatten()
+            .flat_map(SectionItem::bodies);
+        let comments = self
+            .comments
+            .iter_mut()
+            .flatten()
+            .flat_map(SectionItem::bodies);
         let linked = self.linked_issues.iter_mut().flatten();
-        let logs = self.ci_logs.iter_mut().flatten().flat_map(Part::bodies);
+        let logs = self
+            .ci_logs
+            .iter_mut()
+            .flatten()
+            .flat_map(SectionItem::bodies);
         let bodies = threads.chain(comments).chain(logs);
-        let bodies = bodies.chain(linked.flat_map(Part::bodies));
+        let bodies = bodies.chain(linked.flat_map(SectionItem::bodies));
         for body in bodies.chain([&mut self.pull_request.description]) {
             self.bodies_in_text |= !body.is_empty();
             *body = Clean::default();

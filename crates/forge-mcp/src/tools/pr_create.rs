@@ -7,13 +7,13 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::reviewers;
-use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct PrCreate;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrCreateInput {
     repo: Option<String>,
     title: String,
     /// Or owner:branch
@@ -82,16 +82,19 @@ impl Edit {
 }
 
 impl Tool for PrCreate {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_create",
         title: "Open a pull request",
         description: "From a pushed branch, edits or a patch. Later: push.",
-        effect: Effect::Add,
+        effect: ToolEffect::Add,
     };
-    type Args = Args;
-    type Out = reviewers::Out;
+    type Args = PrCreateInput;
+    type Out = reviewers::ReviewersOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrCreateInput,
+    ) -> Result<ToolOutput<reviewers::ReviewersOut>, ToolError> {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
         let head = args.head.unwrap_or_default();
@@ -157,7 +160,7 @@ impl Tool for PrCreate {
                 outcome.warnings.push(Warning::new(message));
             }
         }
-        call.server.learn(&outcome.value);
+        call.server.remember_author(&outcome.value);
         Ok(reviewers::answer(call, "opened", &req.reviewers, &outcome))
     }
 }

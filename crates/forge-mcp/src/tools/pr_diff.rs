@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{
-        self, Lengths, Position, cursor,
-        diff_cache::{Ends, File, Whole},
+        self, Lengths, ResultPosition, cursor,
+        diff_cache::{DiffEnds, DiffFile, FullDiff},
     },
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool, diff},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec, diff},
     content::{self, Clean, name_of},
-    output::{Blocks, Format, WarningOut, files, word},
+    output::{Blocks, Format, WarningOut, files, serde_name},
 };
 
 pub(super) struct PrDiff;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrDiffInput {
     repo: Option<String>,
     number: String,
     /// Only these files, or what is below these directories
@@ -40,7 +40,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct PrDiffOut {
     repo: String,
     number: String,
     head_oid: String,
@@ -80,10 +80,10 @@ struct FileRow {
 }
 
 impl FileRow {
-    fn of(file: &File, omitted: Option<OmissionReason>, call: &Call) -> Self {
+    fn of(file: &DiffFile, omitted: Option<OmissionReason>, call: &CallContext) -> Self {
         Self {
             path: call.cleaner.line(&file.path),
-            status: word(&file.status),
+            status: serde_name(&file.status),
             class: file.class.name().to_owned(),
             additions: file.additions,
             deletions: file.deletions,
@@ -93,18 +93,21 @@ impl FileRow {
 }
 
 impl Tool for PrDiff {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_diff",
         title: "Read the diff",
         description: "The unified diff, cut between hunks: code, tests, docs, then generated, lock and \
                       vendored files, counted alone unless named in paths. No comments: pr_view \
                       include=threads.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = PrDiffInput;
+    type Out = PrDiffOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrDiffInput,
+    ) -> Result<ToolOutput<PrDiffOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let (pull, whole) = read(call, &target, args.since.as_deref()).await?;
         let head = whole.ends.head.clone();
@@ -119,13 +122,13 @@ impl Tool for PrDiff {
         // With another base, the same head may have another diff.
         let content = whole.content();
         let from = match &args.cursor {
-            None => Position::default(),
+            None => ResultPosition::default(),
             Some(text) => {
                 let pinned = cursor::read(Self::SPEC.name, &bound, &head, text)?;
                 cursor::unpin(pinned, "the diff", |_| content)?
             }
         };
-        let mut chosen: Vec<&File> = whole
+        let mut chosen: Vec<&DiffFile> = whole
             .files
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
@@ -169,15 +172,18 @@ impl Tool for PrDiff {
                 parts.push((n, row));
             }
         }
-        let sum = |of: fn(&File) -> u64| chosen.iter().map(|f| of(f)).sum::<u64>();
-        let mut out = Out {
+        let sum = |of: fn(&DiffFile) -> u64| chosen.iter().map(|f| of(f)).sum::<u64>();
+        let mut out = PrDiffOut {
             repo: target.id.repo.to_string(),
             number: target.id.key.to_string(),
             files_total: chosen.len(),
             additions: sum(|f| f.additions),
             deletions: sum(|f| f.deletions),
             from_sha: whole.since.as_ref().and_then(|since| since.oid.clone()),
-            head_change: whole.since.as_ref().map(|since| word(&since.head_change)),
+            head_change: whole
+                .since
+                .as_ref()
+                .map(|since| serde_name(&since.head_change)),
             withheld: diff::withheld(&pull, &whole),
             withheld_lines: Some(chosen.iter().filter(|f| f.binary || f.left_out).count())
                 .filter(|n| *n > 0),
@@ -224,10 +230,10 @@ impl Tool for PrDiff {
         });
         let mut text = fitted.text;
         text.push_str(&match &out.next_cursor {
-            None if from == Position::default() && missing.is_some() => {
+            None if from == ResultPosition::default() && missing.is_some() => {
                 "All that was read of them shown.".to_owned()
             }
-            None if from == Position::default() => {
+            None if from == ResultPosition::default() => {
                 format!("All of {} shown.", files(chosen.len() as u64))
             }
             None => format!("Files {first}-{last} of {}: the end.", chosen.len()),
@@ -242,23 +248,23 @@ impl Tool for PrDiff {
         let begun = page(fitted.begun.start, fitted.begun.end);
         let rows = parts.into_iter().skip(begun.start).take(begun.len());
         out.files = rows.filter_map(|(_, row)| row).collect();
-        Ok(Answer { text, data: out })
+        Ok(ToolOutput { text, data: out })
     }
 }
 
 /// Reads the diff, and its pull request at the ends of the diff.
 async fn read(
-    call: &Call,
-    target: &Target,
+    call: &CallContext,
+    target: &PullTarget,
     since: Option<&str>,
-) -> Result<(PullRequest, Arc<Whole>), Error> {
+) -> Result<(PullRequest, Arc<FullDiff>), Error> {
     let mut fields = PrFields::ROW | PrFields::STATS;
     if since.is_some() {
         fields |= PrFields::REVIEWS;
     }
     let (repo, id) = (&target.repo, &target.id);
     let mut pull = repo.view(id, fields).await?;
-    let ends = Ends::of(&pull);
+    let ends = DiffEnds::of(&pull);
     let mut req = DiffReq::default();
     if let Some(asked) = since {
         let viewer = match asked == LATEST_REVIEW {
@@ -271,7 +277,7 @@ async fn read(
     let whole = diff::read(diffs, repo, id, ends.clone(), &req, Some(call)).await?;
     if whole.ends != ends {
         pull = target.repo.view(&target.id, fields).await?;
-        let now = Ends::of(&pull);
+        let now = DiffEnds::of(&pull);
         if now != whole.ends {
             return Err(diff::moved(&whole.ends, &now));
         }
@@ -292,7 +298,7 @@ fn all_files() -> Hint {
     Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
 }
 
-fn unknown_path(paths: &[String], whole: &Whole, missing: Option<&str>) -> Error {
+fn unknown_path(paths: &[String], whole: &FullDiff, missing: Option<&str>) -> Error {
     let known = whole.files.iter().map(|f| f.path.as_str());
     let wanted = paths.join(", ");
     if let Some(missing) = missing {
@@ -300,14 +306,14 @@ fn unknown_path(paths: &[String], whole: &Whole, missing: Option<&str>) -> Error
             format!("no file at or below {wanted} is in the diff that was read, and {missing}");
         return Error::invalid("paths", why).with_hint(all_files());
     }
-    let near = forge_core::near::did_you_mean(&wanted, known);
+    let near = forge_core::suggest::did_you_mean(&wanted, known);
     Error::invalid("paths", format!("no changed file is at or below {wanted}"))
         .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
 /// The reason for omitting a file's lines. Binary files, and files that the forge does not send,
 /// are available through git.
-fn omission(file: &File, args: &Args) -> Option<OmissionReason> {
+fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     let is_asked_for = !args.paths.is_empty() || args.format == Some(Format::Detailed);
     let is_long = file.additions + file.deletions > MAX_DERIVED_LINES;
     if file.binary {
@@ -323,10 +329,10 @@ fn omission(file: &File, args: &Args) -> Option<OmissionReason> {
 
 /// A file as blocks: the header with the first hunk, then each hunk.
 fn file_blocks(
-    call: &Call,
-    file: &File,
+    call: &CallContext,
+    file: &DiffFile,
     omitted: Option<OmissionReason>,
-    args: &Args,
+    args: &PrDiffInput,
 ) -> Vec<String> {
     let counts = if file.binary {
         "binary".to_owned()

@@ -5,9 +5,9 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::{agreed::can, reviewers};
+use super::{confirmation::can, reviewers};
 use crate::{
-    calls::{Answer, CLEARED, Call, Effect, Spec, Stop, Tool, replacement},
+    calls::{CLEARED, CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec, replacement},
     content::{has_hidden, has_marker},
 };
 
@@ -15,7 +15,7 @@ pub(super) struct PrEdit;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrEditInput {
     repo: Option<String>,
     number: String,
     title: Option<String>,
@@ -54,19 +54,22 @@ impl DraftState {
 }
 
 impl Tool for PrEdit {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_edit",
         title: "Edit a pull request",
         description: "Changes what is named; \"-\" clears body or a remove list. Prefer append to \
                       body: pr_view shows descriptions without HTML comments. Closing: \
                       pr_set_state.",
         // With append, repeating the call adds to the description again.
-        effect: Effect::Replace,
+        effect: ToolEffect::Replace,
     };
-    type Args = Args;
-    type Out = reviewers::Out;
+    type Args = PrEditInput;
+    type Out = reviewers::ReviewersOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrEditInput,
+    ) -> Result<ToolOutput<reviewers::ReviewersOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         // Checked before any write, because the draft state is set last.
         if args.draft.is_some() {
@@ -140,7 +143,7 @@ impl Tool for PrEdit {
             let before = outcome.take();
             let mut after = match target.repo.set_draft(&target.id, draft).await {
                 Ok(after) => after,
-                Err(e) if before.is_some() => return Err(half_done(e, draft).into()),
+                Err(e) if before.is_some() => return Err(partial_failure(e, draft).into()),
                 Err(e) => return Err(e.into()),
             };
             if let Some(mut before) = before {
@@ -188,7 +191,7 @@ fn lost() -> Error {
 
 /// The error if only the draft state failed: repeating the whole call would make the other changes
 /// twice.
-fn half_done(e: Error, draft: bool) -> Error {
+fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!("all but draft is written: set draft alone{more}"));
     let set = Action::op(Op::PrSetDraft).with(Param::Draft, draft.to_string());

@@ -10,7 +10,7 @@ use super::{
     pr_edit::DraftState,
 };
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::Clean,
     output::{Format, RowOut, WarningOut},
 };
@@ -19,10 +19,10 @@ pub(super) struct PrList;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrListInput {
     repo: Option<String>,
     /// Default open
-    state: Option<State>,
+    state: Option<PrListState>,
     /// Login, or @me
     author: Option<String>,
     assignee: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum PrListState {
     Open,
     Closed,
     Merged,
@@ -52,7 +52,7 @@ enum State {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct PrListOut {
     repo: String,
     pull_requests: Vec<RowOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,25 +73,28 @@ pub(super) struct Out {
 }
 
 impl Tool for PrList {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_list",
         title: "List pull requests",
         description: "Pull requests, newest first, a line each with checks and reviews; pr_view has \
                       bodies.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = PrListInput;
+    type Out = PrListOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrListInput,
+    ) -> Result<ToolOutput<PrListOut>, ToolError> {
         check_head(args.head.as_deref())?;
         let repo = call.repo(args.repo.as_deref()).await?;
         let query = PullQuery {
-            state: match args.state.unwrap_or(State::Open) {
-                State::Open => StateFilter::Open,
-                State::Closed => StateFilter::Closed,
-                State::Merged => StateFilter::Merged,
-                State::All => StateFilter::All,
+            state: match args.state.unwrap_or(PrListState::Open) {
+                PrListState::Open => StateFilter::Open,
+                PrListState::Closed => StateFilter::Closed,
+                PrListState::Merged => StateFilter::Merged,
+                PrListState::All => StateFilter::All,
             },
             author: args.author,
             assignee: args.assignee,
@@ -130,9 +133,9 @@ impl Tool for PrList {
             }
         });
         let listing = request.listing(call, &repo, &page, rows.collect(), RowOut::shorten)?;
-        Ok(Answer {
+        Ok(ToolOutput {
             text: listing.text,
-            data: Out {
+            data: PrListOut {
                 repo: repo.id().to_string(),
                 pull_requests: listing.rows,
                 total: page.total,

@@ -16,27 +16,27 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{
-        Facts, Question, Said, agreed, can, can_here, changed, counted, head_words, mentioned,
-        named, quotable, titled,
+    confirmation::{
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, can_here, changed, head_text,
+        mentioned, named, quotable, quote_names, require_confirmation, titled,
     },
-    linked::{Effects, Linked},
-    written,
+    linked::{LinkedIssuesOut, LinkedIssuesPlan},
+    write_output,
 };
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
-    output::{WarningOut, Written},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::{WarningOut, WriteOut},
 };
 
 pub(super) struct PrMerge;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrMergeInput {
     repo: Option<String>,
     number: String,
     /// Default: configured, the repository's own, squash
-    method: Option<Method>,
+    method: Option<MergeMethodArg>,
     expected_head: Option<String>,
     /// First line of the commit message
     subject: Option<String>,
@@ -57,16 +57,16 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Method {
+enum MergeMethodArg {
     Merge,
     Squash,
     Rebase,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct PrMergeOut {
     #[serde(flatten)]
-    written: Written,
+    written: WriteOut,
     merged: bool,
     already_merged: bool,
     /// It merges by itself later
@@ -77,34 +77,37 @@ pub(super) struct Out {
     commit: Option<String>,
     branch_deleted: bool,
     #[serde(flatten)]
-    linked: Linked,
+    linked: LinkedIssuesOut,
 }
 
 impl Tool for PrMerge {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_merge",
         title: "Merge a pull request",
         description: "Merges once the user agreed, told each open requirement; closes \
                       linked issues. Conflicts or a moved head stop it. Merges nothing twice. \
                       Recovery: pr_view.",
-        effect: Effect::Destroy,
+        effect: ToolEffect::Destroy,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = PrMergeInput;
+    type Out = PrMergeOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrMergeInput,
+    ) -> Result<ToolOutput<PrMergeOut>, ToolError> {
         if let Some(subject) = &args.subject {
             MergeReq::check_subject(subject)?;
         }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut pull = settled(call, &target, VERDICT_FIELDS | PrFields::LINKED_ISSUES).await?;
-        let said = Said {
+        let said = ConfirmationArgs {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
         };
         let mut finished = None;
         if pull.state == PrState::Merged {
-            is_proved(&target, &pull)?;
+            ensure_verified(&target, &pull)?;
         } else if has_conflicts(&pull)
             && let Ok(done) = left_over(call, &target, said.head, args.subject.as_deref()).await
         {
@@ -121,7 +124,7 @@ impl Tool for PrMerge {
             return merged_before(call, &target, &pull, &said, finished).await;
         }
         let mut warnings = unread(&pull);
-        let mut plan = Effects::of(call, &target, &pull).await?;
+        let mut plan = LinkedIssuesPlan::of(call, &target, &pull).await?;
         let mut by = None;
         let mut judged = None;
         let question = if pull.state == PrState::Open {
@@ -143,15 +146,15 @@ impl Tool for PrMerge {
             about_branch(call, &target, &pull) + &warned(call, &warnings)
         };
         let facts = facts(&pull);
-        let question = Question {
+        let question = ConfirmationQuestion {
             text: &question,
             bound: &facts.with((
                 by.map(MergeMethod::as_str),
                 plan.bound(),
-                judged.as_ref().map(Open::of),
+                judged.as_ref().map(OpenRequirements::of),
             )),
         };
-        agreed(call, &target, &pull, &said, question).await?;
+        require_confirmation(call, &target, &pull, &said, question).await?;
         if let Some(judged) = &judged {
             let now = match is_unknown(&pull) {
                 // The mergeability was already awaited once.
@@ -162,7 +165,7 @@ impl Tool for PrMerge {
             // For a merged pull request the forge decides.
             if now.state == PrState::Open {
                 let now = verdict(call, &target, &now).await;
-                Open::of(judged).still(&target, &now)?;
+                OpenRequirements::of(judged).still(&target, &now)?;
             }
         }
         let req = MergeReq {
@@ -180,7 +183,7 @@ impl Tool for PrMerge {
             clone: call.server.clone_of(&target.repo).await,
             ..MergeReq::default()
         };
-        let outcome = said_once(target.repo.merge(&target.id, &req).await?);
+        let outcome = drop_redundant_warning(target.repo.merge(&target.id, &req).await?);
         let merge = &outcome.value;
         let did = match merge {
             m if m.branch_deleted && m.already_merged => {
@@ -190,7 +193,7 @@ impl Tool for PrMerge {
             m if m.queued => "will be merged when its requirements are met",
             _ => "merged",
         };
-        let mut out = written::of(call, &target.id, did, &outcome);
+        let mut out = write_output::of(call, &target.id, did, &outcome);
         out.state = crate::output::state_word(&merge.pull_request).to_owned();
         out.url = Some(call.cleaner.line(&merge.pull_request.url));
         out.id = merge.commit.clone();
@@ -205,10 +208,10 @@ impl Tool for PrMerge {
         merged.state = PrState::Merged;
         merged.merge_commit.clone_from(&merge.commit);
         let linked = plan.carry_out(call, &target, &merged).await;
-        let answer = written::answer(out);
-        Ok(Answer {
+        let answer = write_output::answer(out);
+        Ok(ToolOutput {
             text: answer.text + &linked.text(),
-            data: Out {
+            data: PrMergeOut {
                 merged: !merge.queued,
                 already_merged: merge.already_merged,
                 queued: merge.queued,
@@ -222,16 +225,16 @@ impl Tool for PrMerge {
     }
 }
 
-async fn verdict(call: &Call, target: &Target, pull: &PullRequest) -> Readiness {
+async fn verdict(call: &CallContext, target: &PullTarget, pull: &PullRequest) -> Readiness {
     let settings = call.server.forges().config().context_settings();
     readiness(&target.repo, pull, &settings).await
 }
 
 /// The open requirements in a question; the confirmation covers only these.
 #[derive(Debug)]
-struct Open(Vec<(&'static str, &'static str, RequirementStatus)>);
+struct OpenRequirements(Vec<(&'static str, &'static str, RequirementStatus)>);
 
-impl Open {
+impl OpenRequirements {
     fn of(verdict: &Readiness) -> Self {
         let open = verdict.open().filter(|r| !passes_by_itself(r));
         let mut open: Vec<_> = open.map(Self::key).collect();
@@ -252,7 +255,7 @@ impl Open {
     }
 
     /// Fails if a requirement is open that was met before, or unmet that was unknown.
-    fn still(&self, target: &Target, now: &Readiness) -> Result<(), Error> {
+    fn still(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
             return Ok(());
@@ -283,7 +286,11 @@ fn passes_by_itself(r: &Requirement) -> bool {
 }
 
 /// Reads the pull request until its mergeability is known, for at most seven seconds.
-async fn settled(call: &Call, target: &Target, fields: PrFields) -> Result<PullRequest, Error> {
+async fn settled(
+    call: &CallContext,
+    target: &PullTarget,
+    fields: PrFields,
+) -> Result<PullRequest, Error> {
     let read = || target.repo.view(&target.id, fields);
     let pause = |number, length| async move {
         let what = "the forge works out whether it can be merged";
@@ -302,14 +309,14 @@ fn is_unknown(pull: &PullRequest) -> bool {
 /// Handles a merged pull request. Remaining issues are closed after another confirmation, because
 /// the description may have changed since the merge was confirmed.
 async fn merged_before(
-    call: &Call,
-    target: &Target,
+    call: &CallContext,
+    target: &PullTarget,
     pull: &PullRequest,
-    said: &Said<'_>,
+    said: &ConfirmationArgs<'_>,
     finished: Option<Outcome<Merge>>,
-) -> Result<Answer<Out>, Stop> {
+) -> Result<ToolOutput<PrMergeOut>, ToolError> {
     let warnings = unread(pull);
-    let mut plan = Effects::of(call, target, pull).await?;
+    let mut plan = LinkedIssuesPlan::of(call, target, pull).await?;
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, pull);
@@ -319,14 +326,14 @@ async fn merged_before(
             plan.verb()
         );
         text.push_str(&warned(call, &warnings));
-        let question = Question {
+        let question = ConfirmationQuestion {
             text: &text,
-            bound: &Facts(vec![("title", pull.title.clone())]).with(plan.bound()),
+            bound: &QuestionFacts(vec![("title", pull.title.clone())]).with(plan.bound()),
         };
-        match agreed(call, target, pull, said, question).await {
+        match require_confirmation(call, target, pull, said, question).await {
             Ok(()) => {}
-            Err(Stop::Failed(e)) => plan = plan.left_alone(&call.tell(&e)),
-            Err(ask @ Stop::Ask(_)) => return Err(ask),
+            Err(ToolError::Failed(e)) => plan = plan.left_alone(&call.tell(&e)),
+            Err(ask @ ToolError::Ask(_)) => return Err(ask),
         }
     }
     let mut out = match finished {
@@ -338,10 +345,10 @@ async fn merged_before(
     out.unchanged &= linked.is_unchanged();
     let commit = out.value.commit.clone();
     let out = out.map(|merge| merge.pull_request);
-    let Answer { text, data } = written::of_pull(call, "was merged before", &out);
-    Ok(Answer {
+    let ToolOutput { text, data } = write_output::of_pull(call, "was merged before", &out);
+    Ok(ToolOutput {
         text: text + &linked.text(),
-        data: Out {
+        data: PrMergeOut {
             merged: true,
             already_merged: true,
             queued: false,
@@ -356,8 +363,8 @@ async fn merged_before(
 
 /// Finishes an existing merge, and fails if there is none. The subject may identify its commit.
 async fn left_over(
-    call: &Call,
-    target: &Target,
+    call: &CallContext,
+    target: &PullTarget,
     head: Option<&str>,
     subject: Option<&str>,
 ) -> Result<Outcome<Merge>, Error> {
@@ -368,11 +375,13 @@ async fn left_over(
         clone: call.server.clone_of(&target.repo).await,
         ..MergeReq::default()
     };
-    Ok(said_once(target.repo.merge(&target.id, &req).await?))
+    Ok(drop_redundant_warning(
+        target.repo.merge(&target.id, &req).await?,
+    ))
 }
 
 /// Removes the first warning of an unchanged outcome, which repeats the result's text.
-fn said_once(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
+fn drop_redundant_warning(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
     if outcome.unchanged {
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
     }
@@ -404,7 +413,7 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
 const MAX_WARNING: usize = 400;
 
 /// Warnings at the end of a question.
-pub(super) fn warned(call: &Call, warnings: &[Warning]) -> String {
+pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
         let message = call.cleaner.line(&warning.message);
@@ -415,7 +424,7 @@ pub(super) fn warned(call: &Call, warnings: &[Warning]) -> String {
 
 /// Refuses a merge state that is only claimed: the pull request does not count as merged, and its
 /// branch must not be deleted.
-pub(super) fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
         return Ok(());
@@ -433,7 +442,7 @@ pub(super) fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error
     )))
 }
 
-fn closed(target: &Target) -> Error {
+fn closed(target: &PullTarget) -> Error {
     Error::precondition(
         Precondition::Closed,
         format!("{} is closed, and nobody is asked to merge it", target.id),
@@ -444,14 +453,14 @@ fn closed(target: &Target) -> Error {
 /// The method: the argument, else the configuration, else the repository's default, else squash if
 /// allowed, else the first allowed one.
 async fn method(
-    call: &Call,
-    target: &Target,
-    named: Option<Method>,
+    call: &CallContext,
+    target: &PullTarget,
+    named: Option<MergeMethodArg>,
 ) -> Result<Option<MergeMethod>, Error> {
     let named = named.map(|m| match m {
-        Method::Merge => MergeMethod::Merge,
-        Method::Squash => MergeMethod::Squash,
-        Method::Rebase => MergeMethod::Rebase,
+        MergeMethodArg::Merge => MergeMethod::Merge,
+        MergeMethodArg::Squash => MergeMethod::Squash,
+        MergeMethodArg::Rebase => MergeMethod::Rebase,
     });
     if let Some(method) = named.or_else(|| call.server.forges().config().merge_method()) {
         return Ok(Some(method));
@@ -468,7 +477,7 @@ async fn method(
 }
 
 /// The capabilities that the merge needs.
-fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
+fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     let by = by.map(|by| match by {
         MergeMethod::Merge => Capability::MergeCommit,
         MergeMethod::Squash => Capability::MergeSquash,
@@ -494,9 +503,9 @@ pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
 
 /// Refuses cases without asking the user: drafts, conflicts, and unmet conditions of the caller.
 fn check(
-    target: &Target,
+    target: &PullTarget,
     pull: &PullRequest,
-    args: &Args,
+    args: &PrMergeInput,
     verdict: &Readiness,
 ) -> Result<(), Error> {
     let is_unmet = |rule| {
@@ -577,7 +586,7 @@ const REVIEWED: [Rule; 4] = [
 ];
 
 /// Facts in the question besides the head, the method and the issues.
-fn facts(pull: &PullRequest) -> Facts {
+fn facts(pull: &PullRequest) -> QuestionFacts {
     let threads = match pull.threads {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
         None => "not read".to_owned(),
@@ -586,7 +595,7 @@ fn facts(pull: &PullRequest) -> Facts {
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
     // If the head is a patch, the record names it and its target.
     let record = pull.head_patch.as_ref().map(|_| pull.version.clone());
-    Facts(vec![
+    QuestionFacts(vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
         ("result of the checks", checks(pull)),
@@ -633,23 +642,23 @@ fn checks(pull: &PullRequest) -> String {
 }
 
 /// The question about the branch of a merged pull request.
-fn about_branch(call: &Call, target: &Target, pull: &PullRequest) -> String {
+fn about_branch(call: &CallContext, target: &PullTarget, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
         target.id,
         titled(call, pull),
         named(&pull.head_branch),
-        head_words(pull),
+        head_text(pull),
     )
 }
 
 fn question(
-    call: &Call,
-    target: &Target,
+    call: &CallContext,
+    target: &PullTarget,
     pull: &PullRequest,
-    args: &Args,
+    args: &PrMergeInput,
     method: Option<MergeMethod>,
-    plan: &Effects,
+    plan: &LinkedIssuesPlan,
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
     let when = if args.auto {
@@ -666,7 +675,7 @@ fn question(
         "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by {}.",
         target.id,
         named(&pull.base_branch),
-        head_words(pull),
+        head_text(pull),
         titled(call, pull),
         mentioned(call, &pull.author.login),
     );
@@ -682,7 +691,7 @@ fn question(
 
 /// The requirements that the merge ignores, each with its source. Foreign names, such as those of
 /// checks, are quoted.
-fn requirements(call: &Call, verdict: &Readiness) -> String {
+fn requirements(call: &CallContext, verdict: &Readiness) -> String {
     let mut text = String::new();
     let groups = [
         (RequirementStatus::Unmet, "Not met"),
@@ -691,7 +700,7 @@ fn requirements(call: &Call, verdict: &Readiness) -> String {
     for (status, what) in groups {
         let of = |r: &Requirement| {
             let evidence = match &r.counted {
-                Some((what, names)) => counted(call, what, names),
+                Some((what, names)) => quote_names(call, what, names),
                 None => format!("\"{}\"", quotable(call.cleaner.line(&r.evidence).as_data())),
             };
             format!("{} ({}) {evidence}", r.rule.name(), r.source.name())

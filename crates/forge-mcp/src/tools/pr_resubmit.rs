@@ -5,17 +5,17 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    output::Written,
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::WriteOut,
 };
 
 pub(super) struct PrResubmit;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrResubmitInput {
     repo: Option<String>,
     number: String,
     /// git format-patch text; default: what the head branch has now
@@ -25,17 +25,20 @@ pub(super) struct Args {
 }
 
 impl Tool for PrResubmit {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_resubmit",
         title: "Submit a new round",
         description: "Submits the changed head as a new round where the forge has rounds; \
                       elsewhere says which branch to push to. Title and description: pr_edit.",
-        effect: Effect::Add,
+        effect: ToolEffect::Add,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrResubmitInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrResubmitInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let req = Resubmit {
             patch: args.patch.map(String::into_bytes),
@@ -43,7 +46,11 @@ impl Tool for PrResubmit {
             ..Resubmit::default()
         };
         match target.repo.resubmit(&target.id, &req).await {
-            Ok(outcome) => Ok(written::of_pull(call, "submitted a round of", &outcome)),
+            Ok(outcome) => Ok(write_output::of_pull(
+                call,
+                "submitted a round of",
+                &outcome,
+            )),
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
                 let pull = target.repo.view(&target.id, PrFields::ROW).await?;
                 let branch = call.cleaner.line(&pull.head_branch);

@@ -5,20 +5,20 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    output::Written,
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::WriteOut,
 };
 
 pub(super) struct PrReview;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrReviewInput {
     repo: Option<String>,
     number: String,
-    verdict: Given,
+    verdict: VerdictArg,
     /// Markdown; request_changes needs one
     body: Option<String>,
     #[serde(default)]
@@ -28,7 +28,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Given {
+enum VerdictArg {
     Approve,
     RequestChanges,
     Comment,
@@ -42,29 +42,32 @@ struct Inline {
     line: Option<u64>,
     start_line: Option<u64>,
     /// left: the old file
-    side: Option<Where>,
+    side: Option<CommentSide>,
     body: String,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Where {
+enum CommentSide {
     Left,
     Right,
 }
 
 impl Tool for PrReview {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_review",
         title: "Review a pull request",
         description: "Submits one review: verdict, body and comments on lines of the diff together. \
                       To answer a thread: pr_comment.",
-        effect: Effect::Add,
+        effect: ToolEffect::Add,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrReviewInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrReviewInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         if args.comments.len() > 100 {
             return Err(Error::invalid(
@@ -75,9 +78,9 @@ impl Tool for PrReview {
             .into());
         }
         let verdict = match args.verdict {
-            Given::Approve => Verdict::Approve,
-            Given::RequestChanges => Verdict::RequestChanges,
-            Given::Comment => Verdict::Comment,
+            VerdictArg::Approve => Verdict::Approve,
+            VerdictArg::RequestChanges => Verdict::RequestChanges,
+            VerdictArg::Comment => Verdict::Comment,
         };
         let mut review = NewReview::new(verdict, args.body.unwrap_or_default());
         let comments = args.comments.into_iter();
@@ -86,18 +89,18 @@ impl Tool for PrReview {
             line: c.line,
             start_line: c.start_line,
             side: match c.side {
-                Some(Where::Left) => Side::Left,
+                Some(CommentSide::Left) => Side::Left,
                 _ => Side::Right,
             },
             body: c.body,
         }));
         review.expected_head = args.expected_head;
         let outcome = target.repo.submit_review(&target.id, &review).await?;
-        let did = format!("reviewed: {}", written::spoken(&outcome.value.state));
-        let mut out = written::of(call, &target.id, &did, &outcome);
+        let did = format!("reviewed: {}", write_output::humanize(&outcome.value.state));
+        let mut out = write_output::of(call, &target.id, &did, &outcome);
         out.id = Some(outcome.value.id.clone());
         out.threads.clone_from(&outcome.value.threads);
         out.head_oid = outcome.value.commit.clone();
-        Ok(written::answer(out))
+        Ok(write_output::answer(out))
     }
 }

@@ -1,17 +1,17 @@
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    output::Written,
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::WriteOut,
 };
 
 pub(super) struct PrReviewDismiss;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrReviewDismissInput {
     repo: Option<String>,
     number: String,
     /// Id, from pr_view include=reviews
@@ -21,23 +21,26 @@ pub(super) struct Args {
 }
 
 impl Tool for PrReviewDismiss {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_review_dismiss",
         title: "Dismiss a review",
         description: "Dismisses an approval or a request for changes, so that it counts no longer.",
-        effect: Effect::Destroy,
+        effect: ToolEffect::Destroy,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrReviewDismissInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrReviewDismissInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let outcome = target
             .repo
             .dismiss_review(&target.id, &args.review, &args.body)
             .await?;
-        let mut out = written::of(call, &target.id, "review dismissed", &outcome);
+        let mut out = write_output::of(call, &target.id, "review dismissed", &outcome);
         out.id = Some(outcome.value.id.clone());
-        Ok(written::answer(out))
+        Ok(write_output::answer(out))
     }
 }

@@ -6,13 +6,16 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, head_words, named, titled},
-    pr_merge::is_proved,
-    written,
+    confirmation::{
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, head_text, named,
+        require_confirmation, titled,
+    },
+    pr_merge::ensure_verified,
+    write_output,
 };
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
-    output::{Written, state_word},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::{WriteOut, state_word},
 };
 
 pub(super) struct PrSetState;
@@ -22,10 +25,10 @@ const LOOK: PrFields = PrFields::NONE;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrSetStateInput {
     repo: Option<String>,
     number: String,
-    state: State,
+    state: PrStateArg,
     /// To leave with it
     comment: Option<String>,
     /// Also delete the head branch; asks the user
@@ -38,7 +41,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum PrStateArg {
     #[serde(alias = "reopen", alias = "reopened")]
     Open,
     #[serde(alias = "close")]
@@ -46,19 +49,22 @@ enum State {
 }
 
 impl Tool for PrSetState {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_set_state",
         title: "Close or reopen",
         description: "Closes without merging, or reopens. Merging: pr_merge. Draft or ready: \
                       pr_edit.",
-        effect: Effect::Destroy,
+        effect: ToolEffect::Destroy,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrSetStateInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrSetStateInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        if args.state == State::Open && args.delete_branch {
+        if args.state == PrStateArg::Open && args.delete_branch {
             return Err(Error::invalid(
                 "delete_branch",
                 "a pull request cannot be opened without its branch",
@@ -72,12 +78,12 @@ impl Tool for PrSetState {
             let expected = args.expected_head.as_deref();
             check_expected_head(&target.id, expected, pull.head_id())?;
         }
-        if args.state == State::Open {
+        if args.state == PrStateArg::Open {
             let outcome = target
                 .repo
                 .reopen(&target.id, args.comment.as_deref())
                 .await?;
-            return Ok(written::of_pull(call, "reopened", &outcome));
+            return Ok(write_output::of_pull(call, "reopened", &outcome));
         }
         let mut agreed_head = None;
         if args.delete_branch {
@@ -89,17 +95,17 @@ impl Tool for PrSetState {
                 PrState::Closed => format!("{} is closed. Delete its branch", target.id),
                 _ => format!("Close {} and delete its branch", target.id),
             };
-            let head = head_words(&pull);
+            let head = head_text(&pull);
             let question = format!("{question} {branch}? Head {head}. Title \"{title}\".");
-            let said = Said {
+            let said = ConfirmationArgs {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
             };
-            let asked = Question {
+            let asked = ConfirmationQuestion {
                 text: &question,
                 bound: &facts(&pull).with(()),
             };
-            agreed(call, &target, &pull, &said, asked).await?;
+            require_confirmation(call, &target, &pull, &said, asked).await?;
             // The user may have thought for minutes: the facts of the question must still hold.
             let now = target.repo.view(&target.id, LOOK).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
@@ -113,18 +119,18 @@ impl Tool for PrSetState {
             expected_head: agreed_head,
         };
         let outcome = target.repo.close(&target.id, &req).await?;
-        Ok(written::of_pull(call, "closed", &outcome))
+        Ok(write_output::of_pull(call, "closed", &outcome))
     }
 }
 
 /// Refuses a merged pull request, which cannot be closed, before asking the user.
-async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     if pull.state != PrState::Merged {
         return Ok(());
     }
     // A "merged" record without the change in the base branch can still be closed.
     let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
-    if is_proved(target, &found).is_err() {
+    if ensure_verified(target, &found).is_err() {
         return Ok(());
     }
     Err(Error::precondition(
@@ -139,8 +145,8 @@ async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
 
 /// Facts in the question besides the head: a confirmed deletion does not cover closing a reopened
 /// pull request.
-fn facts(pull: &PullRequest) -> Facts {
-    Facts(vec![
+fn facts(pull: &PullRequest) -> QuestionFacts {
+    QuestionFacts(vec![
         ("state", state_word(pull).to_owned()),
         ("title", pull.title.clone()),
         ("head branch", pull.head_branch.clone()),

@@ -2,17 +2,17 @@ use forge_core::model::ThreadId;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
-    output::Written,
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::WriteOut,
 };
 
 pub(super) struct PrThreadResolve;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrThreadResolveInput {
     repo: Option<String>,
     number: String,
     /// Id, from pr_view include=threads
@@ -22,17 +22,20 @@ pub(super) struct Args {
 }
 
 impl Tool for PrThreadResolve {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_thread_resolve",
         title: "Resolve a review thread",
         description: "Resolves a review thread, or opens it again with resolved=false. Answers \
                       nothing: pr_comment with reply_to first.",
-        effect: Effect::Set,
+        effect: ToolEffect::Set,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrThreadResolveInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrThreadResolveInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let thread = ThreadId {
             pr: target.id.clone(),
@@ -47,8 +50,8 @@ impl Tool for PrThreadResolve {
         } else {
             "opened again"
         };
-        let mut out = written::of(call, &target.id, &format!("thread {did}"), &outcome);
+        let mut out = write_output::of(call, &target.id, &format!("thread {did}"), &outcome);
         out.id = Some(outcome.value.id.clone());
-        Ok(written::answer(out))
+        Ok(write_output::answer(out))
     }
 }

@@ -9,24 +9,27 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, can, named, titled},
+    confirmation::{
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, can, named, require_confirmation,
+        titled,
+    },
     pr_merge::{conflicting, warned},
-    written,
+    write_output,
 };
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
-    output::Written,
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
+    output::WriteOut,
 };
 
 pub(super) struct PrUpdateBranch;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrUpdateBranchInput {
     repo: Option<String>,
     number: String,
     /// Default merge; rebase rewrites the branch, asks the user
-    method: Option<Method>,
+    method: Option<UpdateMethodArg>,
     expected_head: Option<String>,
     /// From the failed call
     confirm: Option<String>,
@@ -34,28 +37,31 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Method {
+enum UpdateMethodArg {
     Merge,
     Rebase,
 }
 
 impl Tool for PrUpdateBranch {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_update_branch",
         title: "Update the head branch",
         description: "Brings the head branch up to date with the base. Merges no pull request: \
                       pr_merge. Resolves no conflicts.",
-        effect: Effect::Destroy,
+        effect: ToolEffect::Destroy,
     };
-    type Args = Args;
-    type Out = Written;
+    type Args = PrUpdateBranchInput;
+    type Out = WriteOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrUpdateBranchInput,
+    ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut req = UpdateBranch::default();
         req.expected_head.clone_from(&args.expected_head);
         can(&target.repo, &[Capability::PrUpdateBranch])?;
-        let rebases = args.method == Some(Method::Rebase);
+        let rebases = args.method == Some(UpdateMethodArg::Rebase);
         let fields = match rebases {
             true => PrFields::ROW | PrFields::MERGEABILITY,
             false => PrFields::ROW,
@@ -86,7 +92,7 @@ impl Tool for PrUpdateBranch {
             req.expected_head = agreed_head(call, &target, &args, pull, shared, doubt).await?;
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;
-        Ok(written::of_pull(call, "head branch updated", &outcome))
+        Ok(write_output::of_pull(call, "head branch updated", &outcome))
     }
 }
 
@@ -120,7 +126,12 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
 }
 
 /// Refuses an update that amounts to a merge if the server does not offer `pr_merge`.
-fn may_merge(call: &Call, target: &Target, pull: &PullRequest, shared: &str) -> Result<(), Error> {
+fn may_merge(
+    call: &CallContext,
+    target: &PullTarget,
+    pull: &PullRequest,
+    shared: &str,
+) -> Result<(), Error> {
     if call.server.options().offers("pr_merge") {
         return Ok(());
     }
@@ -142,18 +153,18 @@ fn may_merge(call: &Call, target: &Target, pull: &PullRequest, shared: &str) -> 
 
 /// The head that the user confirmed to rewrite, or to merge the base branch into.
 async fn agreed_head(
-    call: &Call,
-    target: &Target,
-    args: &Args,
+    call: &CallContext,
+    target: &PullTarget,
+    args: &PrUpdateBranchInput,
     pull: PullRequest,
     shared: Option<&str>,
     doubt: Option<Warning>,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<String>, ToolError> {
     is_open(target, &pull)?;
     let head = named(&pull.head_branch);
     let base = named(&pull.base_branch);
     let mut question = match args.method {
-        Some(Method::Rebase) => format!(
+        Some(UpdateMethodArg::Rebase) => format!(
             "Rewrite the branch {head} of {} on top of {base}? Whoever has it has to fetch it again.",
             target.id
         ),
@@ -174,16 +185,16 @@ async fn agreed_head(
         titled(call, &pull)
     ));
     question.push_str(&warned(call, doubt.as_slice()));
-    let said = Said {
+    let said = ConfirmationArgs {
         head: args.expected_head.as_deref(),
         confirm: args.confirm.as_deref(),
     };
     let facts = facts(&pull, shared);
-    let question = Question {
+    let question = ConfirmationQuestion {
         text: &question,
         bound: &facts.with(()),
     };
-    agreed(call, target, &pull, &said, question).await?;
+    require_confirmation(call, target, &pull, &said, question).await?;
     // The confirmed head and base are the ones used.
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
     facts.still(&self::facts(&now, shared))?;
@@ -191,7 +202,7 @@ async fn agreed_head(
 }
 
 /// Facts in the question besides the head.
-fn facts(pull: &PullRequest, shared: Option<&str>) -> Facts {
+fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
@@ -200,11 +211,11 @@ fn facts(pull: &PullRequest, shared: Option<&str>) -> Facts {
         facts.push(("base commit", pull.base_oid.clone().unwrap_or_default()));
         facts.push(("use of the head branch", shared.to_owned()));
     }
-    Facts(facts)
+    QuestionFacts(facts)
 }
 
 /// Refuses a pull request that is not open, before asking the user.
-fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let (why, hint) = match pull.state {
         PrState::Open => return Ok(()),
         PrState::Closed => {
@@ -225,12 +236,12 @@ fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
 }
 
 /// Maximum number of conflicting files in a question; the others are counted.
-const NAMED: usize = 10;
+const MAX_NAMED_FILES: usize = 10;
 
 /// Refuses a conflicting pull request before asking the user. If the forge names files, it tried a
 /// merge: then a warning, because a rebase drops commits that the base has and may succeed. An
 /// unknown state is not awaited.
-fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Error> {
+fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {
         return Ok(None);
@@ -239,8 +250,12 @@ fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Err
     if files.is_empty() {
         return Err(conflicting(&target.id, &pull.base_branch, files));
     }
-    let first: Vec<String> = files.iter().take(NAMED).map(|file| named(file)).collect();
-    let more = match files.len().saturating_sub(NAMED) {
+    let first: Vec<String> = files
+        .iter()
+        .take(MAX_NAMED_FILES)
+        .map(|file| named(file))
+        .collect();
+    let more = match files.len().saturating_sub(MAX_NAMED_FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -8,12 +8,12 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Lengths, Position, cursor},
-    calls::{Answer, Call, Effect, Spec, Stop, Target, Tool},
+    budget::{self, Lengths, ResultPosition, cursor},
+    calls::{CallContext, PullTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, Cleaner},
     output::{
-        Blocks, CheckOut, CommentOut, CommitOut, EventOut, FileOut, Format, Listed, Part, PullOut,
-        ReviewOut, ThreadOut, WarningOut, quoted,
+        BlockList, Blocks, CheckOut, CommentOut, CommitOut, EventOut, FileOut, Format, PullOut,
+        ReviewOut, SectionItem, ThreadOut, WarningOut, quoted,
     },
 };
 
@@ -21,11 +21,11 @@ pub(super) struct PrView;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PrViewInput {
     repo: Option<String>,
     number: String,
     #[serde(default)]
-    include: Vec<Section>,
+    include: Vec<PrViewSection>,
     /// concise (default) shortens comments, skips resolved ones
     format: Option<Format>,
     max_chars: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Deserialize, Hash, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
-enum Section {
+enum PrViewSection {
     Checks,
     Threads,
     Comments,
@@ -45,7 +45,7 @@ enum Section {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct PrViewOut {
     pull_request: PullOut,
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<Vec<CheckOut>>,
@@ -72,30 +72,33 @@ pub(super) struct Out {
 }
 
 /// Maximum length of a description in a concise result, in characters.
-const DESCRIPTION: usize = 6_000;
+const MAX_DESCRIPTION_CHARS: usize = 6_000;
 
 /// Maximum number of history events that are read.
-const EVENTS: usize = 1_000;
+const MAX_EVENTS: usize = 1_000;
 /// Maximum number of pages of a history, also of empty ones.
-const PAGES: usize = 50;
+const MAX_PAGES: usize = 50;
 
 /// The blocks before the sections: the head and the description.
-const TOP: usize = 0;
-const BODY: usize = 1;
+const TOP_BLOCK: usize = 0;
+const BODY_BLOCK: usize = 1;
 
 impl Tool for PrView {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "pr_view",
         title: "View a pull request",
         description: "One pull request: state, head, merge state, reviews, description, and in the \
                       same call the sections of include, with the ids that write tools take. No \
                       diff: pr_diff. merge unknown: ask again in some seconds.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = PrViewInput;
+    type Out = PrViewOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: PrViewInput,
+    ) -> Result<ToolOutput<PrViewOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut include = args.include.clone();
         include.sort_unstable();
@@ -109,24 +112,24 @@ impl Tool for PrView {
                 | PrFields::DEPENDS_ON
                 | PrFields::CHECKS,
             |fields, section| match section {
-                Section::Checks => fields | PrFields::CHECKS,
-                Section::Threads => fields | PrFields::THREADS,
-                Section::Comments => fields | PrFields::COMMENTS,
-                Section::Reviews => fields | PrFields::REVIEWS,
-                Section::Files => fields | PrFields::FILES,
-                Section::Commits => fields | PrFields::COMMITS,
-                Section::History => fields,
+                PrViewSection::Checks => fields | PrFields::CHECKS,
+                PrViewSection::Threads => fields | PrFields::THREADS,
+                PrViewSection::Comments => fields | PrFields::COMMENTS,
+                PrViewSection::Reviews => fields | PrFields::REVIEWS,
+                PrViewSection::Files => fields | PrFields::FILES,
+                PrViewSection::Commits => fields | PrFields::COMMITS,
+                PrViewSection::History => fields,
             },
         );
         let pull = target.repo.view(&target.id, fields).await?;
         let mut warnings = pull.warnings.clone();
         let mut notes = String::new();
-        let history = match include.contains(&Section::History) {
+        let history = match include.contains(&PrViewSection::History) {
             true => call::together(history(&target, &mut notes, &mut warnings)).await?,
             false => None,
         };
         let unread = warnings.iter().any(|w| w.section == Some("checks"));
-        if include.contains(&Section::Checks) && pull.checks.is_none() && !unread {
+        if include.contains(&PrViewSection::Checks) && pull.checks.is_none() && !unread {
             notes.push_str("checks: this forge has none\n");
         }
         let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
@@ -140,29 +143,29 @@ impl Tool for PrView {
         out.shorten(max);
         let conflicts = std::mem::take(&mut out.conflicts);
         blocks.push(top, budget::length(&warnings) + budget::length(&conflicts));
-        let body = quoted(&description, detailed, DESCRIPTION, &call.cleaner);
+        let body = quoted(&description, detailed, MAX_DESCRIPTION_CHARS, &call.cleaner);
         let body = match description.is_empty() {
             true => String::new(),
             false => format!("\ndescription:\n{body}"),
         };
         blocks.push(body, 0);
-        let sections = Sections::of(call, &pull, &include, history, detailed, &mut blocks);
+        let sections = PrViewSections::of(call, &pull, &include, history, detailed, &mut blocks);
 
         let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
         // If earlier content changed, an item could be lost or repeated.
-        let before = |at: Position| {
-            let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
+        let before = |at: ResultPosition| {
+            let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))
         };
         let from = match &args.cursor {
-            None => Position::default(),
+            None => ResultPosition::default(),
             Some(text) => {
                 let pinned = cursor::read(Self::SPEC.name, &bound, &head, text)?;
                 cursor::unpin(pinned, cursor::SHOWN, before)?
             }
         };
-        let top = match from == Position::default() {
+        let top = match from == ResultPosition::default() {
             true => String::new(),
             false => {
                 let thread = sections.threads.as_ref().and_then(|all| all.at(from.block));
@@ -189,24 +192,24 @@ impl Tool for PrView {
             ));
         }
         let page = &fitted.begun;
-        if page.contains(&BODY) {
+        if page.contains(&BODY_BLOCK) {
             out.description = description;
         }
         let mut data = sections.on(page, out, next);
-        if page.contains(&TOP) {
+        if page.contains(&TOP_BLOCK) {
             data.warnings = warnings;
             data.pull_request.conflicts = conflicts;
         }
         if !budget::may_repeat(budget::length(&data), text.chars().count(), max) {
             data.drop_bodies();
         }
-        Ok(Answer { text, data })
+        Ok(ToolOutput { text, data })
     }
 }
 
-/// The events of a pull request, up to [`EVENTS`]; `None` where the forge keeps none.
+/// The events of a pull request, up to [`MAX_EVENTS`]; `None` where the forge keeps none.
 async fn history(
-    target: &Target,
+    target: &PullTarget,
     notes: &mut String,
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<Vec<StatusEvent>>, Error> {
@@ -227,11 +230,11 @@ async fn history(
         events.extend(found.items);
         warnings.extend(found.warnings);
         match found.next {
-            Some(next) if events.len() < EVENTS && pages < PAGES => {
+            Some(next) if events.len() < MAX_EVENTS && pages < MAX_PAGES => {
                 page = PageReq::after(next, 100);
             }
             Some(_) => {
-                events.truncate(EVENTS);
+                events.truncate(MAX_EVENTS);
                 notes.push_str(&format!(
                     "history: the first {} events; the forge's page has the rest\n",
                     events.len()
@@ -244,38 +247,38 @@ async fn history(
 }
 
 /// The requested sections that the forge has.
-struct Sections {
-    checks: Option<Listed<CheckOut>>,
-    threads: Option<Listed<ThreadOut>>,
-    comments: Option<Listed<CommentOut>>,
-    reviews: Option<Listed<ReviewOut>>,
-    files: Option<Listed<FileOut>>,
-    commits: Option<Listed<CommitOut>>,
-    history: Option<Listed<EventOut>>,
+struct PrViewSections {
+    checks: Option<BlockList<CheckOut>>,
+    threads: Option<BlockList<ThreadOut>>,
+    comments: Option<BlockList<CommentOut>>,
+    reviews: Option<BlockList<ReviewOut>>,
+    files: Option<BlockList<FileOut>>,
+    commits: Option<BlockList<CommitOut>>,
+    history: Option<BlockList<EventOut>>,
 }
 
-impl Sections {
+impl PrViewSections {
     /// Appends the sections to `blocks`.
     fn of(
-        call: &Call,
+        call: &CallContext,
         pull: &PullRequest,
-        include: &[Section],
+        include: &[PrViewSection],
         history: Option<Vec<StatusEvent>>,
         detailed: bool,
         blocks: &mut Blocks,
     ) -> Self {
-        fn list<M, T: Part>(
+        fn list<M, T: SectionItem>(
             name: &str,
             items: Option<&[M]>,
             of: fn(&M, &Cleaner) -> T,
             (blocks, detailed, cleaner): (&mut Blocks, bool, &Cleaner),
-        ) -> Option<Listed<T>> {
+        ) -> Option<BlockList<T>> {
             let items = items?.iter().map(|item| of(item, cleaner)).collect();
             Some(blocks.section(name, "", items, detailed, cleaner))
         }
         let c = &call.cleaner;
         let checks = pull.checks.as_ref().map(|report| report.checks.as_slice());
-        let checks = checks.filter(|_| include.contains(&Section::Checks));
+        let checks = checks.filter(|_| include.contains(&PrViewSection::Checks));
         Self {
             checks: list("checks", checks, CheckOut::of, (&mut *blocks, detailed, c)),
             threads: pull.threads.as_ref().map(|all| {
@@ -326,8 +329,8 @@ impl Sections {
     }
 
     /// The data of a page.
-    fn on(self, page: &Range<usize>, pull: PullOut, next: Option<String>) -> Out {
-        Out {
+    fn on(self, page: &Range<usize>, pull: PullOut, next: Option<String>) -> PrViewOut {
+        PrViewOut {
             pull_request: pull,
             checks: self.checks.and_then(|all| all.on(page)),
             threads: self
@@ -346,10 +349,18 @@ impl Sections {
     }
 }
 
-impl Out {
+impl PrViewOut {
     fn drop_bodies(&mut self) {
-        let threads = self.threads.iter_mut().flatten().flat_map(Part::bodies);
-        let comments = self.comments.iter_mut().flatten().flat_map(Part::bodies);
+        let threads = self
+            .threads
+            .iter_mut()
+            .flatten()
+            .flat_map(SectionItem::bodies);
+        let comments = self
+            .comments
+            .iter_mut()
+            .flatten()
+            .flat_map(SectionItem::bodies);
         let bodies = threads.chain(comments);
         for body in bodies.chain([&mut self.pull_request.description]) {
             self.bodies_in_text |= !body.is_empty();

@@ -7,8 +7,8 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Position, cursor},
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    budget::{self, ResultPosition, cursor},
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, name},
 };
 
@@ -16,7 +16,7 @@ pub(super) struct RepoFile;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct RepoFileInput {
     repo: Option<String>,
     /// From the root of the repository, which is /
     path: String,
@@ -28,7 +28,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct RepoFileOut {
     repo: String,
     path: Clean,
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
@@ -49,17 +49,20 @@ pub(super) struct Out {
 }
 
 impl Tool for RepoFile {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "repo_file",
         title: "Read a file",
         description: "A text file with the numbers of its lines, or the names in a directory, of a \
                       branch, a tag or a commit. What a pull request changes: pr_diff.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = RepoFileInput;
+    type Out = RepoFileOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: RepoFileInput,
+    ) -> Result<ToolOutput<RepoFileOut>, ToolError> {
         let repo = call.repo(args.repo.as_deref()).await?;
         let (path, at) = (relative(&args.path), args.at.as_deref());
         let found = repo.repo_path(path, at).await?;
@@ -86,13 +89,13 @@ impl Tool for RepoFile {
         };
         let bound = (repo.id().comparison_key(), path, at);
         let from = match &args.cursor {
-            None => Position::default(),
+            None => ResultPosition::default(),
             Some(text) => {
                 let pinned = cursor::read(Self::SPEC.name, &bound, "", text)?;
                 cursor::unpin(pinned, "the file", |_| content)?
             }
         };
-        let mut out = Out {
+        let mut out = RepoFileOut {
             repo: repo.id().to_string(),
             path: call.cleaner.line(path),
             at: at.map(|at| call.cleaner.line(at)),
@@ -133,7 +136,7 @@ impl Tool for RepoFile {
             None => format!("{shown} of {}: the end.", lines.len()),
             Some(cursor) => format!("{shown} of {}. More: cursor=\"{cursor}\"", lines.len()),
         });
-        Ok(Answer { text, data: out })
+        Ok(ToolOutput { text, data: out })
     }
 }
 

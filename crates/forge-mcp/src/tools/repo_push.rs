@@ -5,9 +5,9 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{agreed::can, pr_create::Edit, pr_update_branch::shared_as};
+use super::{confirmation::can, pr_create::Edit, pr_update_branch::shared_as};
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, name, name_of},
     output::WarningOut,
 };
@@ -16,7 +16,7 @@ pub(super) struct RepoPush;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct RepoPushInput {
     /// Of a fork: the fork
     repo: Option<String>,
     branch: String,
@@ -29,7 +29,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct RepoPushOut {
     repo: String,
     branch: Clean,
     /// The commit that was made
@@ -39,18 +39,21 @@ pub(super) struct Out {
 }
 
 impl Tool for RepoPush {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "repo_push",
         title: "Commit files to a branch",
         description: "One commit of whole files on a branch that is there, such as the head branch of a \
                       pull request, if it is still at expected_head. Not on a branch that pull \
                       requests are for, and no new branch: pr_create.",
-        effect: Effect::Replace,
+        effect: ToolEffect::Replace,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = RepoPushInput;
+    type Out = RepoPushOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+    async fn run(
+        call: &CallContext,
+        args: RepoPushInput,
+    ) -> Result<ToolOutput<RepoPushOut>, ToolError> {
         let repo = call.repo(args.repo.as_deref()).await?;
         can(&repo, &[Capability::BranchPush])?;
         let branch = args.branch.strip_prefix("refs/heads/");
@@ -71,7 +74,11 @@ impl Tool for RepoPush {
     }
 }
 
-fn answer(call: &Call, repo: String, outcome: &Outcome<PushedCommit>) -> Answer<Out> {
+fn answer(
+    call: &CallContext,
+    repo: String,
+    outcome: &Outcome<PushedCommit>,
+) -> ToolOutput<RepoPushOut> {
     let made = &outcome.value;
     let branch = call.cleaner.line(&made.branch);
     let warnings = WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner);
@@ -83,9 +90,9 @@ fn answer(call: &Call, repo: String, outcome: &Outcome<PushedCommit>) -> Answer<
     for warning in &warnings {
         text.push_str(&format!("\n{}", warning.text().trim_end()));
     }
-    Answer {
+    ToolOutput {
         text,
-        data: Out {
+        data: RepoPushOut {
             repo,
             branch,
             head_oid: made.oid.clone(),

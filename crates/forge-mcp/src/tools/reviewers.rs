@@ -7,39 +7,39 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call},
+    calls::{CallContext, ToolOutput},
     content::{self, Clean, people},
-    output::Written,
+    output::WriteOut,
 };
 
 /// What a write answers that can ask for reviews.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct ReviewersOut {
     #[serde(flatten)]
-    written: Written,
+    written: WriteOut,
     /// Reviewers that were asked
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requested: Vec<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedReviewer>,
 }
 
 /// Somebody who was to be asked and was not.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Skipped {
+struct SkippedReviewer {
     name: Clean,
     reason: Clean,
 }
 
 /// The result of a write that requests reviews from `wanted`.
 pub(super) fn answer(
-    call: &Call,
+    call: &CallContext,
     did: &str,
     wanted: &[Reviewer],
     outcome: &Outcome<PullRequest>,
-) -> Answer<Out> {
+) -> ToolOutput<ReviewersOut> {
     let (mut requested, mut skipped) = (Vec::new(), Vec::new());
     for reviewer in wanted {
         let name = call.cleaner.line(reviewer.handle());
@@ -47,20 +47,20 @@ pub(super) fn answer(
             requested.push(name);
         } else {
             let reason = call.cleaner.line(&reason(reviewer, outcome));
-            skipped.push(Skipped { name, reason });
+            skipped.push(SkippedReviewer { name, reason });
         }
     }
-    let Answer { mut text, data } = written::of_pull(call, did, outcome);
+    let ToolOutput { mut text, data } = write_output::of_pull(call, did, outcome);
     if !requested.is_empty() {
         text.push_str(&format!("\nasked for a review: {}", people(&requested)));
     }
-    for Skipped { name, reason } in &skipped {
+    for SkippedReviewer { name, reason } in &skipped {
         let who = content::name(name);
         text.push_str(&format!("\nnot asked for a review: @{who}: {reason}"));
     }
-    Answer {
+    ToolOutput {
         text,
-        data: Out {
+        data: ReviewersOut {
             written: data,
             requested,
             skipped,

@@ -7,12 +7,15 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::named,
-    issue_written::given,
-    workflow_parts::{SkippedOut, as_pull, first, is_zero, line, shown, state, workflow_of},
+    confirmation::named,
+    issue_write_output::non_blank,
+    workflow_parts::{SkippedOut, as_pull, first, is_zero, issue_name, line, state, workflow_of},
 };
 use crate::{
-    calls::{Answer, Ask, Call, Effect, IssueTarget, Spec, Stop, Tool},
+    calls::{
+        CallContext, ConfirmationRequest, IssueTarget, Tool, ToolEffect, ToolError, ToolOutput,
+        ToolSpec,
+    },
     content::Clean,
     output::WarningOut,
 };
@@ -21,7 +24,7 @@ pub(super) struct WorkflowAdvance;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct WorkflowAdvanceInput {
     repo: Option<String>,
     /// Whose sub-issues move
     issue: String,
@@ -38,7 +41,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct WorkflowAdvanceOut {
     repo: String,
     issue: String,
     /// Not of a parent that stays
@@ -77,20 +80,25 @@ const MAX_NAMED: usize = 20;
 const MAX_ERROR: usize = 400;
 
 impl Tool for WorkflowAdvance {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "workflow_advance",
         title: "Advance sub-issues or a parent",
         description: "Moves the sub-issues of an issue that are behind a state to it, or its parent \
                       to a gate, once the user agreed. None goes backwards; one that fails stops no \
                       other. Recovery: call again, or workflow_set_state.",
-        effect: Effect::Destroy,
+        effect: ToolEffect::Destroy,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = WorkflowAdvanceInput;
+    type Out = WorkflowAdvanceOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
-        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
-        let to = given(args.target_state);
+    async fn run(
+        call: &CallContext,
+        args: WorkflowAdvanceInput,
+    ) -> Result<ToolOutput<WorkflowAdvanceOut>, ToolError> {
+        let target = call
+            .issue(non_blank(args.repo).as_deref(), &args.issue)
+            .await?;
+        let to = non_blank(args.target_state);
         let to = match (args.parent, to) {
             (true, None) => None,
             (false, Some(to)) => Some(to),
@@ -129,7 +137,7 @@ impl Tool for WorkflowAdvance {
         let bound = format!("{:?} {}", plan.advanced, plan.target_state);
         let question = question(call, &target, &plan, args.parent);
         let id = as_pull(&target.id);
-        call.confirm(Ask {
+        call.confirm(ConfirmationRequest {
             id: &id,
             head: None,
             state: PrState::Open,
@@ -175,14 +183,19 @@ impl Advance<'_> {
     }
 }
 
-fn question(call: &Call, target: &IssueTarget, plan: &AdvanceReport, parent: bool) -> String {
+fn question(
+    call: &CallContext,
+    target: &IssueTarget,
+    plan: &AdvanceReport,
+    parent: bool,
+) -> String {
     let whose = if parent { "the parent" } else { "sub-issues" };
     let moves = plan.advanced.iter().take(MAX_NAMED).map(|moved| {
         let from = match &moved.from_state {
             Some(from) => state(&line(call, from)),
             None => "no state".to_owned(),
         };
-        let issue = named(&shown(call, &moved.id, &target.id));
+        let issue = named(&issue_name(call, &moved.id, &target.id));
         format!("{issue} ({from})")
     });
     let moves: Vec<String> = moves.collect();
@@ -214,26 +227,30 @@ fn other_moves(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error
     Error::new(kind, why).with_hint("make the call again: the user is asked anew")
 }
 
-fn answer(call: &Call, target: &IssueTarget, report: &AdvanceReport) -> Answer<Out> {
+fn answer(
+    call: &CallContext,
+    target: &IssueTarget,
+    report: &AdvanceReport,
+) -> ToolOutput<WorkflowAdvanceOut> {
     let of = &target.id;
     let advanced = report.advanced.iter().map(|moved| AdvancedOut {
-        issue: shown(call, &moved.id, of),
+        issue: issue_name(call, &moved.id, of),
         from_state: moved.from_state.as_deref().map(|from| line(call, from)),
         to_state: line(call, &moved.to_state),
     });
     let skipped = report.skipped.iter().map(|left| SkippedOut {
-        issue: shown(call, &left.id, of),
+        issue: issue_name(call, &left.id, of),
         current_state: left.current_state.as_deref().map(|at| line(call, at)),
         reason: line(call, &left.reason),
     });
     let errors = report.errors.iter().map(|failed| FailedOut {
-        issue: shown(call, &failed.id, of),
+        issue: issue_name(call, &failed.id, of),
         error: call.cleaner.line(&failed.error).cut(MAX_ERROR),
     });
     let (advanced, advanced_left_out) = first(advanced.collect());
     let (skipped, skipped_left_out) = first(skipped.collect());
     let (errors, errors_left_out) = first(errors.collect());
-    let out = Out {
+    let out = WorkflowAdvanceOut {
         repo: of.repo.to_string(),
         issue: of.key.to_string(),
         target_state: line(call, &report.target_state),
@@ -245,13 +262,13 @@ fn answer(call: &Call, target: &IssueTarget, report: &AdvanceReport) -> Answer<O
         errors_left_out,
         warnings: WarningOut::all(&report.warnings, &call.about(), &call.cleaner),
     };
-    Answer {
+    ToolOutput {
         text: out.text(),
         data: out,
     }
 }
 
-impl Out {
+impl WorkflowAdvanceOut {
     fn text(&self) -> String {
         let counts = [
             ("moved", self.advanced.len() + self.advanced_left_out),

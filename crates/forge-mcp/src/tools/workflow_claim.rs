@@ -4,11 +4,11 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    issue_written::given,
-    workflow_parts::{ChangeOut, ClaimOut, PickOut, moved, workflow_of},
+    issue_write_output::non_blank,
+    workflow_parts::{ClaimOut, PickOut, WorkflowChangeOut, moved, workflow_of},
 };
 use crate::{
-    calls::{Answer, Call, Effect, IssueTarget, Spec, Stop, Tool},
+    calls::{CallContext, IssueTarget, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     output::WarningOut,
 };
 
@@ -16,10 +16,10 @@ pub(super) struct WorkflowClaim;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct WorkflowClaimInput {
     repo: Option<String>,
     issue: Option<String>,
-    action: Option<Action>,
+    action: Option<ClaimAction>,
     /// For claim
     command: Option<String>,
     /// For heartbeat, release
@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ClaimAction {
     #[default]
     Claim,
     Heartbeat,
@@ -47,13 +47,13 @@ enum Action {
 }
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct WorkflowClaimOut {
     /// Yours, until it is released or its lease ends
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimOut>,
     /// What the claim or its end did with the issue
     #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<ChangeOut>,
+    change: Option<WorkflowChangeOut>,
     /// Where no issue was named
     #[serde(skip_serializing_if = "Option::is_none")]
     pick: Option<PickOut>,
@@ -62,21 +62,24 @@ pub(super) struct Out {
 }
 
 impl Tool for WorkflowClaim {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "workflow_claim",
         title: "Claim an issue",
         description: "Takes an issue for a command (without issue: picks the next and takes it), \
                       renews its lease, or gives it back. Pass the claim's id with later writes. \
                       Recovery: a conflict names the holder; take another issue.",
-        effect: Effect::Add,
+        effect: ToolEffect::Add,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = WorkflowClaimInput;
+    type Out = WorkflowClaimOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
-        let repo = given(args.repo);
-        let issue = given(args.issue);
-        let (claim, reason) = (given(args.claim), given(args.reason));
+    async fn run(
+        call: &CallContext,
+        args: WorkflowClaimInput,
+    ) -> Result<ToolOutput<WorkflowClaimOut>, ToolError> {
+        let repo = non_blank(args.repo);
+        let issue = non_blank(args.issue);
+        let (claim, reason) = (non_blank(args.claim), non_blank(args.reason));
         let action = args.action.unwrap_or_default();
         let claim_id = || {
             claim.as_deref().ok_or_else(|| {
@@ -84,28 +87,28 @@ impl Tool for WorkflowClaim {
                     .with_hint("pass the id that the claim had, or claim the issue")
             })
         };
-        if let (Action::Heartbeat | Action::Release, None) = (action, &issue) {
+        if let (ClaimAction::Heartbeat | ClaimAction::Release, None) = (action, &issue) {
             return Err(Error::invalid("issue", "the issue of the claim is missing")
                 .with_hint("pass issue and claim")
                 .into());
         }
-        if let Action::Heartbeat | Action::Release = action {
+        if let ClaimAction::Heartbeat | ClaimAction::Release = action {
             let target = call
                 .issue(repo.as_deref(), &issue.unwrap_or_default())
                 .await?;
             let workflow = workflow_of(call, &target).await?;
-            if let Action::Heartbeat = action {
+            if let ClaimAction::Heartbeat = action {
                 return Ok(renewed(call, &workflow, &target, claim_id()?).await?);
             }
-            let state = given(args.state);
+            let state = non_blank(args.state);
             let outcome = workflow
                 .release(&target.id, claim_id()?, state.as_deref(), reason.as_deref())
                 .await?;
             return Ok(changed(moved(call, &outcome), None));
         }
         // The workflow refuses a missing command with the list of known ones.
-        let command = given(args.command).unwrap_or_default();
-        let holder = given(args.holder);
+        let command = non_blank(args.command).unwrap_or_default();
+        let holder = non_blank(args.holder);
         let req = ClaimRequest {
             command: &command,
             holder: holder.as_deref(),
@@ -127,7 +130,7 @@ impl Tool for WorkflowClaim {
         let repo = call.repo(repo.as_deref()).await?;
         let workflow = call.server.forges().workflow(&repo).await?;
         workflow.definition().command_named(&command)?;
-        let (state, max_estimate) = (given(args.state), given(args.max_estimate));
+        let (state, max_estimate) = (non_blank(args.state), non_blank(args.max_estimate));
         let picked = workflow
             .pick(&PickRequest {
                 state: state.as_deref(),
@@ -140,11 +143,11 @@ impl Tool for WorkflowClaim {
         let pick = PickOut::of(call, &own, &picked.pick);
         Ok(match &picked.claimed {
             Some(outcome) => changed(moved(call, outcome), Some(pick)),
-            None => Answer {
+            None => ToolOutput {
                 text: pick.text().trim_end().to_owned(),
-                data: Out {
+                data: WorkflowClaimOut {
                     pick: Some(pick),
-                    ..Out::default()
+                    ..WorkflowClaimOut::default()
                 },
             },
         })
@@ -152,14 +155,17 @@ impl Tool for WorkflowClaim {
 }
 
 /// The result of a claim or a release.
-fn changed(moved: Answer<ChangeOut>, pick: Option<PickOut>) -> Answer<Out> {
-    let Answer { mut text, mut data } = moved;
+fn changed(
+    moved: ToolOutput<WorkflowChangeOut>,
+    pick: Option<PickOut>,
+) -> ToolOutput<WorkflowClaimOut> {
+    let ToolOutput { mut text, mut data } = moved;
     if let Some(pick) = &pick {
         text.push_str(&format!("\n{}", pick.text().trim_end()));
     }
-    Answer {
+    ToolOutput {
         text,
-        data: Out {
+        data: WorkflowClaimOut {
             claim: data.take_claim(),
             change: Some(data),
             pick,
@@ -169,23 +175,23 @@ fn changed(moved: Answer<ChangeOut>, pick: Option<PickOut>) -> Answer<Out> {
 }
 
 async fn renewed(
-    call: &Call,
+    call: &CallContext,
     workflow: &Workflow,
     target: &IssueTarget,
     claim: &str,
-) -> Result<Answer<Out>, Error> {
+) -> Result<ToolOutput<WorkflowClaimOut>, Error> {
     let outcome = workflow.heartbeat(&target.id, claim).await?;
     let claim = ClaimOut::of(call, &outcome.value);
     let warnings = WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner);
     let mut text = format!("{}: renewed\n{}", target.id, claim.text());
     warnings.iter().for_each(|w| text.push_str(&w.text()));
     text.truncate(text.trim_end().len());
-    Ok(Answer {
+    Ok(ToolOutput {
         text,
-        data: Out {
+        data: WorkflowClaimOut {
             claim: Some(claim),
             warnings,
-            ..Out::default()
+            ..WorkflowClaimOut::default()
         },
     })
 }

@@ -1,15 +1,15 @@
 //! Result parts of the workflow tools: issues, claims, moves.
 
-use forge::workflow::{Candidate, Claim, Entry, Event, Pick, StateChange, Workflow};
+use forge::workflow::{Candidate, Claim, Pick, StateChange, TrailEntry, TrailEvent, Workflow};
 use forge_core::{Error, Outcome, PrId, PrKey, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call, IssueTarget},
+    calls::{CallContext, IssueTarget, ToolOutput},
     content::{Clean, name},
-    output::Written,
+    output::WriteOut,
 };
 
 /// Maximum number of issues in a list; the others are counted.
@@ -18,12 +18,12 @@ pub(super) const MAX_ROWS: usize = 50;
 const MAX_TEXT: usize = 120;
 
 /// A line of foreign text, cut.
-pub(super) fn line(call: &Call, text: &str) -> Clean {
+pub(super) fn line(call: &CallContext, text: &str) -> Clean {
     call.cleaner.line(text).cut(MAX_TEXT)
 }
 
 /// An issue: `#7` in the repository of `of`, else its locator.
-pub(super) fn shown(call: &Call, id: &IssueId, of: &IssueId) -> String {
+pub(super) fn issue_name(call: &CallContext, id: &IssueId, of: &IssueId) -> String {
     let own = id.repo.comparison_key() == of.repo.comparison_key();
     let id = match &id.key {
         PrKey::Number(number) if own => format!("#{number}"),
@@ -33,7 +33,10 @@ pub(super) fn shown(call: &Call, id: &IssueId, of: &IssueId) -> String {
 }
 
 /// The workflow of the repository of an issue.
-pub(super) async fn workflow_of(call: &Call, target: &IssueTarget) -> Result<Workflow, Error> {
+pub(super) async fn workflow_of(
+    call: &CallContext,
+    target: &IssueTarget,
+) -> Result<Workflow, Error> {
     call.server.forges().workflow(&target.repo).await
 }
 
@@ -57,10 +60,16 @@ pub(super) struct MemberOut {
 
 impl MemberOut {
     /// Leaves out the title if this server may not read the issue's repository.
-    pub fn of(call: &Call, of: &IssueId, id: &IssueId, title: &str, state: Option<&str>) -> Self {
+    pub fn of(
+        call: &CallContext,
+        of: &IssueId,
+        id: &IssueId,
+        title: &str,
+        state: Option<&str>,
+    ) -> Self {
         let own = id.repo.comparison_key() == of.repo.comparison_key();
         Self {
-            issue: shown(call, id, of),
+            issue: issue_name(call, id, of),
             title: match own || call.server.may_read(&id.repo) {
                 true => line(call, title),
                 false => Clean::default(),
@@ -117,7 +126,7 @@ pub(super) struct ClaimOut {
 }
 
 impl ClaimOut {
-    pub fn of(call: &Call, claim: &Claim) -> Self {
+    pub fn of(call: &CallContext, claim: &Claim) -> Self {
         Self {
             id: line(call, &claim.id),
             holder: line(call, &claim.holder),
@@ -155,8 +164,8 @@ pub(super) struct MoveOut {
 }
 
 impl MoveOut {
-    pub fn of(call: &Call, entry: &Entry) -> Option<Self> {
-        let Event::Moved {
+    pub fn of(call: &CallContext, entry: &TrailEntry) -> Option<Self> {
+        let TrailEvent::Moved {
             from,
             to,
             command,
@@ -191,9 +200,9 @@ impl MoveOut {
 
 /// The answer of a move.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct ChangeOut {
+pub(super) struct WorkflowChangeOut {
     #[serde(flatten)]
-    written: Written,
+    written: WriteOut,
     title: Clean,
     /// (unknown) without one
     previous_state: Clean,
@@ -214,7 +223,10 @@ pub(super) struct ChangeOut {
 }
 
 /// The result of a move, with its lines.
-pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<ChangeOut> {
+pub(super) fn moved(
+    call: &CallContext,
+    outcome: &Outcome<StateChange>,
+) -> ToolOutput<WorkflowChangeOut> {
     let change = &outcome.value;
     let (from, to) = (
         line(call, &change.previous_state),
@@ -225,8 +237,8 @@ pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<Chang
         true => format!("claimed in {} for {}", state(&to), name(&command)),
         false => format!("{} -> {} by {}", state(&from), state(&to), name(&command)),
     };
-    let written = written::of(call, &as_pull(&change.id), &did, outcome);
-    let Answer { mut text, data } = written::answer(written);
+    let written = write_output::of(call, &as_pull(&change.id), &did, outcome);
+    let ToolOutput { mut text, data } = write_output::answer(written);
     text.push('\n');
     match change.closed {
         Some(true) => text.push_str("the issue is closed\n"),
@@ -239,9 +251,9 @@ pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<Chang
         text.push_str(&format!("claim {} has ended\n", name(&line(call, ended))));
     }
     text.truncate(text.trim_end().len());
-    Answer {
+    ToolOutput {
         text,
-        data: ChangeOut {
+        data: WorkflowChangeOut {
             written: data,
             title: line(call, &change.title),
             previous_state: from,
@@ -256,7 +268,7 @@ pub(super) fn moved(call: &Call, outcome: &Outcome<StateChange>) -> Answer<Chang
     }
 }
 
-impl ChangeOut {
+impl WorkflowChangeOut {
     /// Takes the claim, for a result that shows it separately.
     pub fn take_claim(&mut self) -> Option<ClaimOut> {
         self.claim.take()
@@ -296,7 +308,7 @@ pub(super) struct SkippedOut {
 }
 
 impl PickOut {
-    pub fn of(call: &Call, of: &IssueId, pick: &Pick) -> Self {
+    pub fn of(call: &CallContext, of: &IssueId, pick: &Pick) -> Self {
         let member = |candidate: &Candidate| {
             let member = &candidate.member;
             MemberOut {
@@ -306,7 +318,7 @@ impl PickOut {
             }
         };
         let skipped = pick.skipped.iter().map(|(id, why)| SkippedOut {
-            issue: shown(call, id, of),
+            issue: issue_name(call, id, of),
             current_state: None,
             reason: line(call, why),
         });

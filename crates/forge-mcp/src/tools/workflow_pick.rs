@@ -3,14 +3,14 @@ use forge_core::model::IssueId;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{issue_written::given, workflow_parts::PickOut};
-use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+use super::{issue_write_output::non_blank, workflow_parts::PickOut};
+use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct WorkflowPick;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct WorkflowPickInput {
     repo: Option<String>,
     /// Or its role: picks from the states that it takes issues from
     command: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct WorkflowPickOut {
     repo: String,
     #[serde(flatten)]
     pick: PickOut,
@@ -32,22 +32,25 @@ pub(super) struct Out {
 }
 
 impl Tool for WorkflowPick {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "workflow_pick",
         title: "Pick the next issue",
         description: "The issue to work on next, and why: open, held by nobody, blocked by nothing. \
                       Claims nothing: workflow_claim without issue picks and claims in one. \
                       Recovery: pass command or state.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = WorkflowPickInput;
+    type Out = WorkflowPickOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
-        let repo = call.repo(given(args.repo).as_deref()).await?;
+    async fn run(
+        call: &CallContext,
+        args: WorkflowPickInput,
+    ) -> Result<ToolOutput<WorkflowPickOut>, ToolError> {
+        let repo = call.repo(non_blank(args.repo).as_deref()).await?;
         let workflow = call.server.forges().workflow(&repo).await?;
-        let (command, state) = (given(args.command), given(args.state));
-        let max_estimate = given(args.max_estimate);
+        let (command, state) = (non_blank(args.command), non_blank(args.state));
+        let max_estimate = non_blank(args.max_estimate);
         let req = PickRequest {
             state: state.as_deref(),
             command: command.as_deref(),
@@ -59,9 +62,9 @@ impl Tool for WorkflowPick {
         let pick = PickOut::of(call, &own, &picked.pick);
         let more = if picked.truncated { " of more" } else { "" };
         let text = pick.text() + &format!("looked at {} issues{more}", picked.scanned);
-        Ok(Answer {
+        Ok(ToolOutput {
             text,
-            data: Out {
+            data: WorkflowPickOut {
                 repo: repo.id().to_string(),
                 pick,
                 scanned: picked.scanned,

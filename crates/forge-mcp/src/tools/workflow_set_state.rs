@@ -3,16 +3,16 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    issue_written::given,
-    workflow_parts::{ChangeOut, moved, workflow_of},
+    issue_write_output::non_blank,
+    workflow_parts::{WorkflowChangeOut, moved, workflow_of},
 };
-use crate::calls::{Answer, Call, Effect, Spec, Stop, Tool};
+use crate::calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec};
 
 pub(super) struct WorkflowSetState;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct WorkflowSetStateInput {
     repo: Option<String>,
     issue: String,
     /// A state, or an intent: __COMPLETE__
@@ -32,21 +32,26 @@ pub(super) struct Args {
 }
 
 impl Tool for WorkflowSetState {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "workflow_set_state",
         title: "Move an issue to a state",
         description: "Moves an issue as a command may. A state with a lock claims it, others end \
                       your claim, a last one closes it. Recovery: the error lists the states and \
                       intents of the command; after a conflict workflow_view.",
-        effect: Effect::Set,
+        effect: ToolEffect::Set,
     };
-    type Args = Args;
-    type Out = ChangeOut;
+    type Args = WorkflowSetStateInput;
+    type Out = WorkflowChangeOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<ChangeOut>, Stop> {
-        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+    async fn run(
+        call: &CallContext,
+        args: WorkflowSetStateInput,
+    ) -> Result<ToolOutput<WorkflowChangeOut>, ToolError> {
+        let target = call
+            .issue(non_blank(args.repo).as_deref(), &args.issue)
+            .await?;
         let workflow = workflow_of(call, &target).await?;
-        let (reason, claim) = (given(args.reason), given(args.claim));
+        let (reason, claim) = (non_blank(args.reason), non_blank(args.claim));
         let req = MoveRequest {
             to: &args.state,
             // The workflow refuses a missing command with the list of known ones.

@@ -1,5 +1,5 @@
 use forge::workflow::{
-    Convergence, Definition, GroupView, Member, MemberState, Position, Promise, convergence,
+    ClaimGuarantee, Convergence, Definition, GroupView, Member, MemberState, Position, convergence,
     resolve,
 };
 use forge_core::{Error, model::IssueId};
@@ -7,22 +7,22 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    issue_written::given,
+    issue_write_output::non_blank,
     workflow_parts::{
-        ClaimOut, MemberOut, MoveOut, first, is_zero, line, shown, state, workflow_of,
+        ClaimOut, MemberOut, MoveOut, first, is_zero, issue_name, line, state, workflow_of,
     },
 };
 use crate::{
-    calls::{Answer, Call, Effect, Spec, Stop, Tool},
+    calls::{CallContext, Tool, ToolEffect, ToolError, ToolOutput, ToolSpec},
     content::{Clean, name},
-    output::{WarningOut, word},
+    output::{WarningOut, serde_name},
 };
 
 pub(super) struct WorkflowView;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct WorkflowViewInput {
     repo: Option<String>,
     issue: String,
     /// Whether the group has come so far
@@ -36,7 +36,7 @@ pub(super) struct Args {
 const MAX_MOVES: usize = 10;
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Out {
+pub(super) struct WorkflowViewOut {
     repo: String,
     issue: String,
     phase: Clean,
@@ -106,7 +106,12 @@ struct ResolvedOut {
 }
 
 impl ResolvedOut {
-    fn of(call: &Call, definition: &Definition, said: &str, command: &str) -> Result<Self, Error> {
+    fn of(
+        call: &CallContext,
+        definition: &Definition,
+        said: &str,
+        command: &str,
+    ) -> Result<Self, Error> {
         let resolved = resolve(definition, said, command)?;
         Ok(Self {
             state: line(call, &resolved.state.name),
@@ -117,28 +122,33 @@ impl ResolvedOut {
 }
 
 impl Tool for WorkflowView {
-    const SPEC: Spec = Spec {
+    const SPEC: ToolSpec = ToolSpec {
         name: "workflow_view",
         title: "Where an issue is in the workflow",
         description: "Decides where an issue and its group are: phase and why, whom it waits for, \
                       claim and last moves; with target_state whether all have come so far; \
                       with state and command which state that is. \
                       Recovery: issue_list has the numbers.",
-        effect: Effect::Read,
+        effect: ToolEffect::Read,
     };
-    type Args = Args;
-    type Out = Out;
+    type Args = WorkflowViewInput;
+    type Out = WorkflowViewOut;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
-        let target = call.issue(given(args.repo).as_deref(), &args.issue).await?;
+    async fn run(
+        call: &CallContext,
+        args: WorkflowViewInput,
+    ) -> Result<ToolOutput<WorkflowViewOut>, ToolError> {
+        let target = call
+            .issue(non_blank(args.repo).as_deref(), &args.issue)
+            .await?;
         let workflow = workflow_of(call, &target).await?;
         let definition = workflow.definition();
-        let wanted = given(args.target_state);
+        let wanted = non_blank(args.target_state);
         // An invalid state is refused before any read.
         if let Some(wanted) = &wanted {
             convergence(definition, &[], wanted)?;
         }
-        let resolved = match (given(args.state), given(args.command)) {
+        let resolved = match (non_blank(args.state), non_blank(args.command)) {
             (None, None) => None,
             (said, command) => Some(ResolvedOut::of(
                 call,
@@ -153,7 +163,7 @@ impl Tool for WorkflowView {
             None => None,
         };
         let trail = workflow.trail(&target.id).await?;
-        let of = Of {
+        let of = ViewContext {
             call,
             issue: &target.id,
         };
@@ -165,7 +175,7 @@ impl Tool for WorkflowView {
         let moves = trail.moves.iter().skip(older);
         out.moves = moves.filter_map(|entry| MoveOut::of(call, entry)).collect();
         out.warnings = WarningOut::all(&group.warnings, &call.about(), &call.cleaner);
-        Ok(Answer {
+        Ok(ToolOutput {
             text: out.text(),
             data: out,
         })
@@ -173,19 +183,25 @@ impl Tool for WorkflowView {
 }
 
 /// Context of a result.
-struct Of<'a> {
-    call: &'a Call,
+struct ViewContext<'a> {
+    call: &'a CallContext,
     issue: &'a IssueId,
 }
 
-impl Of<'_> {
-    fn position(&self, position: &Position, group: &GroupView, promise: Promise) -> Out {
+impl ViewContext<'_> {
+    fn position(
+        &self,
+        position: &Position,
+        group: &GroupView,
+        promise: ClaimGuarantee,
+    ) -> WorkflowViewOut {
         let (call, of) = (self.call, self.issue);
-        let ids = |ids: &[IssueId]| first(ids.iter().map(|id| shown(call, id, of)).collect()).0;
+        let ids =
+            |ids: &[IssueId]| first(ids.iter().map(|id| issue_name(call, id, of)).collect()).0;
         let (issues, issues_left_out) =
             first(group.issues.iter().map(|m| self.member(m)).collect());
         let cycles = group.group.cycles.iter().map(|cycle| ids(cycle));
-        Out {
+        WorkflowViewOut {
             repo: of.repo.to_string(),
             issue: of.key.to_string(),
             phase: line(call, &position.phase),
@@ -193,7 +209,7 @@ impl Of<'_> {
             remaining_phases: (position.remaining_phases.iter())
                 .map(|phase| line(call, phase))
                 .collect(),
-            recommendation: word(&position.recommendation),
+            recommendation: serde_name(&position.recommendation),
             convergence: WaitOut {
                 required: position.convergence.required,
                 met: position.convergence.met,
@@ -202,7 +218,7 @@ impl Of<'_> {
             is_group: position.is_group,
             group_primary: (group.group.primary.as_ref())
                 .filter(|_| position.is_group)
-                .map(|id| shown(call, id, of)),
+                .map(|id| issue_name(call, id, of)),
             issues,
             issues_left_out,
             cycles: first(cycles.collect()).0,
@@ -216,7 +232,7 @@ impl Of<'_> {
             target: None,
             resolved: None,
             claim: None,
-            claims: word(&promise),
+            claims: serde_name(&promise),
             moves: Vec::new(),
             warnings: Vec::new(),
         }
@@ -261,12 +277,12 @@ impl Of<'_> {
             total: reached.total,
             ready: reached.ready,
             blocking: first(blocking.collect()).0,
-            recommendation: word(&reached.recommendation),
+            recommendation: serde_name(&reached.recommendation),
         }
     }
 }
 
-impl Out {
+impl WorkflowViewOut {
     fn text(&self) -> String {
         let mut text = format!(
             "{}#{}: phase {}, {}: {}\n",

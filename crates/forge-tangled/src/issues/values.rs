@@ -3,7 +3,7 @@
 use forge_core::{
     Action, AtUri, Error, Hint, Op, PrKey, Result,
     model::{EditIssue, IssueId, NewIssue},
-    near,
+    suggest,
     text::one_line,
 };
 
@@ -145,9 +145,9 @@ fn field<'d>(definitions: &'d Definitions, name: &str, scope: &str) -> Result<&'
     for warning in definitions.warnings().iter().take(1) {
         message = format!("{message}; {}", warning.message);
     }
-    let hint = match near::near(name, names.iter().copied()).is_empty() {
+    let hint = match suggest::near(name, names.iter().copied()).is_empty() {
         true => DEFINE.clone(),
-        false => near::hint(name, names, "fields").into(),
+        false => suggest::hint(name, names, "fields").into(),
     };
     Err(Error::invalid("values", message).with_hint(hint))
 }
@@ -167,7 +167,7 @@ fn option<'v>(field: &'v Definition, value: &'v str) -> Result<&'v str> {
                 listed(&options)
             ),
         };
-        Error::invalid("values", message).with_hint(near::hint(value, options, "options"))
+        Error::invalid("values", message).with_hint(suggest::hint(value, options, "options"))
     })
 }
 

@@ -6,7 +6,7 @@ use forge_core::{
     Action, Arg, Cursor, Error, ErrorKind, Hint, MAX_TOUCH_SCAN, Op, Page, PageReq, Param,
     PathFilter, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
-    search::{Candidate, Filter},
+    search::{Filter, SearchCandidate},
     text::one_line,
 };
 use futures::{StreamExt as _, future, stream};
@@ -97,7 +97,7 @@ impl Search {
     fn finds(&self, row: &Row, labels: &[Label], assignees: &[String]) -> bool {
         let pull = &row.pull;
         let marks = |marker: &DraftMarker| marker.marks(&pull.title);
-        self.filter.matches(&Candidate {
+        self.filter.matches(&SearchCandidate {
             number: None,
             title: &pull.title,
             description: &pull.body,

@@ -17,7 +17,7 @@ use std::{
 use async_trait::async_trait;
 use atrium_api::com::atproto::server::{create_session, get_service_auth, refresh_session};
 use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result, Secret, Timestamp};
-use forge_http::{Class, Http};
+use forge_http::{Http, Idempotency};
 use futures::future;
 use tokio::sync::Mutex;
 
@@ -296,7 +296,7 @@ impl Session {
 
     /// Calls the viewer's own server with a valid token. Where it is refused, the login is read anew,
     /// and the call made once more with another password: a refused one has changed nothing.
-    pub async fn call<T, F>(&self, class: Class, call: impl Fn(Xrpc) -> F) -> Result<T>
+    pub async fn call<T, F>(&self, class: Idempotency, call: impl Fn(Xrpc) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
@@ -318,7 +318,7 @@ impl Session {
     async fn call_as<T, F>(
         &self,
         viewer: &Arc<Viewer>,
-        class: Class,
+        class: Idempotency,
         call: impl Fn(Xrpc) -> F,
     ) -> Result<T>
     where
@@ -353,7 +353,7 @@ impl Session {
             lxm: Some(lxm),
         };
         let token = self
-            .call(Class::Read, |xrpc| {
+            .call(Idempotency::Read, |xrpc| {
                 let params = params.clone();
                 async move {
                     let service = xrpc.clone().typed().service;
@@ -448,7 +448,7 @@ impl Session {
             .identities
             .service(viewer.pds.clone())
             .await?
-            .with_class(Class::Replay);
+            .with_class(Idempotency::Replay);
         let input = create_session::InputData {
             allow_takendown: None,
             auth_factor_token: None,
@@ -494,7 +494,7 @@ impl Session {
             .identities
             .service(viewer.pds.clone())
             .await?
-            .with_class(Class::Replay)
+            .with_class(Idempotency::Replay)
             .with_token(old.refresh.clone());
         let service = xrpc.clone().typed().service;
         let answer = service.com.atproto.server.refresh_session().await;

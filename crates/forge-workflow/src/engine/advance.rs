@@ -8,9 +8,10 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{AT_ONCE, Workflow, now};
+use super::{MAX_CONCURRENT_REQUESTS, Workflow, now};
 use crate::{
-    AdvancePlan, Entry, Event, Member, Promise, Sheet, SkippedMember, State, Swap, advance_plan,
+    AdvancePlan, ClaimGuarantee, IssueTrail, Member, SkippedMember, State, TrailEntry, TrailEvent,
+    TrailSwap, advance_plan,
     ledger::took_effect,
     member::{order, short},
 };
@@ -24,7 +25,7 @@ pub struct AdvanceReport {
     /// The target state.
     pub target_state: String,
     /// The issues that moved.
-    pub advanced: Vec<Advanced>,
+    pub advanced: Vec<AdvancedIssue>,
     /// The issues that stay, with reasons.
     pub skipped: Vec<SkippedMember>,
     /// The issues whose move failed, with errors.
@@ -39,7 +40,7 @@ pub struct AdvanceReport {
 
 /// An issue that moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Advanced {
+pub struct AdvancedIssue {
     /// The issue.
     pub id: IssueId,
     /// The state before; `None` without one.
@@ -100,7 +101,7 @@ impl Workflow {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
         let fields = IssueFields {
             // Comments come with the children in one query, instead of one request per trail.
-            comments: self.promise() == Promise::Ordered,
+            comments: self.promise() == ClaimGuarantee::Ordered,
             ..self.fields()
         };
         let (children, warnings) = self.children(parent, &fields).await?;
@@ -134,10 +135,10 @@ impl Workflow {
     }
 
     /// Reads the trails of issues; a failure becomes an error of the report.
-    async fn sheets(&self, issues: Vec<Issue>, report: &mut AdvanceReport) -> Vec<Sheet> {
+    async fn sheets(&self, issues: Vec<Issue>, report: &mut AdvanceReport) -> Vec<IssueTrail> {
         let read = stream::iter(issues)
             .map(|issue| async move { (self.sheet(&issue).await, issue) })
-            .buffered(AT_ONCE)
+            .buffered(MAX_CONCURRENT_REQUESTS)
             .collect::<Vec<_>>()
             .await;
         let mut sheets = Vec::new();
@@ -151,7 +152,7 @@ impl Workflow {
     }
 
     /// Returns the issue with its trail, which is read if the issue came without one.
-    async fn sheet(&self, issue: &Issue) -> Result<Sheet> {
+    async fn sheet(&self, issue: &Issue) -> Result<IssueTrail> {
         match self.ledger.sheet_of(issue) {
             Some(sheet) => Ok(sheet),
             None => self.ledger.read(&issue.id).await,
@@ -326,7 +327,7 @@ impl Workflow {
     /// claim made between read and write turns the move of its issue into an error.
     async fn carry_out(
         &self,
-        sheets: Vec<Sheet>,
+        sheets: Vec<IssueTrail>,
         to: &State,
         pass_claims: bool,
         report: &mut AdvanceReport,
@@ -345,12 +346,12 @@ impl Workflow {
                 });
                 continue;
             }
-            moves.push(Advanced {
+            moves.push(AdvancedIssue {
                 id: sheet.issue.id.clone(),
                 from_state: from.clone(),
                 to_state: to.name.clone(),
             });
-            let event = Event::Moved {
+            let event = TrailEvent::Moved {
                 from,
                 to: to.name.clone(),
                 command: COMMAND.to_owned(),
@@ -359,7 +360,7 @@ impl Workflow {
                 merge: None,
             };
             let edit = self.edit_to(&sheet.issue, to);
-            writes.push((sheet, edit, Entry::new(event, None)));
+            writes.push((sheet, edit, TrailEntry::new(event, None)));
         }
         report.skipped.sort_by_key(|left| order(&left.id));
         if report.dry_run || moves.is_empty() {
@@ -369,7 +370,7 @@ impl Workflow {
         let results = self.ledger.swap_all(&writes).await?;
         for ((moved, (sheet, _, entry)), result) in moves.into_iter().zip(&writes).zip(results) {
             match result {
-                Ok(Swap::Written(outcome)) if took_effect(&outcome.ingestion) => {
+                Ok(TrailSwap::Written(outcome)) if took_effect(&outcome.ingestion) => {
                     match self.settle_race(sheet, to, entry, outcome).await {
                         Ok(outcome) => {
                             report.advanced.push(moved);
@@ -378,11 +379,11 @@ impl Workflow {
                         Err(e) => report.errors.push(failed(&moved.id, e.message())),
                     }
                 }
-                Ok(Swap::Written(_)) => {
+                Ok(TrailSwap::Written(_)) => {
                     let why = "its record is stored, and nothing shows it";
                     report.errors.push(failed(&moved.id, why));
                 }
-                Ok(Swap::Stale) => {
+                Ok(TrailSwap::Stale) => {
                     let why = "somebody else changed it meanwhile";
                     report.errors.push(failed(&moved.id, why));
                 }

@@ -6,13 +6,14 @@ use forge_core::{
 };
 
 use super::{
-    Workflow, crowded, held, lost, now,
+    Workflow, claim_lost_error, crowded, held, now,
     race::is_empty,
-    set_state::{check_force, told},
+    set_state::{check_force, finish_move},
     with_setup,
 };
 use crate::{
-    Claim, Entry, Event, Expired, MoveRequest, Promise, Resolved, Sheet, StateChange, Swap, Trail,
+    Claim, ClaimGuarantee, ExpiredClaim, IssueTrail, MoveRequest, ResolvedState, StateChange,
+    Trail, TrailEntry, TrailEvent, TrailSwap,
     ledger::{is_done, void, was_sent},
     member::short,
     resolve,
@@ -84,7 +85,7 @@ impl Workflow {
         &self,
         id: &IssueId,
         req: &MoveRequest<'_>,
-        to: Option<&Resolved<'_>>,
+        to: Option<&ResolvedState<'_>>,
     ) -> Result<Outcome<StateChange>> {
         let lease_s = check_lease(req.lease_s)?;
         let holder = match req
@@ -119,10 +120,12 @@ impl Workflow {
             };
             // Only the ledger's clock decides whether a lease has expired.
             let promise = match over {
-                Some(_) if self.ledger.promise() == Promise::Exclusive => Promise::Ordered,
+                Some(_) if self.ledger.promise() == ClaimGuarantee::Exclusive => {
+                    ClaimGuarantee::Ordered
+                }
                 _ => self.ledger.promise(),
             };
-            let event = Event::Claimed {
+            let event = TrailEvent::Claimed {
                 holder: holder.clone(),
                 lease_s,
                 command: change.command.clone(),
@@ -132,15 +135,15 @@ impl Workflow {
                 over,
                 forced,
             };
-            let entry = Entry::new(event, req.reason);
+            let entry = TrailEntry::new(event, req.reason);
             let written = match promise {
-                Promise::Exclusive => self.ledger.swap(&sheet, edit, &entry).await?,
+                ClaimGuarantee::Exclusive => self.ledger.swap(&sheet, edit, &entry).await?,
                 promise => {
                     self.write_and_read_back(&sheet, edit, &entry, promise)
                         .await?
                 }
             };
-            let Swap::Written(mut outcome) = written else {
+            let TrailSwap::Written(mut outcome) = written else {
                 continue;
             };
             if let Some(to) = to {
@@ -148,7 +151,7 @@ impl Workflow {
             }
             outcome.warnings.extend(warnings);
             change.claim = Claim::made_by(&entry, now());
-            return Ok(told(outcome, change));
+            return Ok(finish_move(outcome, change));
         }
         Err(crowded(id))
     }
@@ -157,16 +160,16 @@ impl Workflow {
     /// entry is withdrawn.
     async fn write_and_read_back(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         edit: EditIssue,
-        entry: &Entry,
-        promise: Promise,
-    ) -> Result<Swap> {
+        entry: &TrailEntry,
+        promise: ClaimGuarantee,
+    ) -> Result<TrailSwap> {
         let id = &sheet.issue.id;
-        let Swap::Written(mut outcome) =
+        let TrailSwap::Written(mut outcome) =
             self.ledger.swap(sheet, EditIssue::default(), entry).await?
         else {
-            return Ok(Swap::Stale);
+            return Ok(TrailSwap::Stale);
         };
         // The error names a claim that was written but not read back, so that it can be released.
         let unread = |e: Error| e.with_context("claim", entry.id.clone());
@@ -191,13 +194,13 @@ impl Workflow {
                 false => self.ledger.withdraw(&back, entry).await,
             };
             let mut comments = back.issue.comments.iter().flatten();
-            let is_entry = |c: &&Comment| Entry::parse(&c.body).as_ref() == Some(entry);
+            let is_entry = |c: &&Comment| TrailEntry::parse(&c.body).as_ref() == Some(entry);
             let error = match (&back.trail.claim, comments.find(is_entry)) {
                 (Some(claim), _) => held(id, "claim", claim),
                 (None, Some(comment)) if !back.trail.ids.contains_key(&entry.id) => {
                     void(&back.issue, comment)
                 }
-                (None, _) => lost(id, &entry.id, None),
+                (None, _) => claim_lost_error(id, &entry.id, None),
             };
             return Err(match withdrawn {
                 Ok(()) => error,
@@ -211,7 +214,7 @@ impl Workflow {
             .filter(|claim| !sheet.trail.ids.contains_key(&claim.id))
             .map(|claim| claim.holder.as_str())
             .collect();
-        if promise == Promise::Advisory && !rivals.is_empty() {
+        if promise == ClaimGuarantee::Advisory && !rivals.is_empty() {
             outcome.warnings.push(Warning::new(format!(
                 "{} claimed {} at the same time; the order is what the records say of themselves",
                 rivals.join(", "),
@@ -219,14 +222,14 @@ impl Workflow {
             )));
         }
         if is_empty(&edit) {
-            return Ok(Swap::Written(outcome));
+            return Ok(TrailSwap::Written(outcome));
         }
         match self.repo.edit_issue(id, &edit).await {
             Ok(moved) => {
                 let mut moved = moved;
                 moved.ingestion = moved.ingestion.worse(outcome.ingestion);
                 moved.warnings.extend(outcome.warnings);
-                Ok(Swap::Written(moved))
+                Ok(TrailSwap::Written(moved))
             }
             Err(e) => {
                 let e = with_setup(e);
@@ -235,7 +238,7 @@ impl Workflow {
                     false => None,
                 };
                 if let Some(now) = now.filter(|now| is_done(&now.issue, &edit)) {
-                    return Ok(Swap::Written(outcome.map(|_| now.issue)));
+                    return Ok(TrailSwap::Written(outcome.map(|_| now.issue)));
                 }
                 // The claim is released because its move failed.
                 let end = end_of(entry);
@@ -256,23 +259,24 @@ impl Workflow {
             let sheet = self.ledger.read(id).await?;
             let held = match &sheet.trail.claim {
                 Some(held) if held.id == claim => held.clone(),
-                other => return Err(lost(id, claim, other.as_ref())),
+                other => return Err(claim_lost_error(id, claim, other.as_ref())),
             };
             let comments = sheet.issue.comments.iter().flatten();
             let entry = comments
                 .filter(|c| c.id == held.comment)
-                .find_map(|c| Entry::parse(&c.body));
+                .find_map(|c| TrailEntry::parse(&c.body));
             let Some(mut entry) = entry else {
-                return Err(lost(id, claim, None));
+                return Err(claim_lost_error(id, claim, None));
             };
-            if let Event::Claimed {
+            if let TrailEvent::Claimed {
                 renewed, renewing, ..
             } = &mut entry.event
             {
                 *renewed = Some(held.renewed_at);
-                *renewing = (self.ledger.promise() == Promise::Advisory).then(now);
+                *renewing = (self.ledger.promise() == ClaimGuarantee::Advisory).then(now);
             }
-            let Swap::Written(outcome) = self.ledger.renew(&sheet, &held.comment, &entry).await?
+            let TrailSwap::Written(outcome) =
+                self.ledger.renew(&sheet, &held.comment, &entry).await?
             else {
                 continue;
             };
@@ -280,8 +284,8 @@ impl Workflow {
             let back = self.ledger.read(id).await?;
             return match back.trail.claim {
                 Some(now) if now.id == claim && !now.is_late => Ok(outcome.map(|_| now)),
-                Some(now) if now.id == claim => Err(lost(id, claim, None)),
-                other => Err(lost(id, claim, other.as_ref())),
+                Some(now) if now.id == claim => Err(claim_lost_error(id, claim, None)),
+                other => Err(claim_lost_error(id, claim, other.as_ref())),
             };
         }
         Err(crowded(id))
@@ -301,7 +305,7 @@ impl Workflow {
             let sheet = self.ledger.read(id).await?;
             let held = match &sheet.trail.claim {
                 Some(held) if held.id == claim => held.clone(),
-                other => return Err(lost(id, claim, other.as_ref())),
+                other => return Err(claim_lost_error(id, claim, other.as_ref())),
             };
             let at = self.state_of(&sheet.issue);
             let command = self.definition.command(&held.command);
@@ -334,7 +338,7 @@ impl Workflow {
                 )
             };
             change.resolved_from = None;
-            let event = Event::Moved {
+            let event = TrailEvent::Moved {
                 from: at,
                 to: state.name.clone(),
                 command: change.command.clone(),
@@ -342,9 +346,9 @@ impl Workflow {
                 ends: Some(held.id),
                 merge: None,
             };
-            let entry = Entry::new(event, Some(reason.unwrap_or("released")));
-            if let Swap::Written(outcome) = self.ledger.swap(&sheet, edit, &entry).await? {
-                return Ok(told(outcome, change));
+            let entry = TrailEntry::new(event, Some(reason.unwrap_or("released")));
+            if let TrailSwap::Written(outcome) = self.ledger.swap(&sheet, edit, &entry).await? {
+                return Ok(finish_move(outcome, change));
             }
         }
         Err(crowded(id))
@@ -361,9 +365,9 @@ impl Workflow {
     /// Refuses a claim on a held or closed issue; returns the claim that the new one replaces.
     fn check_free(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         req: &MoveRequest<'_>,
-    ) -> Result<(Option<Expired>, Option<String>)> {
+    ) -> Result<(Option<ExpiredClaim>, Option<String>)> {
         let id = &sheet.issue.id;
         if sheet.issue.state == IssueState::Closed {
             return Err(Error::precondition(
@@ -374,7 +378,7 @@ impl Workflow {
         }
         match &sheet.trail.claim {
             Some(claim) if claim.is_expired(now()) => {
-                let over = Expired {
+                let over = ExpiredClaim {
                     claim: claim.id.clone(),
                     renewed_at: claim.renewed_at,
                 };
@@ -413,7 +417,7 @@ impl Workflow {
     }
 
     /// The result of a claim that moves nothing.
-    fn unmoved(&self, sheet: &Sheet, req: &MoveRequest<'_>) -> StateChange {
+    fn unmoved(&self, sheet: &IssueTrail, req: &MoveRequest<'_>) -> StateChange {
         let state = self
             .state_of(&sheet.issue)
             .unwrap_or_else(|| "(unknown)".to_owned());
@@ -434,13 +438,13 @@ impl Workflow {
 
 /// The entry that ends a claim after its move failed. The claim's own entry stays in the trail,
 /// because later entries were judged by it.
-fn end_of(claim: &Entry) -> Entry {
+fn end_of(claim: &TrailEntry) -> TrailEntry {
     let (command, from) = match &claim.event {
-        Event::Claimed { command, from, .. } | Event::Moved { command, from, .. } => {
+        TrailEvent::Claimed { command, from, .. } | TrailEvent::Moved { command, from, .. } => {
             (command.clone(), from.clone())
         }
     };
-    let event = Event::Moved {
+    let event = TrailEvent::Moved {
         to: from.clone().unwrap_or_default(),
         from,
         command,
@@ -448,7 +452,7 @@ fn end_of(claim: &Entry) -> Entry {
         ends: Some(claim.id.clone()),
         merge: None,
     };
-    Entry::new(event, Some("the move failed"))
+    TrailEntry::new(event, Some("the move failed"))
 }
 
 fn check_lease(lease_s: Option<u64>) -> Result<u64> {

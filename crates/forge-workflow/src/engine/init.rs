@@ -4,15 +4,15 @@ use forge_core::Result;
 use serde::Serialize;
 
 use super::Workflow;
-use crate::store::{Setup, define, missing};
+use crate::store::{SetupItem, define, missing};
 
 /// Result of the setup.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct InitReport {
     /// The created items; for a dry run the missing ones.
-    pub made: Vec<Setup>,
+    pub made: Vec<SetupItem>,
     /// The items that could not be created, with errors.
-    pub failed: Vec<(Setup, String)>,
+    pub failed: Vec<(SetupItem, String)>,
     /// A dry run: nothing was written.
     pub dry_run: bool,
 }

@@ -6,15 +6,16 @@
 use forge_core::{
     Capability, Error, PrKey, Repo, Result, Support,
     locator::Hosts,
-    mentions::{Named, mentions},
+    mentions::{MentionTarget, mentions},
     model::{EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest, RepoInfo},
 };
 use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::{AT_ONCE, MAX_ATTEMPTS, Workflow, with_setup};
+use super::{MAX_ATTEMPTS, MAX_CONCURRENT_REQUESTS, Workflow, with_setup};
 use crate::{
-    CommentLedger, Entry, Event, Ledger, MergeRef, Promise, Sheet, Swap, Terminal,
+    ClaimGuarantee, CommentLedger, IssueTrail, Ledger, MergeRef, Terminal, TrailEntry, TrailEvent,
+    TrailSwap,
     ledger::took_effect,
     member::{order, short},
     on_merge::merge_goal,
@@ -159,7 +160,7 @@ impl<'w> MergeEffects<'w> {
             return Ok(plan);
         }
         let foreign =
-            |issue: &Linked| issue.id.repo.comparison_key() != pull.id.repo.comparison_key();
+            |issue: &ClosingIssue| issue.id.repo.comparison_key() != pull.id.repo.comparison_key();
         let info = match self.only_default_branch() || linked.iter().any(foreign) {
             true => Some(self.repo.info().await),
             false => None,
@@ -170,7 +171,7 @@ impl<'w> MergeEffects<'w> {
             match &info {
                 Some(Err(e)) => plan.failed.push(LeftIssue {
                     issue: name,
-                    reason: format!("the repository could not be read: {}", told(e)),
+                    reason: format!("the repository could not be read: {}", message_with_hint(e)),
                 }),
                 Some(Ok(info)) => match self.why_not(&issue.id, pull, info) {
                     Some(reason) => plan.skipped.push(LeftIssue {
@@ -188,7 +189,7 @@ impl<'w> MergeEffects<'w> {
                 let merge = merge.as_ref();
                 async move { (self.step(&issue, &name, merge).await, name) }
             })
-            .buffered(AT_ONCE)
+            .buffered(MAX_CONCURRENT_REQUESTS)
             .collect::<Vec<_>>()
             .await;
         for (step, name) in found {
@@ -200,7 +201,7 @@ impl<'w> MergeEffects<'w> {
                 }),
                 Err(e) => plan.failed.push(LeftIssue {
                     issue: name,
-                    reason: told(&e),
+                    reason: message_with_hint(&e),
                 }),
             }
         }
@@ -224,7 +225,7 @@ impl<'w> MergeEffects<'w> {
         let is_late = plan.is_late;
         let done = stream::iter(plan.steps)
             .map(|step| async move { (self.carry_out(&step, merge, is_late).await, step) })
-            .buffered(AT_ONCE)
+            .buffered(MAX_CONCURRENT_REQUESTS)
             .collect::<Vec<_>>()
             .await;
         for (result, step) in done {
@@ -235,7 +236,7 @@ impl<'w> MergeEffects<'w> {
             match result {
                 Ok(None) => report.transitioned.push(step),
                 Ok(Some(reason)) => report.skipped.push(left(reason)),
-                Err(e) => report.failed.push(left(told(&e))),
+                Err(e) => report.failed.push(left(message_with_hint(&e))),
             }
         }
         report
@@ -247,14 +248,19 @@ impl<'w> MergeEffects<'w> {
     }
 
     /// Reads the issue with its trail, from the ledger of the workflow.
-    async fn read(&self, id: &IssueId) -> Result<Sheet> {
+    async fn read(&self, id: &IssueId) -> Result<IssueTrail> {
         match self.workflow {
             Some(workflow) => workflow.ledger.read(id).await,
             None => self.ledger().read(id).await,
         }
     }
 
-    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         match self.workflow {
             Some(workflow) => {
                 let written = workflow.ledger.swap(sheet, edit, entry).await;
@@ -267,7 +273,7 @@ impl<'w> MergeEffects<'w> {
     /// The step for one issue, or the reason for none.
     async fn step(
         &self,
-        linked: &Linked,
+        linked: &ClosingIssue,
         name: &str,
         merge: Option<&MergeRef>,
     ) -> Result<Result<MergeStep, String>> {
@@ -291,7 +297,7 @@ impl<'w> MergeEffects<'w> {
     /// The remaining step for an issue in its current state.
     fn step_of(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         name: &str,
         merge: Option<&MergeRef>,
         is_late: bool,
@@ -378,7 +384,7 @@ impl<'w> MergeEffects<'w> {
                 )));
             }
             let (edit, from, to) = self.edit_of(&sheet.issue, &step);
-            let event = Event::Moved {
+            let event = TrailEvent::Moved {
                 from,
                 to,
                 command: self
@@ -389,8 +395,8 @@ impl<'w> MergeEffects<'w> {
                 ends: sheet.trail.claim.as_ref().map(|claim| claim.id.clone()),
                 merge: Some(merge.clone()),
             };
-            let entry = Entry::new(event, None);
-            if let Swap::Written(outcome) = self.swap(&sheet, edit, &entry).await? {
+            let entry = TrailEntry::new(event, None);
+            if let TrailSwap::Written(outcome) = self.swap(&sheet, edit, &entry).await? {
                 return match took_effect(&outcome.ingestion) {
                     true => Ok(self.yield_to_earlier(&planned.id, merge, &entry).await),
                     false => Err(Error::precondition(
@@ -409,14 +415,14 @@ impl<'w> MergeEffects<'w> {
         &self,
         id: &IssueId,
         merge: &MergeRef,
-        mine: &Entry,
+        mine: &TrailEntry,
     ) -> Option<String> {
         let own = self.ledger();
         let ledger: &dyn Ledger = match self.workflow {
             Some(workflow) => workflow.ledger.as_ref(),
             None => &own,
         };
-        if ledger.promise() == Promise::Exclusive {
+        if ledger.promise() == ClaimGuarantee::Exclusive {
             return None;
         }
         // The issue has moved, so no later failure may fail the move.
@@ -481,7 +487,7 @@ impl<'w> MergeEffects<'w> {
 
 /// An issue that a pull request closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Linked {
+pub struct ClosingIssue {
     /// The issue.
     pub id: IssueId,
     /// The issue is open; `None` where the pull request does not say.
@@ -491,10 +497,10 @@ pub struct Linked {
 /// The issues that `pull` closes: the forge's links or, on a forge without such links, lines of the
 /// description: `Closes #3`, `Closes at://…`.
 #[must_use]
-pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Linked> {
+pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<ClosingIssue> {
     let links = repo.support(Capability::PrCreateCloses);
-    let mut linked: Vec<Linked> = (pull.linked_issues.iter().flatten())
-        .map(|issue| Linked {
+    let mut linked: Vec<ClosingIssue> = (pull.linked_issues.iter().flatten())
+        .map(|issue| ClosingIssue {
             id: IssueId::number(issue.repo.clone(), issue.number),
             open: Some(issue.open),
         })
@@ -507,13 +513,15 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Link
                 key,
             };
             let id = match mention.named {
-                Named::Number(n) => Some(own(PrKey::Number(n))),
-                Named::InRepo(other, n) => Some(IssueId::number(other, n)),
-                Named::Issue(id) => Some(id),
-                Named::Record(uri) if uri.collection.ends_with(".issue") => Some(own(uri.into())),
-                Named::Record(_) | Named::Pull(_) => None,
+                MentionTarget::Number(n) => Some(own(PrKey::Number(n))),
+                MentionTarget::InRepo(other, n) => Some(IssueId::number(other, n)),
+                MentionTarget::Issue(id) => Some(id),
+                MentionTarget::Record(uri) if uri.collection.ends_with(".issue") => {
+                    Some(own(uri.into()))
+                }
+                MentionTarget::Record(_) | MentionTarget::Pull(_) => None,
             };
-            linked.extend(id.map(|id| Linked { id, open: None }));
+            linked.extend(id.map(|id| ClosingIssue { id, open: None }));
         }
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -522,13 +530,13 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Link
 }
 
 /// The reason for skipping an issue that this merge has moved before.
-fn moved_before(done: &Entry) -> String {
+fn moved_before(done: &TrailEntry) -> String {
     match &done.event {
-        Event::Moved { from, to, .. } => {
+        TrailEvent::Moved { from, to, .. } => {
             let from = from.as_deref().unwrap_or("no state");
             format!("the merge moved it before ({from} -> {to})")
         }
-        Event::Claimed { .. } => "the merge moved it before".to_owned(),
+        TrailEvent::Claimed { .. } => "the merge moved it before".to_owned(),
     }
 }
 
@@ -549,7 +557,7 @@ fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
 }
 
 /// The error message with its recovery.
-fn told(error: &Error) -> String {
+fn message_with_hint(error: &Error) -> String {
     match error.hint() {
         Some(hint) => format!("{}; {hint}", error.message()),
         None => error.message().to_owned(),

@@ -14,23 +14,23 @@ use forge_core::{
     model::{EditIssue, Issue, IssueFields, IssueId, IssueReason, IssueState},
 };
 
-pub use advance::{AdvanceReport, Advanced, FailedIssue};
+pub use advance::{AdvanceReport, AdvancedIssue, FailedIssue};
 pub use claim::ClaimRequest;
 pub use group::GroupView;
 pub use init::InitReport;
 pub use merge::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, linked_issues};
-pub use pick::{PickRequest, Picked};
+pub use pick::{PickRequest, PickResult};
 pub use set_state::{MoveRequest, StateChange};
 
 use crate::{
-    Claim, CommentLedger, Definition, Ledger, Member, Promise, State, Store, Terminal,
+    Claim, ClaimGuarantee, CommentLedger, Definition, Ledger, Member, State, Store, Terminal,
     store::{member_of, state_name},
 };
 
 /// Maximum number of write attempts when other writers are faster.
 const MAX_ATTEMPTS: usize = 12;
 /// Maximum number of concurrent reads or writes.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_REQUESTS: usize = 4;
 
 /// A workflow engine for one repository.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Workflow {
 
     /// The guarantee of claims in this ledger.
     #[must_use]
-    pub fn promise(&self) -> Promise {
+    pub fn promise(&self) -> ClaimGuarantee {
         self.ledger.promise()
     }
 
@@ -158,7 +158,7 @@ fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
 }
 
 /// The refusal because the caller's claim has ended.
-fn lost(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
+fn claim_lost_error(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
     let actual = now.map_or_else(|| "no claim".to_owned(), |claim| claim.holder.clone());
     let kind = ErrorKind::Conflict {
         what: Changed::Record,

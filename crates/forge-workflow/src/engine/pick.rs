@@ -12,7 +12,7 @@ use super::{ClaimRequest, StateChange, Workflow, now};
 use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks};
 
 /// How many issues are read at once.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 /// Maximum number of pages read before an answer.
 const MAX_PAGES: usize = 10;
 /// Maximum number of picked issues that turn out to be claimed.
@@ -33,7 +33,7 @@ pub struct PickRequest<'a> {
 
 /// Result of a pick.
 #[derive(Clone, Debug, Serialize)]
-pub struct Picked {
+pub struct PickResult {
     /// The issue, the reason, and the skipped issues.
     #[serde(flatten)]
     pub pick: Pick,
@@ -48,7 +48,7 @@ pub struct Picked {
 
 /// The issues read so far.
 #[derive(Default)]
-struct Scan {
+struct PickScan {
     candidates: Vec<Candidate>,
     /// The issues without any claim, as far as the list tells.
     untouched: BTreeSet<(String, u64, String)>,
@@ -56,9 +56,9 @@ struct Scan {
     truncated: bool,
 }
 
-impl Scan {
-    fn done(&self, pick: Pick, claimed: Option<Outcome<StateChange>>) -> Picked {
-        Picked {
+impl PickScan {
+    fn done(&self, pick: Pick, claimed: Option<Outcome<StateChange>>) -> PickResult {
+        PickResult {
             pick,
             scanned: self.scanned,
             truncated: self.truncated,
@@ -72,11 +72,11 @@ impl Workflow {
     ///
     /// # Errors
     /// `invalid_input` (field `command`, `state` or `max_estimate`).
-    pub async fn pick(&self, req: &PickRequest<'_>) -> Result<Picked> {
+    pub async fn pick(&self, req: &PickRequest<'_>) -> Result<PickResult> {
         let states = self.pick_states(req)?;
         let queries = self.pick_query(&states);
         let mut lists = states.iter().zip(&queries);
-        let mut scan = Scan::default();
+        let mut scan = PickScan::default();
         let mut taken = 0;
         loop {
             let picked = self.best(&scan.candidates, &states, req)?;
@@ -112,7 +112,7 @@ impl Workflow {
                         reason: format!("others hold the first {} issues", taken + 1),
                         ..picked
                     };
-                    return Ok(Picked {
+                    return Ok(PickResult {
                         truncated: true,
                         ..scan.done(pick, None)
                     });
@@ -128,9 +128,9 @@ impl Workflow {
         state: &str,
         query: &IssueQuery,
         req: &PickRequest<'_>,
-        scan: &mut Scan,
+        scan: &mut PickScan,
     ) -> Result<()> {
-        let mut page = PageReq::first(PAGE);
+        let mut page = PageReq::first(PAGE_SIZE);
         for n in 1.. {
             let found = self.repo.issues(query, page).await?;
             scan.scanned += found.items.len();
@@ -148,7 +148,7 @@ impl Workflow {
             scan.untouched.extend(quiet.map(|issue| order(&issue.id)));
             let is_over = n == MAX_PAGES || self.is_certain(&scan.candidates, state, req)?;
             match found.next {
-                Some(cursor) if !is_over => page = PageReq::after(cursor, PAGE),
+                Some(cursor) if !is_over => page = PageReq::after(cursor, PAGE_SIZE),
                 next => {
                     scan.truncated |= next.is_some();
                     break;

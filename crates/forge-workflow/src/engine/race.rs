@@ -8,8 +8,8 @@ use forge_core::{
 
 use super::{Workflow, held};
 use crate::{
-    Claim, Entry, Event, Promise, Sheet, State, ledger::took_effect, member::short,
-    trail::is_trusted,
+    Claim, ClaimGuarantee, IssueTrail, State, TrailEntry, TrailEvent, ledger::took_effect,
+    member::short, trail::is_trusted,
 };
 
 impl Workflow {
@@ -23,9 +23,9 @@ impl Workflow {
     /// `conflict` if the other writer wins.
     pub(super) async fn settle_race(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         state: &State,
-        entry: &Entry,
+        entry: &TrailEntry,
         outcome: Outcome<Issue>,
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
@@ -34,7 +34,7 @@ impl Workflow {
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));
-        let is_exclusive = self.promise() == Promise::Exclusive;
+        let is_exclusive = self.promise() == ClaimGuarantee::Exclusive;
         if (is_settled && is_alone) || is_exclusive || !took_effect(&outcome.ingestion) {
             return Ok(outcome);
         }
@@ -57,7 +57,7 @@ impl Workflow {
                 let lock = command.and_then(|c| self.definition.state(c.lock.as_deref()?));
                 (lock, Some(held(id, "move", claim)))
             }
-            (None, Some((last, Event::Moved { to, .. }))) if *last != entry.id => {
+            (None, Some((last, TrailEvent::Moved { to, .. }))) if *last != entry.id => {
                 (self.definition.state(to), Some(overtaken(id, state, to)))
             }
             _ => (Some(state), None),

@@ -7,10 +7,10 @@ use forge_core::{
 };
 use serde::Serialize;
 
-use super::{Workflow, crowded, held, lost, now, race::is_empty, with_setup};
+use super::{Workflow, claim_lost_error, crowded, held, now, race::is_empty, with_setup};
 use crate::{
-    Blocking, Claim, ConvergenceGate, Entry, Event, Resolved, Sheet, Swap, check_transition,
-    convergence, ledger::took_effect, member::short, resolve,
+    Blocking, Claim, ConvergenceGate, IssueTrail, ResolvedState, TrailEntry, TrailEvent, TrailSwap,
+    check_transition, convergence, ledger::took_effect, member::short, resolve,
 };
 
 /// Placeholder for a missing state.
@@ -102,7 +102,7 @@ impl Workflow {
                 return Ok(Outcome::unchanged(change, Warning::new(why)));
             }
             change.ended_claim = ended.as_ref().map(|claim| claim.id.clone());
-            let event = Event::Moved {
+            let event = TrailEvent::Moved {
                 from,
                 to: resolved.state.name.clone(),
                 command: change.command.clone(),
@@ -110,12 +110,12 @@ impl Workflow {
                 ends: change.ended_claim.clone(),
                 merge: None,
             };
-            let entry = Entry::new(event, req.reason);
+            let entry = TrailEntry::new(event, req.reason);
             let written = self.ledger.swap(&sheet, edit, &entry).await;
-            if let Swap::Written(outcome) = written.map_err(with_setup)? {
+            if let TrailSwap::Written(outcome) = written.map_err(with_setup)? {
                 let to = resolved.state;
                 let outcome = self.settle_race(&sheet, to, &entry, outcome).await?;
-                return Ok(told(outcome, change));
+                return Ok(finish_move(outcome, change));
             }
         }
         Err(crowded(id))
@@ -145,7 +145,7 @@ impl Workflow {
         if let Some(from) = state.as_deref().and_then(|name| strict.state(name)) {
             let to = strict.state(&resolved.state.name);
             if let Some(state) = to {
-                let resolved = Resolved { state, ..resolved };
+                let resolved = ResolvedState { state, ..resolved };
                 check_transition(&strict, from, &resolved)?;
             }
         }
@@ -156,7 +156,7 @@ impl Workflow {
         &self,
         issue: &Issue,
         from: Option<String>,
-        to: &Resolved<'_>,
+        to: &ResolvedState<'_>,
         req: &MoveRequest<'_>,
     ) -> StateChange {
         StateChange {
@@ -176,7 +176,7 @@ impl Workflow {
     /// The claim that the move ends: the caller's own, an expired one, or with force any.
     pub(super) fn check_holder(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         mine: Option<&str>,
         force: bool,
         what: &str,
@@ -186,7 +186,7 @@ impl Workflow {
         match (mine, claim) {
             (Some(mine), claim) => match claim {
                 Some(claim) if claim.id == mine => Ok(Some(claim)),
-                other => Err(lost(id, mine, other.as_ref())),
+                other => Err(claim_lost_error(id, mine, other.as_ref())),
             },
             (None, Some(claim)) if !force && !claim.is_expired(now()) => {
                 Err(held(id, what, &claim))
@@ -196,7 +196,7 @@ impl Workflow {
     }
 
     /// Checks the move against strict transitions.
-    pub(super) fn check_way(&self, issue: &Issue, to: &Resolved<'_>) -> Result<()> {
+    pub(super) fn check_way(&self, issue: &Issue, to: &ResolvedState<'_>) -> Result<()> {
         let state = self.state_of(issue);
         match state
             .as_deref()
@@ -274,7 +274,10 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
 }
 
 /// The outcome of a move; its ingestion tells whether the issue has moved.
-pub(super) fn told(outcome: Outcome<Issue>, mut change: StateChange) -> Outcome<StateChange> {
+pub(super) fn finish_move(
+    outcome: Outcome<Issue>,
+    mut change: StateChange,
+) -> Outcome<StateChange> {
     change.moved = took_effect(&outcome.ingestion);
     let mut outcome = outcome.map(|_| ());
     if !change.moved {

@@ -9,11 +9,15 @@ fn trail_with_unknown_roles_is_refused() {
     entry.author_association = None;
     let mut text = entry.clone();
     text.body = "No entry".to_owned();
-    for promise in [Promise::Exclusive, Promise::Ordered, Promise::Advisory] {
+    for promise in [
+        ClaimGuarantee::Exclusive,
+        ClaimGuarantee::Ordered,
+        ClaimGuarantee::Advisory,
+    ] {
         let found = check_whole(&issue(&[text.clone(), entry.clone()]), promise);
         match promise {
             // Authors in a git repository have no role.
-            Promise::Exclusive => found.unwrap(),
+            ClaimGuarantee::Exclusive => found.unwrap(),
             _ => assert_eq!(
                 found.unwrap_err().message(),
                 "cannot tell who holds #1: the role of ada, who wrote an entry, could not be read"
@@ -30,7 +34,11 @@ fn trail_with_missing_comments_is_refused() {
     cut.warnings = vec![Warning::new("no").of_section("comments")];
     let mut unread = whole.clone();
     unread.comments = None;
-    for promise in [Promise::Exclusive, Promise::Ordered, Promise::Advisory] {
+    for promise in [
+        ClaimGuarantee::Exclusive,
+        ClaimGuarantee::Ordered,
+        ClaimGuarantee::Advisory,
+    ] {
         check_whole(&whole, promise).unwrap();
         for lacks in [&cut, &unread] {
             let e = check_whole(lacks, promise).unwrap_err();
@@ -39,7 +47,7 @@ fn trail_with_missing_comments_is_refused() {
     }
     let mut other = whole;
     other.warnings = vec![Warning::new("no").of_section("relations")];
-    check_whole(&other, Promise::Ordered).unwrap();
+    check_whole(&other, ClaimGuarantee::Ordered).unwrap();
 }
 
 #[test]

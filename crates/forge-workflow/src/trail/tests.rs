@@ -14,7 +14,7 @@ fn at(secs: i64) -> Timestamp {
     Timestamp::from_unix(secs)
 }
 
-pub fn comment(key: usize, secs: i64, entry: &Entry) -> Comment {
+pub fn comment(key: usize, secs: i64, entry: &TrailEntry) -> Comment {
     Comment {
         id: key.to_string(),
         author: Actor::new("ada"),
@@ -64,18 +64,18 @@ pub fn issue(comments: &[Comment]) -> Issue {
     }
 }
 
-pub fn claimed(id: &str, over: Option<(&str, i64)>) -> Entry {
-    Entry {
+pub fn claimed(id: &str, over: Option<(&str, i64)>) -> TrailEntry {
+    TrailEntry {
         id: id.to_owned(),
         reason: None,
-        event: Event::Claimed {
+        event: TrailEvent::Claimed {
             holder: format!("holder of {id}"),
             lease_s: LEASE,
             command: "ralph_impl".to_owned(),
             from: None,
             renewed: None,
             renewing: None,
-            over: over.map(|(claim, renewed)| Expired {
+            over: over.map(|(claim, renewed)| ExpiredClaim {
                 claim: claim.to_owned(),
                 renewed_at: at(renewed),
             }),
@@ -84,11 +84,11 @@ pub fn claimed(id: &str, over: Option<(&str, i64)>) -> Entry {
     }
 }
 
-fn moved(id: &str, ends: Option<&str>, merge: Option<(&str, &str)>) -> Entry {
-    Entry {
+fn moved(id: &str, ends: Option<&str>, merge: Option<(&str, &str)>) -> TrailEntry {
+    TrailEntry {
         id: id.to_owned(),
         reason: None,
-        event: Event::Moved {
+        event: TrailEvent::Moved {
             from: None,
             to: "Done".to_owned(),
             command: "ralph_merge".to_owned(),
@@ -148,7 +148,7 @@ fn reclaim_before_the_end_of_the_lease_loses() {
 fn renewal_keeps_the_claim_only_within_the_lease() {
     let renew = |before: Option<i64>, now: i64| {
         let mut entry = claimed("a", None);
-        if let Event::Claimed { renewed, .. } = &mut entry.event {
+        if let TrailEvent::Claimed { renewed, .. } = &mut entry.event {
             *renewed = before.map(at);
         }
         let mut first = comment(1, 10, &entry);
@@ -188,7 +188,7 @@ fn renewal_keeps_the_claim_only_within_the_lease() {
 fn forced_claim_replaces_the_named_claim() {
     let forced = |id: &str, of: &str| {
         let mut entry = claimed(id, None);
-        if let Event::Claimed { forced, .. } = &mut entry.event {
+        if let TrailEvent::Claimed { forced, .. } = &mut entry.event {
             *forced = Some(of.to_owned());
         }
         entry
@@ -253,7 +253,7 @@ fn named_app_entries_count() {
 fn renewal_without_forge_time_uses_the_holders_clock() {
     let renewed = |last: i64, now: i64| {
         let mut entry = claimed("a", None);
-        if let Event::Claimed {
+        if let TrailEvent::Claimed {
             renewed, renewing, ..
         } = &mut entry.event
         {
@@ -293,7 +293,7 @@ fn repeated_id_has_no_effect() {
 #[test]
 fn extreme_lease_and_instant_do_not_overflow() {
     let mut entry = claimed("a", None);
-    let Event::Claimed { lease_s, .. } = &mut entry.event else {
+    let TrailEvent::Claimed { lease_s, .. } = &mut entry.event else {
         panic!("a claim");
     };
     *lease_s = u64::MAX;
@@ -317,9 +317,9 @@ fn extreme_lease_and_instant_do_not_overflow() {
 fn quoted_entry_is_ignored() {
     let entry = claimed("a", None);
     let body = entry.to_comment();
-    assert_eq!(Entry::parse(&body), Some(entry.clone()));
+    assert_eq!(TrailEntry::parse(&body), Some(entry.clone()));
     assert_eq!(
-        Entry::parse(&format!("{}\r\n", body.replace('\n', "\r\n"))),
+        TrailEntry::parse(&format!("{}\r\n", body.replace('\n', "\r\n"))),
         Some(entry)
     );
     let marker = body.lines().last().unwrap();
@@ -337,7 +337,7 @@ fn quoted_entry_is_ignored() {
         body.replace(" -->", ""),
         body.replace("{\"id\"", "{\"ID\""),
     ] {
-        assert_eq!(Entry::parse(&wrong), None, "{wrong}");
+        assert_eq!(TrailEntry::parse(&wrong), None, "{wrong}");
     }
 }
 
@@ -376,8 +376,8 @@ fn merge_matches_under_a_renamed_repository() {
 fn new_ids_differ_and_reasons_are_one_line() {
     let event = moved("", None, None).event;
     let (one, two) = (
-        Entry::new(event.clone(), Some(" a\nb ")),
-        Entry::new(event, None),
+        TrailEntry::new(event.clone(), Some(" a\nb ")),
+        TrailEntry::new(event, None),
     );
     assert_ne!(one.id, two.id);
     assert_eq!((one.id.len(), one.reason.as_deref()), (16, Some("a b")));
@@ -418,7 +418,7 @@ fn text() -> impl Strategy<Value = String> {
 struct Agent {
     skew: i64,
     /// The expired claim that the agent read before its own claim.
-    read: Option<Option<Expired>>,
+    read: Option<Option<ExpiredClaim>>,
     /// The claim that was written but not read back.
     written: Option<String>,
     /// The claim that the agent believes to hold, with the last renewal it knows of.
@@ -444,7 +444,7 @@ struct Server {
 }
 
 impl Server {
-    fn write(&mut self, entry: &Entry) {
+    fn write(&mut self, entry: &TrailEntry) {
         self.keys += 1;
         self.comments.push(comment(self.keys, self.clock, entry));
     }
@@ -461,12 +461,12 @@ impl Server {
                     agent.renewing = None;
                 }
             } else if let Some(last) = agent.renewing.take() {
-                let is = |c: &&mut Comment| Entry::parse(&c.body).is_some_and(|e| e.id == id);
+                let is = |c: &&mut Comment| TrailEntry::parse(&c.body).is_some_and(|e| e.id == id);
                 let Some(comment) = self.comments.iter_mut().find(is) else {
                     return;
                 };
-                let mut entry = Entry::parse(&comment.body).unwrap();
-                if let Event::Claimed { renewed, .. } = &mut entry.event {
+                let mut entry = TrailEntry::parse(&comment.body).unwrap();
+                if let TrailEvent::Claimed { renewed, .. } = &mut entry.event {
                     *renewed = Some(last);
                 }
                 comment.body = entry.to_comment();
@@ -482,7 +482,7 @@ impl Server {
                 // A claim that once held stays: a later claim may refer to it as expired.
                 false if found.lost.iter().any(|claim| claim.id == id) => {
                     self.comments.retain(|c| {
-                        let entry = Entry::parse(&c.body);
+                        let entry = TrailEntry::parse(&c.body);
                         entry.is_none_or(|entry| entry.id != id)
                     });
                 }
@@ -490,7 +490,7 @@ impl Server {
             }
         } else if let Some(over) = agent.read.take() {
             let mut entry = claimed(&format!("c{}", self.keys), None);
-            if let Event::Claimed { over: field, .. } = &mut entry.event {
+            if let TrailEvent::Claimed { over: field, .. } = &mut entry.event {
                 *field = over;
             }
             self.write(&entry);
@@ -500,7 +500,7 @@ impl Server {
                 None => Some(None),
                 Some(claim) => claim
                     .is_expired(at(self.clock + agent.skew))
-                    .then_some(Some(Expired {
+                    .then_some(Some(ExpiredClaim {
                         claim: claim.id,
                         renewed_at: claim.renewed_at,
                     })),
@@ -525,19 +525,19 @@ proptest! {
         reason in proptest::option::of(text()), id in text(), lease_s: u64, renewed: bool,
         over in proptest::option::of((text(), -9_000_000_i64..9_000_000)),
     ) {
-        let event = Event::Claimed {
+        let event = TrailEvent::Claimed {
             holder: holder.clone(),
             lease_s,
             command: command.clone(),
             from: from.clone(),
             renewed: renewed.then(|| at(1)),
             renewing: renewed.then(|| at(2)),
-            over: over.map(|(claim, secs)| Expired { claim, renewed_at: at(secs) }),
+            over: over.map(|(claim, secs)| ExpiredClaim { claim, renewed_at: at(secs) }),
             forced: from.clone(),
         };
-        let claim = Entry { id: id.clone(), reason: reason.clone(), event };
-        prop_assert_eq!(Entry::parse(&claim.to_comment()), Some(claim));
-        let event = Event::Moved {
+        let claim = TrailEntry { id: id.clone(), reason: reason.clone(), event };
+        prop_assert_eq!(TrailEntry::parse(&claim.to_comment()), Some(claim));
+        let event = TrailEvent::Moved {
             from,
             to: holder.clone(),
             command,
@@ -545,14 +545,14 @@ proptest! {
             ends: Some(id.clone()),
             merge: Some(MergeRef { pull: holder, commit: id.clone() }),
         };
-        let moved = Entry { id, reason, event };
-        prop_assert_eq!(Entry::parse(&moved.to_comment()), Some(moved));
+        let moved = TrailEntry { id, reason, event };
+        prop_assert_eq!(TrailEntry::parse(&moved.to_comment()), Some(moved));
     }
 
     #[test]
     fn parse_of_any_text_does_not_panic(body in text(), json in ".{0,80}") {
-        let _ = Entry::parse(&body);
-        let _ = Entry::parse(&format!("**a**\n\n{MARK}{json}{MARK_END}"));
+        let _ = TrailEntry::parse(&body);
+        let _ = TrailEntry::parse(&format!("**a**\n\n{MARK}{json}{MARK_END}"));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use forge_core::{
     model::{EditIssue, IssueId},
 };
 use forge_workflow::{
-    ClaimRequest, Entry, Event, Ledger, PickRequest, Promise, Sheet, Swap, Workflow,
+    ClaimGuarantee, ClaimRequest, IssueTrail, Ledger, PickRequest, TrailEntry, TrailEvent,
+    TrailSwap, Workflow,
 };
 
 use crate::{
@@ -16,7 +17,11 @@ use crate::{
     memory::{Fault, MemoryLedger},
 };
 
-const ALL: [Promise; 3] = [Promise::Exclusive, Promise::Ordered, Promise::Advisory];
+const ALL: [ClaimGuarantee; 3] = [
+    ClaimGuarantee::Exclusive,
+    ClaimGuarantee::Ordered,
+    ClaimGuarantee::Advisory,
+];
 
 fn by(holder: &str) -> ClaimRequest<'_> {
     ClaimRequest {
@@ -99,7 +104,7 @@ async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
 #[tokio::test]
 async fn fast_clock_takes_no_running_lease() {
     let stage = Stage::new().await;
-    let ledger = MemoryLedger::new(Promise::Ordered);
+    let ledger = MemoryLedger::new(ClaimGuarantee::Ordered);
     let id = stage.id(1);
     let held = stage.flow_with(Box::new(ledger.clone()));
     let fast = stage.flow_with(Box::new(ledger.with_skew(600)));
@@ -132,20 +137,20 @@ struct Late {
 
 #[async_trait]
 impl Ledger for Late {
-    fn promise(&self) -> Promise {
+    fn promise(&self) -> ClaimGuarantee {
         self.inner.promise()
     }
 
-    async fn read(&self, issue: &IssueId) -> forge_core::Result<Sheet> {
+    async fn read(&self, issue: &IssueId) -> forge_core::Result<IssueTrail> {
         self.inner.read(issue).await
     }
 
     async fn swap(
         &self,
-        sheet: &Sheet,
+        sheet: &IssueTrail,
         edit: EditIssue,
-        entry: &Entry,
-    ) -> forge_core::Result<Swap> {
+        entry: &TrailEntry,
+    ) -> forge_core::Result<TrailSwap> {
         let first = self.first.lock().unwrap().take();
         if let Some(first) = first {
             claim(&first, &sheet.issue.id, "first").await.unwrap();
@@ -153,11 +158,16 @@ impl Ledger for Late {
         self.inner.swap(sheet, edit, entry).await
     }
 
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> forge_core::Result<Swap> {
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> forge_core::Result<TrailSwap> {
         self.inner.renew(sheet, comment, entry).await
     }
 
-    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> forge_core::Result<()> {
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> forge_core::Result<()> {
         self.inner.withdraw(sheet, entry).await
     }
 }
@@ -167,7 +177,7 @@ async fn advisory_race_follows_clocks_and_is_reported() {
     let stage = Stage::new().await;
     let id = stage.id(1);
     for skew in [-600, 0, 600] {
-        let ledger = MemoryLedger::new(Promise::Advisory);
+        let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
         let first = || stage.flow_with(Box::new(ledger.clone()));
         let second = stage.flow_with(Box::new(Late {
             inner: ledger.with_skew(skew),
@@ -193,7 +203,7 @@ async fn advisory_race_follows_clocks_and_is_reported() {
         let entries = ledger.entries();
         let mine = entries
             .iter()
-            .find(|e| matches!(&e.event, Event::Claimed { holder, .. } if holder == "first"));
+            .find(|e| matches!(&e.event, TrailEvent::Claimed { holder, .. } if holder == "first"));
         let e = first().heartbeat(&id, &mine.unwrap().id).await.unwrap_err();
         assert!(e.message().contains("second holds it now"), "{e}");
     }
@@ -264,7 +274,9 @@ async fn force_needs_a_reason_and_takes_the_claim() {
         );
         let last = ledger.entries().pop().unwrap();
         assert_eq!(last.reason.as_deref(), Some("the first is gone"));
-        assert!(matches!(&last.event, Event::Claimed { forced: Some(of), .. } if *of == first));
+        assert!(
+            matches!(&last.event, TrailEvent::Claimed { forced: Some(of), .. } if *of == first)
+        );
     }
 }
 
@@ -281,7 +293,7 @@ async fn advance_and_pick_use_only_the_ledger() {
         assert_eq!(report.advanced.len(), 1, "{promise:?}: {report:?}");
         let entries = ledger.entries();
         let moved = entries.first().map(|entry| &entry.event);
-        assert!(matches!(moved, Some(Event::Moved { to, .. }) if to == "In Review"));
+        assert!(matches!(moved, Some(TrailEvent::Moved { to, .. }) if to == "In Review"));
         let comments = stage.read(&part).await.comments;
         assert!(comments.unwrap().is_empty(), "{promise:?}");
         // An issue without comments may still be claimed in the ledger.
@@ -300,7 +312,7 @@ async fn advance_and_pick_use_only_the_ledger() {
 #[tokio::test]
 async fn lease_out_of_bounds_is_refused_before_a_read() {
     let stage = Stage::new().await;
-    let flow = stage.flow_with(Box::new(MemoryLedger::new(Promise::Ordered)));
+    let flow = stage.flow_with(Box::new(MemoryLedger::new(ClaimGuarantee::Ordered)));
     for lease in [0, 7 * 24 * 3600 + 1, u64::MAX] {
         let req = ClaimRequest {
             lease_s: Some(lease),
@@ -326,7 +338,7 @@ async fn lease_out_of_bounds_is_refused_before_a_read() {
 #[tokio::test]
 async fn unindexed_claim_reports_an_unmoved_issue() {
     let stage = Stage::new().await;
-    let ledger = MemoryLedger::new(Promise::Advisory);
+    let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
     ledger.fail(&[Fault::Unseen]);
     let flow = stage.flow_with(Box::new(ledger));
     let done = flow.claim(&stage.id(1), &by("ada")).await.unwrap();

@@ -13,8 +13,8 @@ use forge_github_double::{
 };
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
 use forge_workflow::{
-    ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest, PickRequest, Promise,
-    Store, Workflow,
+    ClaimGuarantee, ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest,
+    PickRequest, Store, Workflow,
 };
 
 pub const REPO: &str = "octo/tools";
@@ -532,7 +532,7 @@ async fn group_keeps_issues_of_two_repositories_apart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn twenty_claimers_on_github_have_one_winner() {
     let hub = Arc::new(Hub::new());
-    assert_eq!(hub.flow.promise(), Promise::Ordered);
+    assert_eq!(hub.flow.promise(), ClaimGuarantee::Ordered);
     let number = hub.issue("Research Needed");
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..20 {

@@ -10,11 +10,13 @@ use forge_core::{
     Error, ErrorKind, Ingestion, Outcome, Result, Retry, Timestamp,
     model::{Actor, Comment, EditIssue, Issue, IssueId, IssueState},
 };
-use forge_workflow::{Entry, Event, Ledger, Promise, Sheet, Swap, Trail};
+use forge_workflow::{
+    ClaimGuarantee, IssueTrail, Ledger, Trail, TrailEntry, TrailEvent, TrailSwap,
+};
 
 #[derive(Debug)]
 struct Shared {
-    promise: Promise,
+    promise: ClaimGuarantee,
     version: usize,
     keys: usize,
     comments: Vec<Comment>,
@@ -42,7 +44,7 @@ pub struct MemoryLedger {
 }
 
 impl MemoryLedger {
-    pub fn new(promise: Promise) -> Self {
+    pub fn new(promise: ClaimGuarantee) -> Self {
         let shared = Shared {
             promise,
             version: 0,
@@ -74,16 +76,16 @@ impl MemoryLedger {
         }
     }
 
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<TrailEntry> {
         let shared = self.shared.lock().unwrap();
         let bodies = shared.comments.iter();
-        bodies.filter_map(|c| Entry::parse(&c.body)).collect()
+        bodies.filter_map(|c| TrailEntry::parse(&c.body)).collect()
     }
 
     fn issue(&self, id: &IssueId) -> Issue {
         let shared = self.shared.lock().unwrap();
         let mut comments = shared.comments.clone();
-        if shared.promise == Promise::Advisory {
+        if shared.promise == ClaimGuarantee::Advisory {
             comments.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         }
         comments.iter_mut().for_each(|c| shift(c, -self.skew));
@@ -113,7 +115,11 @@ impl MemoryLedger {
     }
 
     /// Writes if the version is unchanged, where the promise requires that.
-    fn write(&self, sheet: &Sheet, change: impl FnOnce(&mut Shared)) -> Result<Option<Ingestion>> {
+    fn write(
+        &self,
+        sheet: &IssueTrail,
+        change: impl FnOnce(&mut Shared),
+    ) -> Result<Option<Ingestion>> {
         let mut shared = self.shared.lock().unwrap();
         let fault = shared.faults.pop().unwrap_or(Fault::Pass);
         let lost =
@@ -122,7 +128,7 @@ impl MemoryLedger {
             return Err(lost());
         }
         let stale = sheet.issue.version != shared.version.to_string();
-        if shared.promise == Promise::Exclusive && stale {
+        if shared.promise == ClaimGuarantee::Exclusive && stale {
             return Ok(None);
         }
         shared.version += 1;
@@ -136,7 +142,7 @@ impl MemoryLedger {
         }
     }
 
-    fn body(&self, entry: &Entry) -> String {
+    fn body(&self, entry: &TrailEntry) -> String {
         let mut entry = entry.clone();
         shift_entry(&mut entry, self.skew);
         entry.to_comment()
@@ -147,8 +153,8 @@ fn later(at: Timestamp, secs: i64) -> Timestamp {
     Timestamp::from_unix(at.unix() + secs)
 }
 
-fn shift_entry(entry: &mut Entry, secs: i64) {
-    if let Event::Claimed {
+fn shift_entry(entry: &mut TrailEntry, secs: i64) {
+    if let TrailEvent::Claimed {
         over,
         renewed,
         renewing,
@@ -165,7 +171,7 @@ fn shift_entry(entry: &mut Entry, secs: i64) {
 fn shift(comment: &mut Comment, secs: i64) {
     comment.created_at = later(comment.created_at, secs);
     comment.updated_at = comment.updated_at.map(|at| later(at, secs));
-    if let Some(mut entry) = Entry::parse(&comment.body) {
+    if let Some(mut entry) = TrailEntry::parse(&comment.body) {
         shift_entry(&mut entry, secs);
         comment.body = entry.to_comment();
     }
@@ -173,23 +179,28 @@ fn shift(comment: &mut Comment, secs: i64) {
 
 #[async_trait]
 impl Ledger for MemoryLedger {
-    fn promise(&self) -> Promise {
+    fn promise(&self) -> ClaimGuarantee {
         self.shared.lock().unwrap().promise
     }
 
-    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
         tokio::task::yield_now().await;
         let issue = self.issue(issue);
         let trail = Trail::of(&issue, &[]);
-        Ok(Sheet { issue, trail })
+        Ok(IssueTrail { issue, trail })
     }
 
-    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         tokio::task::yield_now().await;
         let body = self.body(entry);
         let written = self.write(sheet, |shared| {
             let ahead = match shared.promise {
-                Promise::Advisory => self.skew,
+                ClaimGuarantee::Advisory => self.skew,
                 _ => 0,
             };
             shared.keys += 1;
@@ -221,23 +232,28 @@ impl Ledger for MemoryLedger {
                         None => issue.values.remove(&field),
                     };
                 }
-                Ok(Swap::Written(Outcome {
+                Ok(TrailSwap::Written(Outcome {
                     ingestion,
                     ..Outcome::immediate(issue)
                 }))
             }
-            Ok(None) => Ok(Swap::Stale),
+            Ok(None) => Ok(TrailSwap::Stale),
             Err(e) => {
                 let now = self.read(&sheet.issue.id).await?;
                 match now.trail.ids.contains_key(&entry.id) {
-                    true => Ok(Swap::Written(Outcome::immediate(now.issue))),
+                    true => Ok(TrailSwap::Written(Outcome::immediate(now.issue))),
                     false => Err(e),
                 }
             }
         }
     }
 
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         tokio::task::yield_now().await;
         let body = self.body(entry);
         let written = self.write(sheet, |shared| {
@@ -245,22 +261,22 @@ impl Ledger for MemoryLedger {
             if let Some(found) = found {
                 found.body = body;
                 // Records have no time of change.
-                let says = shared.promise != Promise::Advisory;
+                let says = shared.promise != ClaimGuarantee::Advisory;
                 found.updated_at = says.then(Timestamp::now);
             }
         })?;
         Ok(match written {
-            Some(_) => Swap::Written(Outcome::immediate(sheet.issue.clone())),
-            None => Swap::Stale,
+            Some(_) => TrailSwap::Written(Outcome::immediate(sheet.issue.clone())),
+            None => TrailSwap::Stale,
         })
     }
 
-    async fn withdraw(&self, _: &Sheet, entry: &Entry) -> Result<()> {
+    async fn withdraw(&self, _: &IssueTrail, entry: &TrailEntry) -> Result<()> {
         tokio::task::yield_now().await;
         let mut shared = self.shared.lock().unwrap();
         shared
             .comments
-            .retain(|c| Entry::parse(&c.body).is_none_or(|e| e.id != entry.id));
+            .retain(|c| TrailEntry::parse(&c.body).is_none_or(|e| e.id != entry.id));
         Ok(())
     }
 }

@@ -14,7 +14,8 @@ use forge_core::{
     },
 };
 use forge_workflow::{
-    CommentLedger, Entry, Ledger, MergeEffects, MergeReport, MoveRequest, Promise, Sheet, Swap,
+    ClaimGuarantee, CommentLedger, IssueTrail, Ledger, MergeEffects, MergeReport, MoveRequest,
+    TrailEntry, TrailSwap,
 };
 use proptest::prelude::*;
 
@@ -34,15 +35,20 @@ fn crash() -> Error {
 
 #[async_trait]
 impl Ledger for Crashing {
-    fn promise(&self) -> Promise {
+    fn promise(&self) -> ClaimGuarantee {
         self.inner.promise()
     }
 
-    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
         self.inner.read(issue).await
     }
 
-    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         let at = self.next.fetch_add(1, Ordering::SeqCst);
         match self.plan.get(at) {
             Some(0) => Err(crash()),
@@ -54,11 +60,16 @@ impl Ledger for Crashing {
         }
     }
 
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         self.inner.renew(sheet, comment, entry).await
     }
 
-    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()> {
         self.inner.withdraw(sheet, entry).await
     }
 }
@@ -72,30 +83,40 @@ struct OvertakenMerge {
 
 #[async_trait]
 impl Ledger for OvertakenMerge {
-    fn promise(&self) -> Promise {
-        Promise::Ordered
+    fn promise(&self) -> ClaimGuarantee {
+        ClaimGuarantee::Ordered
     }
 
-    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
         self.inner.read(issue).await
     }
 
-    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         if self.done.swap(true, Ordering::SeqCst) {
             return self.inner.swap(sheet, edit, entry).await;
         }
-        let other = Entry::new(entry.event.clone(), None);
+        let other = TrailEntry::new(entry.event.clone(), None);
         self.inner.swap(sheet, edit, &other).await?;
         let now = self.inner.read(&sheet.issue.id).await?;
         let edit = EditIssue::default();
         self.inner.swap(&now, edit, entry).await
     }
 
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         self.inner.renew(sheet, comment, entry).await
     }
 
-    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()> {
         self.inner.withdraw(sheet, entry).await
     }
 }

@@ -2,8 +2,8 @@
 
 use forge_core::model::{EditIssue, IssueReason, IssueState, NewIssue, SetChange};
 use forge_workflow::{
-    ClaimRequest, ConvergenceGate, Definition, LabelStore, MoveRequest, PickRequest, Promise, Size,
-    Workflow,
+    ClaimGuarantee, ClaimRequest, ConvergenceGate, Definition, LabelStore, MoveRequest,
+    PickRequest, Workflow, WorkflowValue,
 };
 
 use crate::local::{Stage, child, in_state};
@@ -92,7 +92,7 @@ async fn c_001_23_terminal_state_closes_and_another_reopens() {
 #[tokio::test]
 async fn locked_issue_moves_only_for_the_holder() {
     let stage = Stage::new().await;
-    assert_eq!(stage.flow.promise(), Promise::Exclusive);
+    assert_eq!(stage.flow.promise(), ClaimGuarantee::Exclusive);
     let id = stage.issue("Research Needed").await;
     let done = stage
         .flow
@@ -769,7 +769,7 @@ async fn labels_are_made_once_and_swapped() {
     );
     assert_eq!(
         flow.store()
-            .size(&definition, &issue, Size::Estimate)
+            .size(&definition, &issue, WorkflowValue::Estimate)
             .as_deref(),
         Some("XS")
     );

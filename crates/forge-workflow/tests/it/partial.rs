@@ -3,7 +3,8 @@
 use forge_core::model::{BoardId, EditIssue, IssueState};
 use forge_github_double::Fault;
 use forge_workflow::{
-    ClaimRequest, CommentLedger, Entry, Event, Ledger, MoveRequest, PickRequest, Swap,
+    ClaimRequest, CommentLedger, Ledger, MoveRequest, PickRequest, TrailEntry, TrailEvent,
+    TrailSwap,
 };
 
 use crate::{
@@ -189,8 +190,8 @@ async fn partly_refused_advance_leaves_no_entry() {
     }
 }
 
-fn moved() -> Entry {
-    let event = Event::Moved {
+fn moved() -> TrailEntry {
+    let event = TrailEvent::Moved {
         from: None,
         to: "Research Needed".to_owned(),
         command: "triage".to_owned(),
@@ -198,7 +199,7 @@ fn moved() -> Entry {
         ends: None,
         merge: None,
     };
-    Entry::new(event, None)
+    TrailEntry::new(event, None)
 }
 
 #[tokio::test]
@@ -215,7 +216,10 @@ async fn batch_of_entries_skips_a_changed_issue() {
     let written = ledger.swap_all(&writes).await.unwrap();
     let e = written[0].as_ref().unwrap_err();
     assert_eq!(e.code(), "conflict", "{e}");
-    assert!(matches!(written[1], Ok(Swap::Written(_))), "{written:?}");
+    assert!(
+        matches!(written[1], Ok(TrailSwap::Written(_))),
+        "{written:?}"
+    );
     for id in [&one, &two] {
         assert_eq!(stage.flow.trail(id).await.unwrap().moves.len(), 1);
     }
@@ -235,7 +239,10 @@ async fn batch_of_entries_is_written_to_the_board_of_the_ledger() {
     let state = Some("Research Needed".to_owned());
     edit.values.insert("Workflow State".to_owned(), state);
     let written = ledger.swap_all(&[(sheet, edit, moved())]).await.unwrap();
-    assert!(matches!(written[0], Ok(Swap::Written(_))), "{written:?}");
+    assert!(
+        matches!(written[0], Ok(TrailSwap::Written(_))),
+        "{written:?}"
+    );
     assert_eq!(hub.state(number), "Research Needed");
 }
 
@@ -253,7 +260,7 @@ async fn renewal_on_a_changed_issue_is_stale() {
     };
     stage.repo.edit_issue(&id, &other).await.unwrap();
     let renewed = ledger.renew(&sheet, &comment, &moved()).await.unwrap();
-    assert!(matches!(renewed, Swap::Stale), "{renewed:?}");
+    assert!(matches!(renewed, TrailSwap::Stale), "{renewed:?}");
     let claim = stage.flow.trail(&id).await.unwrap().claim;
     assert_eq!(claim.unwrap().holder, "agent");
 }

@@ -9,8 +9,8 @@ use forge_core::{
 };
 use forge_github_double::ALL_SCOPES;
 use forge_workflow::{
-    ClaimRequest, CommentLedger, Definition, Entry, Event, LabelStore, Ledger, MoveRequest,
-    Promise, Sheet, Store, Swap, Workflow,
+    ClaimGuarantee, ClaimRequest, CommentLedger, Definition, IssueTrail, LabelStore, Ledger,
+    MoveRequest, Store, TrailEntry, TrailEvent, TrailSwap, Workflow,
 };
 
 use crate::hub::{Hub, REPO, fields, handle};
@@ -37,7 +37,7 @@ struct Overtaken {
 }
 
 impl Overtaken {
-    async fn act(&self, sheet: &Sheet, entry: &Entry) {
+    async fn act(&self, sheet: &IssueTrail, entry: &TrailEntry) {
         let id = &sheet.issue.id;
         let does = self.does.lock().unwrap().take();
         match does {
@@ -61,7 +61,7 @@ impl Overtaken {
             Some(Other::Enters | Other::EntersAfterCopy | Other::EntersAfterDeletion) => {
                 let ledger = CommentLedger::new(self.other.repo().clone(), None);
                 let sheet = ledger.read(id).await.unwrap();
-                let event = Event::Claimed {
+                let event = TrailEvent::Claimed {
                     holder: "grace".to_owned(),
                     lease_s: 600,
                     command: "impl".to_owned(),
@@ -71,7 +71,7 @@ impl Overtaken {
                     over: None,
                     forced: None,
                 };
-                let entry = Entry::new(event, None);
+                let entry = TrailEntry::new(event, None);
                 drop(
                     ledger
                         .swap(&sheet, EditIssue::default(), &entry)
@@ -86,29 +86,42 @@ impl Overtaken {
 
 #[async_trait]
 impl Ledger for Overtaken {
-    fn promise(&self) -> Promise {
+    fn promise(&self) -> ClaimGuarantee {
         self.inner.promise()
     }
 
-    async fn read(&self, issue: &IssueId) -> Result<Sheet> {
+    async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
         self.inner.read(issue).await
     }
 
-    async fn swap(&self, sheet: &Sheet, edit: EditIssue, entry: &Entry) -> Result<Swap> {
+    async fn swap(
+        &self,
+        sheet: &IssueTrail,
+        edit: EditIssue,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         self.act(sheet, entry).await;
         self.inner.swap(sheet, edit, entry).await
     }
 
-    async fn swap_all(&self, writes: &[(Sheet, EditIssue, Entry)]) -> Result<Vec<Result<Swap>>> {
+    async fn swap_all(
+        &self,
+        writes: &[(IssueTrail, EditIssue, TrailEntry)],
+    ) -> Result<Vec<Result<TrailSwap>>> {
         self.act(&writes[0].0, &writes[0].2).await;
         self.inner.swap_all(writes).await
     }
 
-    async fn renew(&self, sheet: &Sheet, comment: &str, entry: &Entry) -> Result<Swap> {
+    async fn renew(
+        &self,
+        sheet: &IssueTrail,
+        comment: &str,
+        entry: &TrailEntry,
+    ) -> Result<TrailSwap> {
         self.inner.renew(sheet, comment, entry).await
     }
 
-    async fn withdraw(&self, sheet: &Sheet, entry: &Entry) -> Result<()> {
+    async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()> {
         self.inner.withdraw(sheet, entry).await
     }
 }

@@ -2,14 +2,14 @@ use std::{fmt, path::PathBuf};
 
 use forge_core::{
     Action, Arg, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, Result, Secret,
-    locator::Hosts, near,
+    locator::Hosts, suggest,
 };
 use serde::{Serialize, Serializer};
 
 use super::{
     parse_secret,
     secret::masked,
-    store::{self, Store, StoredHost},
+    store::{self, CredentialFile, StoredHost},
 };
 use crate::{
     Config, account_shape,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Maximum length of an account name, far above that of a DID.
-const NAME_MAX: usize = 253;
+const MAX_NAME_LENGTH: usize = 253;
 
 /// Origin of a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -470,9 +470,10 @@ impl Accounts {
                             name.escape_debug()
                         ),
                     );
-                    let meant = near::did_you_mean(name, names.iter().copied());
+                    let meant = suggest::did_you_mean(name, names.iter().copied());
                     let hint = meant.unwrap_or_else(|| format!("there: {}", names.join(", ")));
-                    let corrected = near::corrected(&[Param::Account], name, names.iter().copied());
+                    let corrected =
+                        suggest::corrected(&[Param::Account], name, names.iter().copied());
                     e.with_hint(Hint::from(hint).with_any_action(corrected))
                 }),
         }
@@ -521,8 +522,8 @@ impl Accounts {
         &self.config
     }
 
-    pub(super) fn store(&self) -> Option<Store> {
-        self.config.dir().map(Store::in_dir)
+    pub(super) fn store(&self) -> Option<CredentialFile> {
+        self.config.dir().map(CredentialFile::in_dir)
     }
 
     /// The credential in the environment; see [`AccountShape`](crate::AccountShape).
@@ -608,7 +609,7 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':');
     let why = if account.is_empty() {
         "it is empty"
-    } else if account.len() > NAME_MAX || !account.bytes().all(plain) {
+    } else if account.len() > MAX_NAME_LENGTH || !account.bytes().all(plain) {
         "it has other letters than an account's name"
     } else {
         match account_shape(kind).map_or(Ok(()), |shape| shape.check_name(account)) {

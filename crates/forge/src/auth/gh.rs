@@ -10,7 +10,7 @@ use super::parse_secret;
 use crate::config::{Env, Var};
 
 /// Timeout of gh, which may have to renew an expired token.
-const PATIENCE: Duration = Duration::from_secs(20);
+const GH_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The gh program, which finds its tokens in its file or in the system's keyring.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Gh {
             .kill_on_drop(true);
         // Makes gh print its own token, not one from the environment.
         without_secrets(gh.as_std_mut());
-        let output = tokio::time::timeout(PATIENCE, gh.output())
+        let output = tokio::time::timeout(GH_TIMEOUT, gh.output())
             .await
             .ok()?
             .ok()?;

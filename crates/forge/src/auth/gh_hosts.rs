@@ -12,7 +12,7 @@ use super::parse_secret;
 use crate::config::{Env, Var, home_dir};
 
 /// Maximum size; real files have a few hundred bytes.
-const SIZE_MAX: u64 = 256 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// Location of gh's logins.
 #[derive(Clone, Debug)]
@@ -53,14 +53,14 @@ impl GhHosts {
         let text = match fs::File::open(path) {
             Ok(file) => {
                 let mut text = String::new();
-                let read = file.take(SIZE_MAX + 1).read_to_string(&mut text);
+                let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
                 read.map_err(|e| format!("{} cannot be read: {e}", self.name()))?;
                 text
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(format!("{} cannot be read: {e}", self.name())),
         };
-        if text.len() as u64 > SIZE_MAX {
+        if text.len() as u64 > MAX_FILE_BYTES {
             return Err(format!("{} is too large to be gh's", self.name()));
         }
         let entries = parse(&text).map_err(|line| {
@@ -79,13 +79,13 @@ impl GhHosts {
 }
 
 /// A key with its path from the outermost mapping, and its text; empty for a mapping.
-struct Entry<'a> {
+struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
 }
 
 /// `<host>.oauth_token`, else the token of the user named by `<host>.user`.
-fn active<'a>(entries: &[Entry<'a>], host: &str) -> Option<&'a str> {
+fn active<'a>(entries: &[YamlEntry<'a>], host: &str) -> Option<&'a str> {
     let of = |below: &[&str]| {
         let found = entries.iter().find(|entry| {
             entry
@@ -101,8 +101,8 @@ fn active<'a>(entries: &[Entry<'a>], host: &str) -> Option<&'a str> {
 }
 
 /// Parses all entries; the error is the number of the first invalid line.
-fn parse(text: &str) -> Result<Vec<Entry<'_>>, usize> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
+    let mut entries: Vec<YamlEntry<'_>> = Vec::new();
     // The open mappings, each with the indentation of its keys and its own key.
     let mut open: Vec<(usize, &str)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -138,7 +138,7 @@ fn parse(text: &str) -> Result<Vec<Entry<'_>>, usize> {
         if entries.iter().any(|entry| entry.way == way) {
             return Err(number);
         }
-        entries.push(Entry { way, text });
+        entries.push(YamlEntry { way, text });
     }
     Ok(entries)
 }

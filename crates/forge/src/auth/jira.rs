@@ -4,11 +4,11 @@ use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Secret, fingerprint}
 use toml_edit::{Item, Table, value};
 
 use super::{
-    AccountStatus, Accounts, CredentialSource, parse_secret, secret::masked, store::Store,
+    AccountStatus, Accounts, CredentialSource, parse_secret, secret::masked, store::CredentialFile,
 };
 use crate::config::{
     Var,
-    keys::{Type, variable_name},
+    keys::{ValueType, variable_name},
     load,
 };
 
@@ -95,7 +95,7 @@ impl Accounts {
         email: Option<&str>,
         token: &Secret,
     ) -> Result<JiraLogin> {
-        let base_url = Type::Url.parse(base_url).ok_or_else(|| {
+        let base_url = ValueType::Url.parse(base_url).ok_or_else(|| {
             Error::invalid(
                 "base_url",
                 "the base URL of JIRA has to be an https:// address without credentials",
@@ -218,11 +218,11 @@ impl Accounts {
     }
 }
 
-fn stored(item: &Item, store: &Store) -> Option<JiraAccount> {
+fn stored(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
     let table = item.as_table_like()?;
     let text = |name| table.get(name).and_then(Item::as_str);
     Some(JiraAccount {
-        base_url: Type::Url.parse(text("base_url")?)?,
+        base_url: ValueType::Url.parse(text("base_url")?)?,
         email: text("email").map(str::to_owned),
         token: parse_secret(text("secret")?).ok()?,
         source: CredentialSource::Store(store.path().to_owned()),

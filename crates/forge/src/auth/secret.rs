@@ -1,7 +1,7 @@
 use forge_core::{Action, Call, Error, Hint, Param, Result, Secret};
 
 /// Longer texts are not tokens, but files piped in by mistake.
-const LENGTH_MAX: usize = 4096;
+const MAX_TOKEN_LENGTH: usize = 4096;
 
 /// Parses a secret from a user, trimming blanks and newlines.
 ///
@@ -12,7 +12,7 @@ pub fn parse_secret(text: &str) -> Result<Secret> {
     let text = text.trim();
     let why = if text.is_empty() {
         "it is empty"
-    } else if text.len() > LENGTH_MAX {
+    } else if text.len() > MAX_TOKEN_LENGTH {
         "it is too long"
     } else if !text.bytes().all(|b| b.is_ascii_graphic()) {
         "it has blanks, line breaks or letters outside ASCII"

@@ -48,11 +48,11 @@ impl StoredHost {
 
 /// The file.
 #[derive(Clone, Debug)]
-pub(super) struct Store {
+pub(super) struct CredentialFile {
     path: PathBuf,
 }
 
-impl Store {
+impl CredentialFile {
     pub fn in_dir(dir: &Path) -> Self {
         Self {
             path: dir.join("credentials.toml"),

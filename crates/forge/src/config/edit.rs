@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 use super::{
     Config,
     file::{self, bad_value},
-    keys::{KeyScope, Name, Type},
+    keys::{KeyScope, Name, ValueType},
     load::no_dir,
     write,
 };
@@ -42,13 +42,13 @@ impl Config {
                 .with_hint("the kind of a built-in host cannot be changed"));
         }
         let new = match name.key.ty {
-            Type::Bool => Value::from(canonical == "true"),
-            Type::Seconds | Type::Count if !canonical.starts_with('$') => {
+            ValueType::Bool => Value::from(canonical == "true"),
+            ValueType::Seconds | ValueType::Count if !canonical.starts_with('$') => {
                 Value::from(canonical.parse::<i64>().unwrap_or(i64::MAX))
             }
             _ => Value::from(canonical),
         };
-        let (path, _) = self.change(scope, |doc, path| put(doc, &name, new, path))?;
+        let (path, _) = self.change(scope, |doc, path| set_value(doc, &name, new, path))?;
         Ok(path)
     }
 
@@ -59,7 +59,9 @@ impl Config {
     /// not TOML.
     pub fn unset(&self, name: &str, scope: Scope) -> Result<(PathBuf, bool)> {
         let name = Self::name(name)?;
-        self.change(scope, |doc, _| Ok(take(doc.as_table_mut(), &name.path)))
+        self.change(scope, |doc, _| {
+            Ok(remove_value(doc.as_table_mut(), &name.path))
+        })
     }
 
     /// Reads, changes and replaces a file while holding its lock.
@@ -114,7 +116,7 @@ fn check_place(name: &Name, scope: Scope) -> Result<()> {
 }
 
 /// Sets a value, keeping the comment after the previous one.
-fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Result<bool> {
+fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Result<bool> {
     let blocked = |part: &str| {
         Error::new(
             ErrorKind::Config,
@@ -153,7 +155,7 @@ fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Resul
 }
 
 /// Removes a value, and tables that are empty without it.
-fn take(table: &mut dyn TableLike, path: &[String]) -> bool {
+fn remove_value(table: &mut dyn TableLike, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return false;
     };
@@ -164,7 +166,7 @@ fn take(table: &mut dyn TableLike, path: &[String]) -> bool {
     let Some(inner) = table.get_mut(&key).and_then(Item::as_table_like_mut) else {
         return false;
     };
-    let found = take(inner, rest);
+    let found = remove_value(inner, rest);
     if found && inner.is_empty() {
         table.remove(&key);
     }

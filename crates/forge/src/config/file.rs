@@ -11,13 +11,13 @@ use std::{
 use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result, locator::Hosts};
 use toml_edit::{Document, Item, TableLike, Value};
 
-use super::keys::{self, KEYS, KeyScope, Name, Type};
+use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 /// Maximum size of a file, in bytes.
-const SIZE_MAX: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// The most problems of a repository's file that are listed: a stranger chooses their number, and
 /// every command prints them.
-const LISTED_MAX: usize = 20;
+const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +72,14 @@ impl Problem {
 
 /// The user's or the repository's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum FileOwner {
     User,
     Repo,
 }
 
 /// A value and its line.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(super) struct FileSetting {
     pub name: Name,
     pub value: String,
     pub line: usize,
@@ -87,14 +87,14 @@ pub(super) struct Setting {
 
 /// The settings of one file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct File {
+pub(super) struct ConfigFile {
     pub path: PathBuf,
-    pub settings: Vec<Setting>,
+    pub settings: Vec<FileSetting>,
 }
 
-impl File {
+impl ConfigFile {
     /// The setting of `name`.
-    pub fn get(&self, name: &Name) -> Option<&Setting> {
+    pub fn get(&self, name: &Name) -> Option<&FileSetting> {
         self.settings.iter().find(|s| s.name.path == name.path)
     }
 }
@@ -129,11 +129,11 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     }
     let file = OsFile::open(path).map_err(unread)?;
     let mut bytes = Vec::new();
-    file.take(SIZE_MAX + 1)
+    file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(unread)?;
-    if bytes.len() as u64 > SIZE_MAX {
-        return Err(fail(format!("it is longer than {SIZE_MAX} bytes")));
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(fail(format!("it is longer than {MAX_FILE_BYTES} bytes")));
     }
     let text = String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8".to_owned()))?;
     Ok(Some(text))
@@ -145,7 +145,7 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 /// The problem if the file may not be read as text: see [`forge_git::read_tree_file`].
 pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> {
     let root = path.parent().unwrap_or(path);
-    match forge_git::read_tree_file(root, path, SIZE_MAX) {
+    match forge_git::read_tree_file(root, path, MAX_FILE_BYTES) {
         Ok(found) => Ok(found.map(|file| file.text)),
         Err(e) => Err(Box::new(Problem {
             at: Some((path.to_owned(), 1, 1)),
@@ -157,8 +157,13 @@ pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> 
 }
 
 /// Parses `text`, the content of `path`.
-pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Problem>) -> File {
-    let mut reader = Reader {
+pub(super) fn parse(
+    path: &Path,
+    text: &str,
+    which: FileOwner,
+    problems: &mut Vec<Problem>,
+) -> ConfigFile {
+    let mut reader = SettingsReader {
         path,
         text,
         which,
@@ -190,28 +195,28 @@ pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Pr
         };
         reader.problems.push(problem);
     }
-    File {
+    ConfigFile {
         path: path.to_owned(),
         settings: reader.settings,
     }
 }
 
-struct Reader<'a> {
+struct SettingsReader<'a> {
     path: &'a Path,
     text: &'a str,
-    which: Which,
+    which: FileOwner,
     problems: &'a mut Vec<Problem>,
-    settings: Vec<Setting>,
+    settings: Vec<FileSetting>,
     trail: Vec<String>,
     /// The number of listed problems.
     listed: usize,
-    /// The number of problems above [`LISTED_MAX`].
+    /// The number of problems above [`MAX_LISTED_PROBLEMS`].
     unlisted: usize,
     /// The highest level of the unlisted problems, which stops commands as if they were listed.
     worst_unlisted: Level,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     fn table(&mut self, table: &dyn TableLike) {
         for (word, item) in table.iter() {
             let span = table
@@ -248,7 +253,7 @@ impl Reader<'_> {
 
     fn setting(&mut self, name: Name, item: &Item, span: Option<Range<usize>>) {
         let text = name.text();
-        if let (Which::Repo, KeyScope::User(why)) = (self.which, name.key.scope) {
+        if let (FileOwner::Repo, KeyScope::User(why)) = (self.which, name.key.scope) {
             return self.report(
                 span,
                 Level::Warning,
@@ -284,7 +289,7 @@ impl Reader<'_> {
                     );
                 } else {
                     let line = self.place(span.as_ref()).0;
-                    self.settings.push(Setting { name, value, line });
+                    self.settings.push(FileSetting { name, value, line });
                 }
             }
             None => {
@@ -313,7 +318,7 @@ impl Reader<'_> {
             return self.report(
                 span,
                 Level::Error,
-                format!("`{}` looks like a credential, and credentials are never in configuration", shown(&text)),
+                format!("`{}` looks like a credential, and credentials are never in configuration", sanitize_text(&text)),
                 Hint::new("take the line out, and store the credential by logging in; if others could read this file, make a new one")
                     .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
             );
@@ -332,13 +337,13 @@ impl Reader<'_> {
             None => Hint::new("list the keys, or see docs/reference/config.md")
                 .with_action(Action::new(Call::ConfigGet)),
         };
-        let message = format!("unknown key `{}`", shown(&text));
+        let message = format!("unknown key `{}`", sanitize_text(&text));
         self.report(span, level, message, hint);
     }
 
     /// Returns true if further problems are only counted.
     fn is_full(&self) -> bool {
-        self.which == Which::Repo && self.listed >= LISTED_MAX
+        self.which == FileOwner::Repo && self.listed >= MAX_LISTED_PROBLEMS
     }
 
     /// Counts a problem that is not listed.
@@ -394,21 +399,21 @@ fn is_section(path: &[&str]) -> bool {
 }
 
 /// The message for an invalid value. URLs and commands are not quoted: they may hold a password.
-pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
+pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> String {
     let value = match (value, ty) {
         (
             Some(value),
-            Type::Word(_)
-            | Type::Bool
-            | Type::Seconds
-            | Type::Host
-            | Type::Address
-            | Type::Nsid
-            | Type::Identifier
-            | Type::Count
-            | Type::Words(_),
+            ValueType::Word(_)
+            | ValueType::Bool
+            | ValueType::Seconds
+            | ValueType::Host
+            | ValueType::Address
+            | ValueType::Nsid
+            | ValueType::Identifier
+            | ValueType::Count
+            | ValueType::Words(_),
         ) => {
-            format!("is '{}'", shown(value))
+            format!("is '{}'", sanitize_text(value))
         }
         (Some(_), _) => "has a value that does not fit".to_owned(),
         (None, _) => "is no plain value".to_owned(),
@@ -417,7 +422,7 @@ pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
 }
 
 /// A name or value from a file, sanitised for a message.
-fn shown(text: &str) -> String {
+fn sanitize_text(text: &str) -> String {
     let mut out: String = text.escape_debug().take(60).collect();
     if text.chars().nth(60).is_some() {
         out.push('…');
@@ -429,7 +434,7 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str, which: Which) -> (Vec<(String, String)>, Vec<String>) {
+    fn read(text: &str, which: FileOwner) -> (Vec<(String, String)>, Vec<String>) {
         let mut problems = Vec::new();
         let file = parse(Path::new("f"), text, which, &mut problems);
         let settings = file
@@ -450,7 +455,7 @@ mod tests {
             "timeout_s = 30\nprompt = false\nmerge.method = \"squash\"\n\
              [hosts.\"Git.Example.org:8443\"]\nkind = \"github\"\n\
              hosts2 = 1\n[hosts.\"tangled.org\"]\naccount = \"a.example\"\n",
-            Which::User,
+            FileOwner::User,
         );
         assert_eq!(
             settings,
@@ -474,7 +479,7 @@ mod tests {
         let (settings, problems) = read(
             "# é\ncolor = \"purple\"\n[merge]\n  methd = \"squash\"\n  method = [1]\n\
              [hosts.\"a b\"]\nkind = \"github\"\n[pr]\ndraft = \"perhaps\"\ntimeout_s = 0",
-            Which::User,
+            FileOwner::User,
         );
         assert!(settings.is_empty());
         assert_eq!(
@@ -515,7 +520,7 @@ mod tests {
             ("jira.key_patterns = [\"x+\"]", "jira.key_patterns"),
             ("jira.enabled = false", "jira.enabled"),
         ] {
-            let (settings, problems) = read(line, Which::Repo);
+            let (settings, problems) = read(line, FileOwner::Repo);
             assert!(settings.is_empty(), "{line}");
             assert_eq!(problems.len(), 1, "{line}");
             assert!(
@@ -524,7 +529,7 @@ mod tests {
                 "{}",
                 problems[0]
             );
-            assert!(read(line, Which::User).1.is_empty(), "{line}");
+            assert!(read(line, FileOwner::User).1.is_empty(), "{line}");
         }
     }
 
@@ -534,7 +539,7 @@ mod tests {
             "token = \"gho_canary\"",
             "[hosts.\"github.com\"]\noauth_token = \"gho_canary\"",
         ] {
-            for which in [Which::User, Which::Repo] {
+            for which in [FileOwner::User, FileOwner::Repo] {
                 let (_, problems) = read(line, which);
                 assert_eq!(problems.len(), 1);
                 assert!(problems[0].starts_with("error") && !problems[0].contains("canary"));
@@ -544,7 +549,7 @@ mod tests {
 
     #[test]
     fn malformed_toml_is_reported_by_line_without_content() {
-        let (_, problems) = read("color = \"auto\"\npassword = hunter2 x\n", Which::User);
+        let (_, problems) = read("color = \"auto\"\npassword = hunter2 x\n", FileOwner::User);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("error f:2:"), "{problems:?}");
         assert!(!problems[0].contains("hunter2"), "{problems:?}");
@@ -553,29 +558,29 @@ mod tests {
     #[test]
     fn problems_of_a_repository_are_counted_above_twenty() {
         let unknown: String = (0..5_000).map(|n| format!("key_{n} = 1\n")).collect();
-        let (_, problems) = read(&unknown, Which::Repo);
+        let (_, problems) = read(&unknown, FileOwner::Repo);
         assert_eq!(problems.len(), 21);
         assert_eq!(problems[19], "warning f:20:1: unknown key `key_19`");
         let more = "f:1:1: and 4980 more problems of this file";
         assert_eq!(problems[20], format!("warning {more}"));
         // An error stops commands, listed or not.
         let error = unknown.replacen("key_4999", "token", 1);
-        let (settings, problems) = read(&error, Which::Repo);
+        let (settings, problems) = read(&error, FileOwner::Repo);
         assert!(settings.is_empty());
         assert_eq!(problems[20], format!("error {more}"));
         // The user sees all problems of the own file.
         let own: String = (0..30).map(|n| format!("key_{n} = 1\n")).collect();
-        assert_eq!(read(&own, Which::User).1.len(), 30);
+        assert_eq!(read(&own, FileOwner::User).1.len(), 30);
     }
 
     #[test]
     fn built_in_host_keeps_kind() {
-        let (_, problems) = read("hosts.\"github.com\".kind = \"tangled\"", Which::User);
+        let (_, problems) = read("hosts.\"github.com\".kind = \"tangled\"", FileOwner::User);
         assert_eq!(
             problems,
             ["error f:1:27: `hosts.github.com.kind` cannot be `tangled`: github.com runs github"]
         );
-        let (settings, _) = read("hosts.\"github.com\".kind = \"github\"", Which::User);
+        let (settings, _) = read("hosts.\"github.com\".kind = \"github\"", FileOwner::User);
         assert_eq!(settings.len(), 1);
     }
 
@@ -583,7 +588,7 @@ mod tests {
     fn host_spellings_are_merged() {
         let (_, problems) = read(
             "[hosts.\"a.example\"]\nkind = \"github\"\n[hosts.\"A.example\"]\nkind = \"tangled\"\n",
-            Which::User,
+            FileOwner::User,
         );
         assert_eq!(
             problems,
@@ -593,7 +598,7 @@ mod tests {
 
     #[test]
     fn names_from_file_are_shown_without_control_characters() {
-        let (_, problems) = read("\"a\\u001b[31m\" = 1\n", Which::Repo);
+        let (_, problems) = read("\"a\\u001b[31m\" = 1\n", FileOwner::Repo);
         assert_eq!(problems, ["warning f:1:1: unknown key `a\\u{1b}[31m`"]);
     }
 }

@@ -13,7 +13,7 @@ use super::{
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Type {
+pub enum ValueType {
     /// One of these words.
     Word(&'static [&'static str]),
     /// `true` or `false`.
@@ -50,16 +50,16 @@ pub enum Type {
     Paths,
 }
 
-/// Maximum of a [`Type::Count`].
-const COUNT_MAX: u64 = 1_000_000;
+/// Maximum of a [`ValueType::Count`].
+const MAX_COUNT: u64 = 1_000_000;
 
 /// Maximum number of projects or patterns in a list.
 const MAX_LISTED: usize = 50;
 
 /// Maximum timeout, in seconds: one day.
-const SECONDS_MAX: u64 = 86_400;
+const MAX_SECONDS: u64 = 86_400;
 
-impl Type {
+impl ValueType {
     /// Whether a file may give the value as an array.
     pub(super) const fn is_list(self) -> bool {
         matches!(
@@ -78,7 +78,7 @@ impl Type {
                 .collect::<Vec<_>>()
                 .join(", "),
             Self::Bool => "`true` or `false`".to_owned(),
-            Self::Seconds => format!("a whole number of seconds from 1 to {SECONDS_MAX}"),
+            Self::Seconds => format!("a whole number of seconds from 1 to {MAX_SECONDS}"),
             Self::Host => "a host, perhaps with a port, such as `git.example.org:8443`".to_owned(),
             Self::Url => {
                 "an `https://` URL without credentials (`http://` only to this machine)".to_owned()
@@ -98,7 +98,7 @@ impl Type {
                 "a list of at most {MAX_LISTED} regular expressions over ASCII, of at most 200 \
                  characters each and without blanks"
             ),
-            Self::Count => format!("a whole number from 0 to {COUNT_MAX}"),
+            Self::Count => format!("a whole number from 0 to {MAX_COUNT}"),
             Self::Words(words) => {
                 let words: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
                 format!("a list of {}", words.join(", "))
@@ -124,7 +124,7 @@ impl Type {
             Self::Seconds => word
                 .parse::<u64>()
                 .ok()
-                .filter(|n| (1..=SECONDS_MAX).contains(n))
+                .filter(|n| (1..=MAX_SECONDS).contains(n))
                 .map(|n| n.to_string()),
             Self::Host => Hosts::normalise(word).ok(),
             Self::Url => is_endpoint(word).then(|| word.trim_end_matches('/').to_owned()),
@@ -146,7 +146,7 @@ impl Type {
             Self::Projects => listed(word, is_project),
             Self::Patterns => listed(word, |part| TicketPattern::parse(part).is_some()),
             Self::Count => {
-                let count = word.parse::<u64>().ok().filter(|n| *n <= COUNT_MAX);
+                let count = word.parse::<u64>().ok().filter(|n| *n <= MAX_COUNT);
                 count.map(|n| n.to_string())
             }
             Self::Words(words) => listed(&word.replace(',', " "), |part| words.contains(&part)),
@@ -210,12 +210,12 @@ pub enum KeyScope {
 
 /// A configuration key.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct ConfigKey {
     /// Dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for the named parts of a
     /// protocol.
     pub name: &'static str,
     /// Type of the value.
-    pub ty: Type,
+    pub ty: ValueType,
     /// Default value.
     pub default: Option<&'static str>,
     /// Files that may set the key.
@@ -232,7 +232,7 @@ pub struct Key {
     pub doc: &'static str,
 }
 
-impl Key {
+impl ConfigKey {
     /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep it.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
@@ -254,9 +254,9 @@ impl Key {
     }
 }
 
-const DEFAULTS: Key = Key {
+const DEFAULTS: ConfigKey = ConfigKey {
     name: "",
-    ty: Type::Text,
+    ty: ValueType::Text,
     default: None,
     scope: YOURS,
     env: &[],
@@ -299,402 +299,402 @@ const SECTIONS: &[&str] = &[
 ];
 
 /// The keys, in the order of the docs.
-pub const KEYS: &[Key] = &[
-    Key {
+pub const KEYS: &[ConfigKey] = &[
+    ConfigKey {
         name: "default_host",
-        ty: Type::Host,
+        ty: ValueType::Host,
         default: Some("github.com"),
         scope: SENDS,
         env: &[Var::ForgeHost, Var::GhHost],
         doc: "The host that `owner/repo` means.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.kind",
-        ty: Type::Word(&["github", "tangled"]),
+        ty: ValueType::Word(&["github", "tangled"]),
         scope: SENDS,
         doc: "Which forge runs at this host. Naming a kind is what makes a host known.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.account",
         scope: KeyScope::User("a repository must not choose with which account you act"),
         doc: "The account to use at this host, one of `forge auth status`; else the active one.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.api_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: as `index_url`, which wins).",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.graphql_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         doc: "The GraphQL endpoint of a github host, where it is not `https://<host>/api/graphql`.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.index_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledIndexUrl],
         doc: "The index of a tangled host, where it is not `https://api.tangled.org`.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.index_date",
-        ty: Type::Word(INDEX_DATES),
+        ty: ValueType::Word(INDEX_DATES),
         scope: SENDS,
         doc: "How old the index of a tangled host is: what an index of that date does not take in is said to be `pds_only`, and is not waited for.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.web_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledWebUrl],
         doc: "The web pages of a tangled host, which know its pull requests by number.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.backlinks_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledBacklinksUrl],
         doc: "The index of backlinks that is asked where the index of a tangled host does not answer; with services on this machine there is none by itself.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.plc_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledPlcUrl],
         doc: "The directory of `did:plc` identities for a tangled host.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.resolver_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledResolverUrl],
         doc: "Who resolves handles for a tangled host, in place of DNS and the handles' own hosts: any personal data server.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.dns_server",
-        ty: Type::Address,
+        ty: ValueType::Address,
         scope: SENDS,
         env: &[Var::TangledDnsServer],
         doc: "The name server that is asked whose handles are whose at a tangled host, at port 53 where none is given; else the system's.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.pds_url",
-        ty: Type::Url,
+        ty: ValueType::Url,
         scope: SENDS,
         env: &[Var::TangledPdsUrl],
         doc: "The personal data server of the account at a tangled host, where its identity must not be asked for it.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.private_addresses",
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         scope: SENDS,
         env: &[Var::TangledPrivateAddresses],
         doc: "Knots and servers of a tangled host may be at private names and addresses, as in a company's own network.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.knot_of",
-        ty: Type::Host,
+        ty: ValueType::Host,
         scope: SENDS,
         doc: "This host is a knot of that tangled host, such as `tangled.org`: the remotes of a clone that lead here are repositories of there.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.draft_marker",
-        ty: Type::Text,
+        ty: ValueType::Text,
         scope: WRITES,
         doc: "What stands in front of the title of a draft at a tangled host, such as `[draft]`, of at most 32 characters; without it there are no drafts there.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.verdict_comments",
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         scope: WRITES,
         doc: "Approvals and requests for changes at a tangled host are written and read as comments whose first line says the verdict and the round; without it there are none there.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.dialect.<nsid>",
-        ty: Type::Nsid,
+        ty: ValueType::Nsid,
         scope: WRITES,
         doc: "What a collection, a method or a type of tangled's protocol is called at a host where that has changed: one of the names with dots in [tangled.md](tangled.md#when-a-name-of-the-protocol-changes).",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.dialect.<word>",
-        ty: Type::Identifier,
+        ty: ValueType::Identifier,
         scope: WRITES,
         doc: "What a field or a state of tangled's protocol is called there: one of the names without dots in the same table.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "hosts.<host>.dialect.audience",
-        ty: Type::Word(AUDIENCES),
+        ty: ValueType::Word(AUDIENCES),
         scope: SENDS,
         doc: "Whom a token for a write to a repository of Tangled 1.0 is for; where it is refused, the other is tried. Without it that is the knot.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "pr.base",
         scope: KeyScope::Repo("it names one of its own branches"),
         doc: "The base branch of new pull requests, where it is not the default branch.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "pr.draft",
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         scope: KeyScope::Repo("a draft can be marked as ready at any time"),
         default: Some("false"),
         doc: "Open new pull requests as drafts.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "merge.method",
-        ty: Type::Word(&["merge", "squash", "rebase"]),
+        ty: ValueType::Word(&["merge", "squash", "rebase"]),
         scope: KeyScope::Repo("its history is its own, and the same changes are merged"),
         doc: "How to merge where the command line does not say; on a terminal, the method that Enter takes.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "merge.delete_branch",
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         scope: KeyScope::User("a repository must not choose what is deleted"),
         default: Some("false"),
         doc: "Delete the head branch after a merge.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "mcp.confirm_required",
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         scope: KeyScope::User("a repository must not choose who is asked"),
         default: Some("false"),
         doc: "`forge mcp` refuses merges, deletions and rewritten branches where the client cannot ask the user.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "workflow.preset",
         scope: MOVES,
-        ty: Type::Word(&["ralph", "small"]),
+        ty: ValueType::Word(&["ralph", "small"]),
         default: Some("ralph"),
         doc: "The workflow that comes with forge and is used where `workflow.definition` names none.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "workflow.definition",
         scope: MOVES,
         doc: "The file that defines the workflow: an absolute path, or `repo:PATH` for a file of the repository's default branch.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "workflow.store",
         scope: MOVES,
-        ty: Type::Word(&["fields", "labels"]),
+        ty: ValueType::Word(&["fields", "labels"]),
         doc: "Where states are kept: `fields` (of a board on GitHub, of the issue itself in a git repository, labels with values on tangled) or `labels`, one for each state. With this key, `workflow.label_prefix` or `workflow.board`, merges move issues.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "workflow.label_prefix",
         scope: MOVES,
-        ty: Type::Prefix,
+        ty: ValueType::Prefix,
         doc: "What the label of a state begins with, such as `state: `: an issue with the label `state: In Review` is in review.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "workflow.board",
         scope: MOVES,
         doc: "The GitHub project whose fields keep the states, as `OWNER/NUMBER`.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "jira.enabled",
         scope: ASKS,
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         default: Some("true"),
         doc: "Look for the keys of tickets, such as `PROJ-12`, in pull requests, and ask JIRA for them where it is known.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "jira.base_url",
         scope: SENDS,
-        ty: Type::Url,
+        ty: ValueType::Url,
         fallback: &[Var::JiraUrl],
         expands: true,
         doc: "Where JIRA is, such as `https://acme.atlassian.net`; else that of `forge auth login --jira`.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "jira.email",
         scope: ASKS,
         expands: true,
         doc: "The e-mail address of the account at JIRA Cloud; without one it is JIRA Data Center.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "jira.auth_token",
         scope: SENDS,
-        ty: Type::Variable,
+        ty: ValueType::Variable,
         default: Some("${JIRA_TOKEN}"),
         doc: "The variable that has the token for JIRA; where that is not set, the token of `forge auth login --jira` counts.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "jira.project_keys",
         scope: ASKS,
-        ty: Type::Projects,
+        ty: ValueType::Projects,
         doc: "The only projects whose keys are tickets, such as `[\"PROJ\", \"OPS\"]`; without it every key is one that names no standard, as `SHA-256` does.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "jira.key_patterns",
         scope: ASKS,
-        ty: Type::Patterns,
+        ty: ValueType::Patterns,
         doc: "What the key of a ticket looks like, where it is not `[A-Z][A-Z0-9_]{1,9}-[0-9]+`.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.include",
         scope: BUNDLES,
-        ty: Type::Words(SECTIONS),
+        ty: ValueType::Words(SECTIONS),
         default: Some("comments reviews ci linked_issues diff"),
         expands: true,
         doc: "The sections of `pr context` and of the tool `pr_context` where the call names none.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.diff_context_lines",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("5"),
         expands: true,
         doc: "How many lines of context the hunks of a bundle have, where git can make the diff without a fetch; else as many as the forge sends.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.cache_ttl_seconds",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("60"),
         expands: true,
         doc: "How long `forge mcp` answers from a bundle that it has gathered; 0 for not at all.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.rate_limit_buffer",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("100"),
         expands: true,
         doc: "So many requests of the forge's rate limit are kept in reserve: with fewer left, a bundle leaves out logs, related pull requests, sources and the texts of linked issues, and says when to ask again.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.related_prs.strategies",
         scope: BUNDLES,
-        ty: Type::Words(&["same_files", "same_branch_prefix", "linked_issues"]),
+        ty: ValueType::Words(&["same_files", "same_branch_prefix", "linked_issues"]),
         default: Some("same_files same_branch_prefix linked_issues"),
         expands: true,
         doc: "What relates two pull requests, beside that one builds on the other.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.related_prs.max_related",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("5"),
         expands: true,
         doc: "How many related pull requests a bundle has.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.related_prs.lookback_days",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("30"),
         expands: true,
         doc: "Closed pull requests that nobody touched for so many days are not called related.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.summary.high_risk_lines",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("500"),
         expands: true,
         doc: "More changed lines than this are a large change, which adds 2 to the risk.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.summary.medium_risk_lines",
         scope: BUNDLES,
-        ty: Type::Count,
+        ty: ValueType::Count,
         default: Some("200"),
         expands: true,
         doc: "More changed lines than this, and no large change, add 1 to the risk.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.summary.critical_paths",
         scope: BUNDLES,
-        ty: Type::Paths,
+        ty: ValueType::Paths,
         default: Some("migrations migration auth security payment payments secrets"),
         expands: true,
         doc: "Directories, and files without their extensions, that add 1 to the risk: `auth` is in `src/auth/login.rs` and `auth.rs`, and not in `author.rs`.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "context.summary.require_approval",
         scope: KeyScope::User("a repository must not choose what you call ready"),
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         default: Some("true"),
         expands: true,
         doc: "A pull request without an approval is not ready, although its forge would merge it.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "timeout_s",
         scope: WAITS,
-        ty: Type::Seconds,
+        ty: ValueType::Seconds,
         default: Some("120"),
         env: &[Var::ForgeTimeout],
         doc: "How long one operation may take, in seconds.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "wait_s",
         scope: WAITS,
-        ty: Type::Seconds,
+        ty: ValueType::Seconds,
         default: Some("10"),
         env: &[Var::ForgeWait],
         doc: "How long a write waits for an index to show it, in seconds; `--wait` and `--no-wait` of the command win. Other forges than tangled show it at once.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "color",
-        ty: Type::Word(&["auto", "always", "never"]),
+        ty: ValueType::Word(&["auto", "always", "never"]),
         default: Some("auto"),
         scope: YOURS,
         env: &[Var::ForgeColor],
         doc: "When to use colour.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "prompt",
-        ty: Type::Bool,
+        ty: ValueType::Bool,
         default: Some("true"),
         scope: YOURS,
         env: &[Var::ForgePromptDisabled, Var::GhPromptDisabled],
@@ -702,27 +702,27 @@ pub const KEYS: &[Key] = &[
         doc: "Ask for what is missing, on a terminal.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "editor",
-        ty: Type::Command,
+        ty: ValueType::Command,
         scope: RUNS,
         env: &[Var::ForgeEditor, Var::GhEditor],
         fallback: &[Var::GitEditor, Var::Visual, Var::Editor],
         doc: "The command that edits texts.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "pager",
-        ty: Type::Command,
+        ty: ValueType::Command,
         scope: RUNS,
         env: &[Var::ForgePager, Var::GhPager],
         fallback: &[Var::Pager],
         doc: "The command that shows long output on a terminal; empty or `cat` for none.",
         ..DEFAULTS
     },
-    Key {
+    ConfigKey {
         name: "browser",
-        ty: Type::Command,
+        ty: ValueType::Command,
         scope: RUNS,
         env: &[Var::ForgeBrowser, Var::GhBrowser],
         fallback: &[Var::Browser],
@@ -812,13 +812,13 @@ pub fn near(unknown: &str) -> Option<String> {
         .map(|(h, _)| h.strip_suffix(".dialect").unwrap_or(h));
     let names: Vec<String> = KEYS
         .iter()
-        .flat_map(Key::names)
+        .flat_map(ConfigKey::names)
         .map(|name| match host {
             Some(host) => name.replace("<host>", host),
             None => name,
         })
         .collect();
-    forge_core::near::near(unknown, names.iter().map(String::as_str))
+    forge_core::suggest::near(unknown, names.iter().map(String::as_str))
         .first()
         .map(|name| (*name).to_owned())
 }
@@ -851,7 +851,10 @@ mod tests {
         for key in KEYS {
             let dangerous = key.name.starts_with("hosts.")
                 || key.name.starts_with("jira.")
-                || matches!(key.ty, Type::Url | Type::Command | Type::Host);
+                || matches!(
+                    key.ty,
+                    ValueType::Url | ValueType::Command | ValueType::Host
+                );
             if dangerous {
                 assert!(matches!(key.scope, KeyScope::User(_)), "{}", key.name);
             }
@@ -941,72 +944,80 @@ mod tests {
     #[test]
     fn types_accept_and_refuse() {
         for (ty, good, canonical) in [
-            (Type::Bool, "Yes", "true"),
-            (Type::Seconds, "30", "30"),
-            (Type::Word(&["auto", "never"]), "Auto", "auto"),
-            (Type::Host, "Git.Example.org:8443", "git.example.org:8443"),
+            (ValueType::Bool, "Yes", "true"),
+            (ValueType::Seconds, "30", "30"),
+            (ValueType::Word(&["auto", "never"]), "Auto", "auto"),
             (
-                Type::Url,
+                ValueType::Host,
+                "Git.Example.org:8443",
+                "git.example.org:8443",
+            ),
+            (
+                ValueType::Url,
                 "https://git.example.org/api/",
                 "https://git.example.org/api",
             ),
-            (Type::Url, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
-            (Type::Url, "http://[::1]:8080/x", "http://[::1]:8080/x"),
-            (Type::Address, "192.0.2.53", "192.0.2.53"),
-            (Type::Address, "2001:DB8::35", "2001:db8::35"),
-            (Type::Address, "127.0.0.1:5353", "127.0.0.1:5353"),
-            (Type::Address, "[::1]:5353", "[::1]:5353"),
-            (Type::Command, "", ""),
-            (Type::Prefix, "state: ", "state: "),
-            (Type::Variable, "${MY_TOKEN}", "${MY_TOKEN}"),
-            (Type::Projects, "PROJ  OPS_2", "PROJ OPS_2"),
-            (Type::Patterns, "[a-z]{1,3}-\\d+", "[a-z]{1,3}-\\d+"),
-            (Type::Count, "0", "0"),
-            (Type::Words(&["a", "b"]), "b,a", "b a"),
-            (Type::Paths, "auth/ src/pay", "auth/ src/pay"),
-            (Type::Nsid, "a.b.mergeIt", "a.b.mergeIt"),
-            (Type::Nsid, "a.b.c#inline", "a.b.c#inline"),
-            (Type::Identifier, "x-tngl-", "x-tngl-"),
+            (
+                ValueType::Url,
+                "http://127.0.0.1:8080",
+                "http://127.0.0.1:8080",
+            ),
+            (ValueType::Url, "http://[::1]:8080/x", "http://[::1]:8080/x"),
+            (ValueType::Address, "192.0.2.53", "192.0.2.53"),
+            (ValueType::Address, "2001:DB8::35", "2001:db8::35"),
+            (ValueType::Address, "127.0.0.1:5353", "127.0.0.1:5353"),
+            (ValueType::Address, "[::1]:5353", "[::1]:5353"),
+            (ValueType::Command, "", ""),
+            (ValueType::Prefix, "state: ", "state: "),
+            (ValueType::Variable, "${MY_TOKEN}", "${MY_TOKEN}"),
+            (ValueType::Projects, "PROJ  OPS_2", "PROJ OPS_2"),
+            (ValueType::Patterns, "[a-z]{1,3}-\\d+", "[a-z]{1,3}-\\d+"),
+            (ValueType::Count, "0", "0"),
+            (ValueType::Words(&["a", "b"]), "b,a", "b a"),
+            (ValueType::Paths, "auth/ src/pay", "auth/ src/pay"),
+            (ValueType::Nsid, "a.b.mergeIt", "a.b.mergeIt"),
+            (ValueType::Nsid, "a.b.c#inline", "a.b.c#inline"),
+            (ValueType::Identifier, "x-tngl-", "x-tngl-"),
         ] {
             assert_eq!(ty.parse(good).as_deref(), Some(canonical), "{ty:?} {good}");
         }
         for (ty, bad) in [
-            (Type::Bool, "maybe"),
-            (Type::Seconds, "0"),
-            (Type::Seconds, "-1"),
-            (Type::Seconds, "1.5"),
-            (Type::Seconds, "86401"),
-            (Type::Word(&["auto"]), ""),
-            (Type::Host, "a b"),
-            (Type::Url, "http://example.org"),
-            (Type::Url, "http://127.0.0.1.example.org"),
-            (Type::Url, "https://user:pw@example.org"),
-            (Type::Url, "example.org"),
-            (Type::Url, "https://"),
-            (Type::Address, "ns.example.org"),
-            (Type::Address, "127.0.0.1:"),
-            (Type::Address, "127.0.0.1:70000"),
-            (Type::Text, "  "),
-            (Type::Prefix, " "),
-            (Type::Prefix, "a\n"),
-            (Type::Command, "a\nb"),
-            (Type::Variable, "gho_canary"),
-            (Type::Variable, "${A B}"),
-            (Type::Variable, "${}"),
-            (Type::Projects, ""),
-            (Type::Projects, "proj"),
-            (Type::Projects, "PROJ,OPS"),
-            (Type::Patterns, "[A-Z]+-[0-9]+ ("),
-            (Type::Count, "-1"),
-            (Type::Count, "1000001"),
-            (Type::Words(&["a"]), "a c"),
-            (Type::Words(&["a"]), ""),
-            (Type::Nsid, "merge"),
-            (Type::Nsid, "a.b"),
-            (Type::Nsid, "a.b.c/d"),
-            (Type::Nsid, "a.b.c#"),
-            (Type::Identifier, "a.b.c"),
-            (Type::Identifier, "1"),
+            (ValueType::Bool, "maybe"),
+            (ValueType::Seconds, "0"),
+            (ValueType::Seconds, "-1"),
+            (ValueType::Seconds, "1.5"),
+            (ValueType::Seconds, "86401"),
+            (ValueType::Word(&["auto"]), ""),
+            (ValueType::Host, "a b"),
+            (ValueType::Url, "http://example.org"),
+            (ValueType::Url, "http://127.0.0.1.example.org"),
+            (ValueType::Url, "https://user:pw@example.org"),
+            (ValueType::Url, "example.org"),
+            (ValueType::Url, "https://"),
+            (ValueType::Address, "ns.example.org"),
+            (ValueType::Address, "127.0.0.1:"),
+            (ValueType::Address, "127.0.0.1:70000"),
+            (ValueType::Text, "  "),
+            (ValueType::Prefix, " "),
+            (ValueType::Prefix, "a\n"),
+            (ValueType::Command, "a\nb"),
+            (ValueType::Variable, "gho_canary"),
+            (ValueType::Variable, "${A B}"),
+            (ValueType::Variable, "${}"),
+            (ValueType::Projects, ""),
+            (ValueType::Projects, "proj"),
+            (ValueType::Projects, "PROJ,OPS"),
+            (ValueType::Patterns, "[A-Z]+-[0-9]+ ("),
+            (ValueType::Count, "-1"),
+            (ValueType::Count, "1000001"),
+            (ValueType::Words(&["a"]), "a c"),
+            (ValueType::Words(&["a"]), ""),
+            (ValueType::Nsid, "merge"),
+            (ValueType::Nsid, "a.b"),
+            (ValueType::Nsid, "a.b.c/d"),
+            (ValueType::Nsid, "a.b.c#"),
+            (ValueType::Identifier, "a.b.c"),
+            (ValueType::Identifier, "1"),
         ] {
             assert_eq!(ty.parse(bad), None, "{ty:?} {bad}");
         }

@@ -9,8 +9,8 @@ use forge_core::{Action, Call, Error, ErrorKind, ForgeKind, Hint, Result, locato
 use super::{
     Env, Level, Problem, Var, dialect,
     edit::FOR_YOURSELF,
-    file::{self, File, Which, bad_value},
-    keys::{self, KEYS, Name, Type},
+    file::{self, ConfigFile, FileOwner, bad_value},
+    keys::{self, KEYS, Name, ValueType},
 };
 
 /// File name in the configuration directory.
@@ -45,7 +45,7 @@ impl fmt::Display for Source {
 
 /// A key with its value and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ConfigEntry {
     /// The dotted name.
     pub name: String,
     /// The value; `None` if it is unset and has no default.
@@ -62,8 +62,8 @@ pub struct Config {
     env: Env,
     dir: Option<PathBuf>,
     root: Option<PathBuf>,
-    user: File,
-    repo: File,
+    user: ConfigFile,
+    repo: ConfigFile,
     problems: Vec<Problem>,
 }
 
@@ -74,8 +74,8 @@ impl Config {
         let mut config = Self {
             dir: None,
             root: None,
-            user: File::default(),
-            repo: File::default(),
+            user: ConfigFile::default(),
+            repo: ConfigFile::default(),
             problems: Vec::new(),
             env,
         };
@@ -145,7 +145,7 @@ impl Config {
             config.user.path = dir.join(USER_FILE);
             if let Some(text) = file::text_of(&config.user.path)? {
                 let path = &config.user.path;
-                config.user = file::parse(path, &text, Which::User, &mut config.problems);
+                config.user = file::parse(path, &text, FileOwner::User, &mut config.problems);
             }
             config.hide_token_variable();
         }
@@ -155,7 +155,7 @@ impl Config {
                 Ok(None) => {}
                 Ok(Some(text)) => {
                     let path = &config.repo.path;
-                    config.repo = file::parse(path, &text, Which::Repo, &mut config.problems);
+                    config.repo = file::parse(path, &text, FileOwner::Repo, &mut config.problems);
                 }
                 Err(problem) => config.problems.push(*problem),
             }
@@ -177,7 +177,7 @@ impl Config {
         let mut config = self.clone();
         config.problems.retain(|problem| !self.is_of_repo(problem));
         config.root = None;
-        config.repo = File::default();
+        config.repo = ConfigFile::default();
         config
     }
 
@@ -235,13 +235,13 @@ impl Config {
     ///
     /// # Errors
     /// `invalid_input` for an unknown key, with a similar one in the hint.
-    pub fn get(&self, name: &str) -> Result<Entry> {
+    pub fn get(&self, name: &str) -> Result<ConfigEntry> {
         Ok(self.entry(&Self::name(name)?))
     }
 
     /// Every key without placeholders, and those with a host or state that some file sets.
     #[must_use]
-    pub fn list(&self) -> Vec<Entry> {
+    pub fn list(&self) -> Vec<ConfigEntry> {
         let named = self.named();
         let plain: Vec<Name> = KEYS
             .iter()
@@ -317,7 +317,7 @@ impl Config {
         })
     }
 
-    fn entry(&self, name: &Name) -> Entry {
+    fn entry(&self, name: &Name) -> ConfigEntry {
         let (value, source) = self
             .environment(name, name.key.env)
             .or_else(|| {
@@ -347,7 +347,7 @@ impl Config {
                 },
                 |(value, source)| (Some(value), source),
             );
-        Entry {
+        ConfigEntry {
             name: name.text(),
             value,
             source,
@@ -390,7 +390,7 @@ impl Config {
         for name in names.filter_map(|name| Name::parse(&name)) {
             for var in name.key.env {
                 if let Some(Err(text)) = self.variable(&name, *var) {
-                    let shown = (name.key.ty != Type::Command).then_some(text.as_str());
+                    let shown = (name.key.ty != ValueType::Command).then_some(text.as_str());
                     self.problems.push(Problem {
                         at: None,
                         level: Level::Error,

@@ -18,5 +18,5 @@ pub use edit::Scope;
 pub use env::{Env, Var};
 pub use file::{Level, Problem};
 pub(crate) use load::home_dir;
-pub use load::{Config, Entry, Source};
+pub use load::{Config, ConfigEntry, Source};
 pub use settings::ColorChoice;

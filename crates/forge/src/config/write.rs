@@ -9,7 +9,7 @@ use std::{
 use forge_core::{Error, ErrorKind, Result};
 
 /// Lock held while a file is read, changed and replaced; dropping it releases the lock.
-pub(crate) struct Lock {
+pub(crate) struct ConfigLock {
     _file: File,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Lock {
 ///
 /// # Errors
 /// `config` if the directory cannot be written.
-pub(crate) fn lock(dir: &Path) -> Result<Lock> {
+pub(crate) fn lock(dir: &Path) -> Result<ConfigLock> {
     let take = || {
         make_dir(dir)?;
         let file = OpenOptions::new()
@@ -30,7 +30,7 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock> {
         Ok(file)
     };
     take()
-        .map(|file| Lock { _file: file })
+        .map(|file| ConfigLock { _file: file })
         .map_err(|e| cannot_write(dir, e))
 }
 

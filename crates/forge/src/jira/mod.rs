@@ -19,7 +19,7 @@ use forge_core::{
     Error, ErrorKind, Noun, Result, Timestamp,
     model::{Actor, Comment},
 };
-use forge_http::{Http, MaxRetries, RetryPolicy, Settings, Unfollowed, limited_for};
+use forge_http::{Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for};
 use futures::try_join;
 use http::{HeaderValue, Request, StatusCode, header};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -34,7 +34,7 @@ use crate::{
 /// Maximum number of comments, the newest.
 const MAX_COMMENTS: usize = 5;
 /// Number of tickets read concurrently, with two requests each.
-const IN_FLIGHT: usize = 20;
+const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,7 +88,12 @@ impl Tickets for Jira {
         let issue = format!("issue/{key}");
         let details = format!("{issue}?fields=summary,status,labels,description");
         let newest = format!("{issue}/comment?orderBy=-created&maxResults={MAX_COMMENTS}");
-        let reads = async { try_join!(self.get::<Issue>(&details), self.get::<Page>(&newest)) };
+        let reads = async {
+            try_join!(
+                self.get::<TicketIssue>(&details),
+                self.get::<TicketCommentsPage>(&newest)
+            )
+        };
         let (issue, page) = tokio::time::timeout(READ_TIMEOUT, reads)
             .await
             .unwrap_or_else(|_| Err(self.silent()))?;
@@ -126,7 +131,7 @@ impl Jira {
             connect_timeout: CONNECT_TIMEOUT,
             idle_timeout: READ_TIMEOUT,
             body_max: MAX_BODY,
-            in_flight: IN_FLIGHT,
+            in_flight: MAX_TICKETS_IN_FLIGHT,
             retry: RetryPolicy {
                 budget: MAX_WAIT,
                 ..RetryPolicy::default()
@@ -162,7 +167,7 @@ impl Jira {
         let request = Request::get(format!("{base_url}/rest/api/{version}/{path}"))
             .header(header::AUTHORIZATION, authorization)
             .header(header::ACCEPT, "application/json")
-            .extension(Unfollowed)
+            .extension(NoRedirect)
             .extension(MaxRetries(1))
             .body(Bytes::new())
             .map_err(|e| Error::new(ErrorKind::Config, format!("JIRA cannot be asked: {e}")))?;
@@ -216,7 +221,7 @@ impl Jira {
 
     fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
         let host = self.host();
-        let is_jiras = || serde_json::from_slice::<Failure>(body).is_ok();
+        let is_jiras = || serde_json::from_slice::<JiraErrors>(body).is_ok();
         if status.is_redirection() {
             let message = format!("JIRA at {host} redirects, and a token follows no redirect");
             return Error::new(ErrorKind::Protocol, message)
@@ -266,19 +271,19 @@ impl Jira {
 
 /// JIRA's own error messages; a server at a wrong address does not send them.
 #[derive(Deserialize)]
-struct Failure {
+struct JiraErrors {
     #[serde(rename = "errorMessages")]
     _messages: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Issue {
+struct TicketIssue {
     key: String,
-    fields: Fields,
+    fields: TicketFields,
 }
 
 #[derive(Deserialize)]
-struct Fields {
+struct TicketFields {
     summary: String,
     status: Status,
     #[serde(default)]
@@ -301,11 +306,11 @@ struct Category {
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct TicketCommentsPage {
     comments: Vec<TicketComment>,
 }
 
-impl Page {
+impl TicketCommentsPage {
     /// The newest comments, oldest first; a server may send more than requested.
     fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
         let comments = self.comments.into_iter();
@@ -417,7 +422,7 @@ mod tests {
             json!({ "id": n.to_string(), "body": "It leaks.", "created": created })
         };
         let all: Vec<Value> = (0..50).rev().map(comment).collect();
-        let page: Page = serde_json::from_value(json!({ "comments": all })).unwrap();
+        let page: TicketCommentsPage = serde_json::from_value(json!({ "comments": all })).unwrap();
         let newest = page.newest("https://jira.example", "PROJ-1");
         let ids: Vec<&str> = newest.iter().map(|c| c.id.as_str()).collect();
         assert_eq!(ids, ["45", "46", "47", "48", "49"]);

@@ -9,13 +9,13 @@ use forge_core::{
 use super::shared::{select, with_title};
 use crate::{
     args::wait::WaitArgs,
-    cmd::{Ctx, pr::shared::given},
+    cmd::{Ctx, pr::shared::non_empty},
     exit::Exit,
 };
 
 /// `--reason`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReasonArg {
+pub enum CloseReasonArg {
     /// It is done.
     Completed,
     /// Nobody is going to do it.
@@ -36,7 +36,7 @@ pub struct IssueCloseArgs {
     pub comment: Option<String>,
     /// Why it is closed
     #[arg(short, long, value_name = "reason", value_enum, ignore_case = true)]
-    pub reason: Option<ReasonArg>,
+    pub reason: Option<CloseReasonArg>,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
@@ -49,11 +49,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     let selected = select(ctx, repo, &args.selector).await?;
     let mut req = SetIssueState::to(IssueState::Closed);
     req.reason = args.reason.map(|reason| match reason {
-        ReasonArg::Completed => IssueReason::Completed,
-        ReasonArg::NotPlanned => IssueReason::NotPlanned,
-        ReasonArg::Duplicate => IssueReason::Duplicate,
+        CloseReasonArg::Completed => IssueReason::Completed,
+        CloseReasonArg::NotPlanned => IssueReason::NotPlanned,
+        CloseReasonArg::Duplicate => IssueReason::Duplicate,
     });
-    req.comment = given(args.comment.as_ref());
+    req.comment = non_empty(args.comment.as_ref());
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.already {
         let name = with_title(&outcome.value);

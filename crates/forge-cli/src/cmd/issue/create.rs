@@ -13,7 +13,7 @@ use crate::{
         Ctx,
         pr::{
             body,
-            shared::{given, names, repo_name},
+            shared::{names, non_empty, repo_name},
         },
     },
     exit::Exit,
@@ -79,7 +79,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         body: body::read(&args.body, &repo)?.unwrap_or_default(),
         labels: names(&args.label),
         assignees: names(&args.assignee),
-        milestone: given(args.milestone.as_ref()),
+        milestone: non_empty(args.milestone.as_ref()),
         ..NewIssue::default()
     };
     if args.web {
@@ -90,7 +90,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
-    if let Some(parent) = given(args.parent.as_ref()) {
+    if let Some(parent) = non_empty(args.parent.as_ref()) {
         new.parent = Some(related(ctx, &repo, &parent).await?);
     }
     new.blocked_by = all_related(ctx, &repo, &args.blocked_by).await?;

@@ -13,7 +13,7 @@ use crate::{
         Ctx,
         pr::{
             body,
-            shared::{given, names},
+            shared::{names, non_empty},
         },
     },
     exit::Exit,
@@ -191,7 +191,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
 
 /// The common changes of all given issues.
 async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIssue> {
-    let parent = match given(args.parent.as_ref()) {
+    let parent = match non_empty(args.parent.as_ref()) {
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
         None => args.remove_parent.then_some(None),
     };
@@ -206,7 +206,7 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
             add: names(&args.add_assignee),
             remove: names(&args.remove_assignee),
         },
-        milestone: given(args.milestone.as_ref())
+        milestone: non_empty(args.milestone.as_ref())
             .map(Some)
             .or(args.remove_milestone.then_some(None)),
         parent,

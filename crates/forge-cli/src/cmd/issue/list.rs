@@ -13,8 +13,8 @@ use crate::{
     args::output::JsonArgs,
     cmd::{
         Ctx,
-        pages::{Found, collect},
-        pr::shared::{given, names, repo_name},
+        pages::{PagedItems, collect},
+        pr::shared::{names, non_empty, repo_name},
     },
     exit::Exit,
     ui::{
@@ -116,13 +116,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
             IssueStateArg::Closed => IssueFilter::Closed,
             IssueStateArg::All => IssueFilter::All,
         },
-        author: given(args.author.as_ref()),
-        assignee: given(args.assignee.as_ref()),
+        author: non_empty(args.author.as_ref()),
+        assignee: non_empty(args.assignee.as_ref()),
         labels: names(&args.label),
-        search: given(args.search.as_ref()),
-        mention: given(args.mention.as_ref()),
-        milestone: given(args.milestone.as_ref()),
-        app: given(args.app.as_ref()),
+        search: non_empty(args.search.as_ref()),
+        mention: non_empty(args.mention.as_ref()),
+        milestone: non_empty(args.milestone.as_ref()),
+        app: non_empty(args.app.as_ref()),
         ..IssueQuery::default()
     };
     if args.web {
@@ -159,16 +159,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         });
         found.items = stream::iter(views).buffered(at_once).try_collect().await?;
     }
-    found.tell_of_rows(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));
+    found.print_row_warnings(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));
     if is_filtered(&query) || query.state != IssueFilter::Open {
-        found.tell_of_looks(ctx, "issues");
+        found.print_scan_note(ctx, "issues");
     }
     match selection {
         Some(selection) => {
             let items = with_values(ctx, &repo, found.items, &selection).await?;
             selection.print(&ctx.ui, &selection.array(&items))?;
         }
-        None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
+        None if ctx.ui.is_tty() => print_list(ctx, &repo, &query, &found)?,
         None => {
             for issue in &found.items {
                 ctx.ui.line(&row(issue))?;
@@ -194,7 +194,7 @@ fn is_filtered(q: &IssueQuery) -> bool {
     q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty() || q.searches()
 }
 
-fn shown(ctx: &Ctx, repo: &Repo, query: &IssueQuery, found: &Found<Issue>) -> Result<()> {
+fn print_list(ctx: &Ctx, repo: &Repo, query: &IssueQuery, found: &PagedItems<Issue>) -> Result<()> {
     let name = repo_name(repo.id());
     let state = match query.state {
         IssueFilter::Open => "open ",

@@ -9,7 +9,7 @@ use forge_core::{
 use super::shared::{select, with_title};
 use crate::{
     args::wait::WaitArgs,
-    cmd::{Ctx, pr::shared::given},
+    cmd::{Ctx, pr::shared::non_empty},
     exit::Exit,
 };
 
@@ -33,7 +33,7 @@ pub struct IssueReopenArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
     let mut req = SetIssueState::to(IssueState::Open);
-    req.comment = given(args.comment.as_ref());
+    req.comment = non_empty(args.comment.as_ref());
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.already {
         let name = with_title(&outcome.value);

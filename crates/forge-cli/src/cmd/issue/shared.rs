@@ -1,5 +1,5 @@
 use clap::Args;
-use forge::workflow::{Size, Workflow, check_size, with_setup};
+use forge::workflow::{Workflow, WorkflowValue, check_size, with_setup};
 use forge_core::{
     Action, Call, Capability, Error, Hint, Op, PrKey, Repo, Result,
     model::{BoardId, EditIssue, Issue, IssueFields, IssueId, IssueState, RelatedIssue},
@@ -51,8 +51,8 @@ impl ValueArgs {
     ) -> Result<()> {
         let (store, definition) = (workflow.store(), workflow.definition());
         let given = [
-            (Size::Estimate, &self.estimate),
-            (Size::Priority, &self.priority),
+            (WorkflowValue::Estimate, &self.estimate),
+            (WorkflowValue::Priority, &self.priority),
         ];
         for (size, value) in given {
             let Some(value) = value.as_ref().map(|value| value.trim()) else {
@@ -232,8 +232,8 @@ pub(super) async fn with_values(
             store.size(workflow.definition(), &issue, size)
         };
         ShownIssue {
-            estimate: value(Size::Estimate),
-            priority: value(Size::Priority),
+            estimate: value(WorkflowValue::Estimate),
+            priority: value(WorkflowValue::Priority),
             issue,
         }
     });

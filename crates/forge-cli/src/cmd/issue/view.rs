@@ -5,7 +5,7 @@ use forge_core::{Result, model::IssueFields};
 
 use super::{
     shared::{board, select, shown_sections, with_values},
-    view_text::{piped, piped_comments, shown},
+    view_text::{piped, piped_comments, render_issue},
 };
 use crate::{
     args::output::JsonArgs,
@@ -56,7 +56,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<
             selection.print(&ctx.ui, &selection.object(&issue))?;
         }
     } else if ctx.ui.is_tty() {
-        ctx.ui.page(&shown(ctx, &issue))?;
+        ctx.ui.page(&render_issue(ctx, &issue))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&issue).as_bytes())?;
     } else {

@@ -73,7 +73,7 @@ pub(super) fn piped_comments(issue: &Issue) -> String {
 }
 
 /// The output on a terminal.
-pub(super) fn shown(ctx: &Ctx, issue: &Issue) -> String {
+pub(super) fn render_issue(ctx: &Ctx, issue: &Issue) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
     let title = text::one_line(&issue.title);

@@ -10,7 +10,7 @@ use forge_core::{
 use super::{
     list::{self, ListArgs},
     shared::repo_name,
-    status::{self, Rows, StatusArgs},
+    status::{self, RowOptions, StatusArgs},
 };
 use crate::{
     ctx::Ctx,
@@ -64,7 +64,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     }
     match selection {
         Some(selection) => selection.print(&ctx.ui, &objects(&selection, &pulls))?,
-        None if ctx.ui.is_tty() => shown(ctx, places, &pulls, found.is_cut)?,
+        None if ctx.ui.is_tty() => print_list(ctx, places, &pulls, found.is_cut)?,
         None => {
             for pull in &pulls {
                 let repo = pull.id.repo.to_string();
@@ -93,7 +93,7 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
     for warning in &found.warnings {
         ctx.ui.warning(warning);
     }
-    status::tell_of_rows(ctx, &found);
+    status::print_row_warnings(ctx, &found);
     match selection {
         Some(selection) => {
             let value = Json::Object(vec![
@@ -103,7 +103,7 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
             selection.print(&ctx.ui, &value)?;
         }
         None => {
-            let rows = Rows {
+            let rows = RowOptions {
                 conflicts: args.conflict_status,
                 repos: true,
             };
@@ -170,7 +170,7 @@ fn repository(pull: &PullRequest) -> Json {
     ])
 }
 
-fn shown(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -> Result<()> {
+fn print_list(ctx: &Ctx, places: &Places, pulls: &[PullRequest], is_cut: bool) -> Result<()> {
     let names = text::one_line(&names(places)).into_owned();
     if pulls.is_empty() {
         ctx.ui.note(&format!("no pull requests found in {names}"));

@@ -32,7 +32,7 @@ pub struct AttachArgs {
 }
 
 /// Maximum number of files per command.
-const MOST: usize = 50;
+const MAX_FILES: usize = 50;
 
 /// Supported files: extension and media type.
 const TYPES: [(&str, &str); 9] = [
@@ -49,7 +49,7 @@ const TYPES: [(&str, &str); 9] = [
 
 /// A file of `--attach`.
 #[derive(Debug)]
-struct File {
+struct AttachedFile {
     /// The path as typed.
     given: String,
     /// The resolved path.
@@ -59,7 +59,7 @@ struct File {
     upload: NewAttachment,
 }
 
-impl File {
+impl AttachedFile {
     fn is_video(&self) -> bool {
         self.upload.content_type.starts_with("video/")
     }
@@ -68,19 +68,19 @@ impl File {
 /// The files of `--attach`, read and validated.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    files: Vec<File>,
+    files: Vec<AttachedFile>,
     /// Directories for resolving references in the text, in order.
     bases: Vec<PathBuf>,
 }
 
 /// A text with the URLs of the uploads.
 #[derive(Debug)]
-pub(super) struct Attached {
+pub(super) struct AttachedText {
     pub(super) text: String,
     failed: Vec<(String, Error)>,
 }
 
-impl Attached {
+impl AttachedText {
     /// Reports files that are missing in the written text.
     pub(super) fn report(self, ctx: &Ctx) -> Exit {
         let failed = !self.failed.is_empty();
@@ -108,14 +108,14 @@ impl Files {
         if let Support::No { why, instead } = repo.support(Capability::Attachments) {
             return Err(Error::unsupported(Capability::Attachments, why, instead));
         }
-        if args.attach.len() > MOST {
+        if args.attach.len() > MAX_FILES {
             return Err(refused(format!(
-                "{} files are attached; {MOST} are allowed",
+                "{} files are attached; {MAX_FILES} are allowed",
                 args.attach.len()
             ))
             .with_hint(Hint::new("attach the rest to a comment").with_action(ATTACH)));
         }
-        let mut files: Vec<File> = Vec::new();
+        let mut files: Vec<AttachedFile> = Vec::new();
         for argument in &args.attach {
             let file = read(&ctx.cwd, argument)?;
             if let Some(twin) = files.iter().find(|f| f.path == file.path) {
@@ -143,16 +143,16 @@ impl Files {
     /// Uploads the files, and puts their URLs into `text`.
     ///
     /// If no file can be uploaded; then nothing must be written.
-    pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<Attached> {
+    pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
         if self.files.is_empty() {
-            return Ok(Attached {
+            return Ok(AttachedText {
                 text,
                 failed: Vec::new(),
             });
         }
         let uploads: Vec<NewAttachment> = self.files.iter().map(|f| f.upload.clone()).collect();
         let answers = repo.attach(&uploads).await?;
-        let mut there: Vec<(&File, Attachment)> = Vec::new();
+        let mut there: Vec<(&AttachedFile, Attachment)> = Vec::new();
         let mut failed = Vec::new();
         for (file, answer) in self.files.iter().zip(answers) {
             match answer {
@@ -165,8 +165,8 @@ impl Files {
         {
             return Err(not_uploaded(name, e));
         }
-        Ok(Attached {
-            text: written(&text, &there, &self.bases),
+        Ok(AttachedText {
+            text: replace_references(&text, &there, &self.bases),
             failed,
         })
     }
@@ -193,7 +193,7 @@ fn not_uploaded(name: &str, e: &Error) -> Error {
 }
 
 /// Reads `file` or `file#alternative text`. A file with `#` in its own name takes precedence.
-fn read(cwd: &Path, argument: &str) -> Result<File> {
+fn read(cwd: &Path, argument: &str) -> Result<AttachedFile> {
     let (given, alt) = match argument.split_once('#') {
         Some((path, alt)) if !cwd.join(argument).is_file() => (path, Some(alt)),
         _ => (argument, None),
@@ -227,7 +227,7 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
     if bytes.is_empty() {
         return Err(refused(format!("{given} is empty")).with_hint("attach a file with content"));
     }
-    Ok(File {
+    Ok(AttachedFile {
         given: given.to_owned(),
         alt: alt.unwrap_or(stem).to_owned(),
         upload: NewAttachment::new(name.clone(), *content_type, bytes),
@@ -236,7 +236,11 @@ fn read(cwd: &Path, argument: &str) -> Result<File> {
 }
 
 /// Replaces references in `text` by URLs, and appends files without one.
-fn written(text: &str, there: &[(&File, Attachment)], bases: &[PathBuf]) -> String {
+fn replace_references(
+    text: &str,
+    there: &[(&AttachedFile, Attachment)],
+    bases: &[PathBuf],
+) -> String {
     let mut named = vec![false; there.len()];
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     let mut note = |dest: &str, whole: Range<usize>, start: &str, is_image: bool| {
@@ -298,7 +302,7 @@ fn written(text: &str, there: &[(&File, Attachment)], bases: &[PathBuf]) -> Stri
 }
 
 /// Returns true if a link destination in the text is the file.
-fn names(dest: &str, file: &File, bases: &[PathBuf]) -> bool {
+fn names(dest: &str, file: &AttachedFile, bases: &[PathBuf]) -> bool {
     if dest.is_empty() || dest.contains("://") {
         return false;
     }
@@ -374,14 +378,14 @@ mod tests {
             Self(dir)
         }
 
-        fn read(&self, argument: &str) -> Result<File> {
+        fn read(&self, argument: &str) -> Result<AttachedFile> {
             read(self.0.path(), argument)
         }
 
         fn written(&self, text: &str, argument: &str) -> String {
             let file = self.read(argument).unwrap();
             let attachment = Attachment::new(URL);
-            written(
+            replace_references(
                 text,
                 &[(&file, attachment)],
                 &[self.0.path().join("sub"), self.0.path().to_owned()],

@@ -9,11 +9,11 @@ use forge_core::{
     model::{DiffFormat, DiffReq, PrFields, PullQuery, PullRequest, Rounds},
     text::one_line,
 };
-use forge_git::{Applied, Git, Mail, RawCommit, branch_problem};
+use forge_git::{ApplyResult, Git, Mail, RawCommit, branch_problem};
 use futures::TryStreamExt as _;
 
 use super::{
-    checkout_place::{Head, Target, place},
+    checkout_place::{CheckoutHead, CheckoutTarget, place},
     clone_branch::commit,
     diff::addressed_round,
     shared::pull_with_title,
@@ -91,7 +91,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
         true => None,
         false => Some(branch_name(&pull, args.branch.as_deref())?),
     };
-    let target = Target {
+    let target = CheckoutTarget {
         branch: branch.as_deref(),
         is_named: args.branch.is_some(),
         worktree: args.worktree.as_deref(),
@@ -112,7 +112,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
 }
 
 /// Number of pull requests to choose from, as in gh.
-const CHOICES: usize = 10;
+const MAX_CHOICES: usize = 10;
 
 async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
     if !ctx.ui.is_tty() {
@@ -124,7 +124,7 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
     }
     let repo = ctx.repo(repo).await?;
     let page = repo
-        .list(&PullQuery::default(), PageReq::first(CHOICES))
+        .list(&PullQuery::default(), PageReq::first(MAX_CHOICES))
         .await?;
     let lines: Vec<String> = page
         .items
@@ -182,7 +182,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
 }
 
 /// The head, if the pull request lives in the local repository itself.
-async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<Head> {
+async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHead> {
     let branch = format!("refs/heads/{}", pull.head_branch);
     let found = match commit(ctx.git(), &branch).await? {
         Some(tip) => Some(tip),
@@ -192,7 +192,7 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<Head> {
         },
     };
     let tip = found.ok_or_else(|| gone(pull))?;
-    Ok(Head {
+    Ok(CheckoutHead {
         tip,
         upstream: None,
         upstreams: Vec::new(),
@@ -206,7 +206,7 @@ async fn fetched(
     pull: &PullRequest,
     remote: &str,
     head_ref: &str,
-) -> Result<Head> {
+) -> Result<CheckoutHead> {
     let head = pull.head_oid.clone().ok_or_else(|| gone(pull))?;
     let branch = format!("refs/heads/{}", pull.head_branch);
     let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
@@ -238,7 +238,7 @@ async fn fetched(
         let done = git.for_remote().await?.run(fetch).await?;
         if done.status == 0 && commit(git, &tracking).await?.as_ref() == Some(&head) {
             upstreams.push((remote.clone(), branch.clone()));
-            return Ok(Head {
+            return Ok(CheckoutHead {
                 tip: head,
                 upstream: Some((remote, branch, None)),
                 upstreams,
@@ -268,7 +268,7 @@ async fn fetched(
             (remote.clone(), head_ref.to_owned(), Some(remote))
         }
     };
-    Ok(Head {
+    Ok(CheckoutHead {
         tip: head,
         upstream: Some(upstream),
         upstreams,
@@ -298,7 +298,7 @@ async fn from_patch(
     pull: &PullRequest,
     remote: Option<&str>,
     round: Option<usize>,
-) -> Result<Head> {
+) -> Result<CheckoutHead> {
     let req = DiffReq {
         format: DiffFormat::Patch,
         rounds: round.map(|round| Rounds {
@@ -345,7 +345,7 @@ async fn from_patch(
     for mail in &mails {
         tip = commit_mail(&git.for_write(), &tip, mail, pull).await?;
     }
-    Ok(Head {
+    Ok(CheckoutHead {
         tip,
         upstream: None,
         upstreams: Vec::new(),
@@ -357,7 +357,7 @@ const MAX_PATCH: usize = 64 * 1024 * 1024;
 
 async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> Result<String> {
     match git.apply(onto, &mail.diff).await? {
-        Applied::Tree(tree) => {
+        ApplyResult::Tree(tree) => {
             let made = RawCommit {
                 tree: &tree,
                 parents: vec![onto],
@@ -368,7 +368,7 @@ async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> 
             };
             git.put("commit", &made.encode()).await
         }
-        Applied::Conflicts(files) => {
+        ApplyResult::Conflicts(files) => {
             let shown: Vec<_> = files.iter().take(5).map(|file| one_line(file)).collect();
             let message = format!(
                 "the patch of {} does not apply to '{}' in {}; nothing was changed",

@@ -9,7 +9,7 @@ use super::clone_branch::commit;
 use crate::ctx::Ctx;
 
 /// The head of a pull request; its commits are in the clone.
-pub(super) struct Head {
+pub(super) struct CheckoutHead {
     /// The commit, hex.
     pub tip: String,
     /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
@@ -19,7 +19,7 @@ pub(super) struct Head {
 }
 
 /// Destination of a checkout.
-pub(super) struct Target<'a> {
+pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
     /// The user chose the local branch's name; otherwise the author did.
@@ -37,8 +37,12 @@ pub(super) struct Target<'a> {
 ///
 /// # Errors `conflict` for a local branch with other commits; `precondition_failed` for a branch
 /// with another upstream, unless the user named it; `git` if changes are in the way.
-pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result<()> {
-    let Target {
+pub(super) async fn place(
+    ctx: &Ctx,
+    head: &CheckoutHead,
+    target: &CheckoutTarget<'_>,
+) -> Result<()> {
+    let CheckoutTarget {
         branch,
         is_named,
         worktree,
@@ -48,18 +52,18 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
     let git = ctx.git().for_write();
     let tip = head.tip.as_str();
     let local = match branch {
-        Some(branch) => Local::of(&git, branch, tip).await?,
-        None => Local::New,
+        Some(branch) => BranchRelation::of(&git, branch, tip).await?,
+        None => BranchRelation::New,
     };
-    if let (Some(branch), Local::Diverged(at), false) = (branch, &local, force) {
+    if let (Some(branch), BranchRelation::Diverged(at), false) = (branch, &local, force) {
         return Err(diverged(branch, at, tip));
     }
-    if let (Some(branch), Local::Behind, false) = (branch, &local, force || is_named)
+    if let (Some(branch), BranchRelation::Behind, false) = (branch, &local, force || is_named)
         && let Some(other) = other_upstream(ctx, branch, head).await?
     {
         return Err(follows_other(branch, &other));
     }
-    let stays = local == Local::HasHead && !force;
+    let stays = local == BranchRelation::HasHead && !force;
     let is_current = branch.is_some() && current_branch(&git).await?.as_deref() == branch;
     let path = worktree.map(Path::as_os_str);
     let (words, at): (Vec<&str>, _) = match (path, branch) {
@@ -72,7 +76,7 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
         (None, None) => (vec!["switch", "--quiet", "--detach"], Some(tip)),
         (None, Some(_)) if stays && is_current => (Vec::new(), None),
         (None, Some(name)) if stays => (vec!["switch", "--quiet", "--no-guess"], Some(name)),
-        (None, Some(_)) if is_current && local == Local::Behind => {
+        (None, Some(_)) if is_current && local == BranchRelation::Behind => {
             (vec!["merge", "--quiet", "--ff-only"], Some(tip))
         }
         // Keeps uncommitted changes, or fails and keeps the branch.
@@ -106,7 +110,7 @@ pub(super) async fn place(ctx: &Ctx, head: &Head, target: &Target<'_>) -> Result
 
 /// Relation of the local branch to the head.
 #[derive(Debug, PartialEq, Eq)]
-enum Local {
+enum BranchRelation {
     /// No branch has the name.
     New,
     /// The head has all commits of the branch, and more.
@@ -117,7 +121,7 @@ enum Local {
     Diverged(String),
 }
 
-impl Local {
+impl BranchRelation {
     async fn of(git: &Git, branch: &str, tip: &str) -> Result<Self> {
         let Some(at) = commit(git, &format!("refs/heads/{branch}")).await? else {
             return Ok(Self::New);
@@ -159,7 +163,7 @@ async fn follow(
 }
 
 /// The upstream of a local branch, if it is not one of the head's.
-async fn other_upstream(ctx: &Ctx, branch: &str, head: &Head) -> Result<Option<String>> {
+async fn other_upstream(ctx: &Ctx, branch: &str, head: &CheckoutHead) -> Result<Option<String>> {
     let config = ctx.git_config().await?;
     let settings = config.branch(branch);
     let (Some(remote), Some(merge)) = (settings.remote, settings.merge) else {

@@ -12,7 +12,7 @@ use crate::ctx::Ctx;
 
 /// Update of the local base branch after switching to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
+pub enum BaseUpdate {
     /// The base has moved: the pull request was just merged.
     Moved,
     /// The base has not changed.
@@ -108,12 +108,12 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 /// `flag` is `-R`, which excludes the clone.
 ///
 /// If git cannot be run.
-pub async fn leave(
+pub async fn delete_local_branch(
     ctx: &Ctx,
     flag: Option<&str>,
     repo: &Repo,
     pull: &PullRequest,
-    base: Base,
+    base: BaseUpdate,
 ) -> Result<()> {
     // In the forge's own repository, the branch is the forge's.
     if flag.is_some() || ctx.is_here(repo).await {
@@ -147,16 +147,16 @@ pub async fn leave(
     if current_branch(git).await?.as_deref() == Some(branch) {
         let remote = ctx.remote_of(repo, None).await;
         if let Err(why) = switch(git, base_branch, remote.as_deref()).await? {
-            stays(ctx, branch, &why, base_branch);
+            warn_branch_kept(ctx, branch, &why, base_branch);
             return Ok(());
         }
-        if let (Base::Moved, Some(remote)) = (base, remote) {
+        if let (BaseUpdate::Moved, Some(remote)) = (base, remote) {
             forward(ctx, &remote, base_branch).await?;
         }
         switched = base_branch;
     }
     if let Err(why) = run(&git.for_write(), &["branch", "--quiet", "-D", "--", branch]).await? {
-        stays(ctx, branch, &why, base_branch);
+        warn_branch_kept(ctx, branch, &why, base_branch);
     } else if ctx.ui.is_tty() {
         let then = match switched {
             "" => String::new(),
@@ -168,7 +168,7 @@ pub async fn leave(
     Ok(())
 }
 
-fn stays(ctx: &Ctx, branch: &str, why: &str, base: &str) {
+fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
     // The failed command is not suggested again.
     let hint = format!(

@@ -7,8 +7,8 @@ use forge_core::{
 };
 
 use super::{
-    clone_branch::{self, Base},
-    shared::{given, pull_with_title},
+    clone_branch::{self, BaseUpdate},
+    shared::{non_empty, pull_with_title},
 };
 use crate::{
     args::wait::WaitArgs,
@@ -47,7 +47,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     )
     .await?;
     let mut req = CloseReq {
-        comment: given(args.comment.as_ref()),
+        comment: non_empty(args.comment.as_ref()),
         delete_branch: args.delete_branch,
         expected_head: None,
     };
@@ -70,7 +70,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     };
     // If the forge keeps the branch, the local one stays, too.
     if req.delete_branch && complete {
-        clone_branch::leave(ctx, repo, &selected.repo, &closed, Base::Same).await?;
+        clone_branch::delete_local_branch(ctx, repo, &selected.repo, &closed, BaseUpdate::Same)
+            .await?;
     }
     Ok(Exit::Ok)
 }

@@ -15,7 +15,7 @@ use forge_core::{
     model::{DiffReq, PrFields},
 };
 
-use super::{clone_branch::commit, context_html, context_text::shown};
+use super::{clone_branch::commit, context_html, context_text::render_context};
 use crate::{
     args::output::JsonArgs,
     ctx::Ctx,
@@ -114,7 +114,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
         (None, Some(file)) => context_html::write(&ctx.ui, &found, file)?,
         (None, None) => {
             let advice = |hint: &Hint| ctx.ui.advice(hint);
-            ctx.ui.page(&shown(&found, ctx.ui.palette(), advice))?;
+            ctx.ui
+                .page(&render_context(&found, ctx.ui.palette(), advice))?;
         }
     }
     Ok(Exit::Ok)

@@ -20,13 +20,13 @@ const MAX_BODY: usize = 2_000;
 /// Renders the bundle as text: first the verdict, then its sections.
 ///
 /// `advice` renders a hint with its command.
-pub(super) fn shown(
+pub(super) fn render_context(
     found: &PullContext,
     palette: Palette,
     advice: impl Fn(&Hint) -> String,
 ) -> String {
     let whole = Action::op(Op::PrDiff).on(&found.pull.id.key);
-    let mut page = Page {
+    let mut page = ContextPage {
         out: String::new(),
         palette,
         whole_diff: advice(&Hint::new("read the whole diff").with_action(whole)),
@@ -54,7 +54,7 @@ pub(super) fn shown(
     page.out
 }
 
-struct Page {
+struct ContextPage {
     out: String,
     palette: Palette,
     /// The command that reads the whole diff.
@@ -81,7 +81,7 @@ fn state_word(state: Option<LinkState>) -> &'static str {
     }
 }
 
-impl Page {
+impl ContextPage {
     fn line(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');

@@ -12,13 +12,13 @@ use forge_core::{
 use forge_git::quoted;
 
 use super::{
-    attach::{Attached, Files},
+    attach::{AttachedText, Files},
     create_metadata,
     create_plan::dry_run,
     create_push::{self, Push},
-    create_text::{self, Onto, Text},
+    create_text::{self, CommitBase, PullText},
     edits, merged_issues, patch,
-    shared::{given, repo_name, require, reviewers},
+    shared::{non_empty, repo_name, require, reviewers},
 };
 use crate::{
     args::wait::WaitArgs,
@@ -138,8 +138,8 @@ pub struct CreateArgs {
 ///
 /// If something is missing or refused; then nothing is created.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
-    args.base = given(args.base.as_ref());
-    args.head = given(args.head.as_ref());
+    args.base = non_empty(args.base.as_ref());
+    args.head = non_empty(args.head.as_ref());
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
     if args.auto {
@@ -155,7 +155,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => head(ctx, &repo, flag, named.clone()).await?,
     };
     let depends_on = match &args.depends_on {
-        Some(named) => Some(below(ctx, flag, named).await?),
+        Some(named) => Some(resolve_depends_on(ctx, flag, named).await?),
         None => None,
     };
     let mut base = match &depends_on {
@@ -197,7 +197,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let line = format!("Creating {what} for {head} {onto} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
     }
-    let onto = Onto {
+    let onto = CommitBase {
         base: base.as_deref(),
         below: depends_on.as_ref(),
     };
@@ -258,8 +258,8 @@ async fn make(
     files: Files,
     push: Option<&Push>,
     mut req: CreatePull,
-    text: &Text,
-) -> Result<Option<(Outcome<PullRequest>, Attached)>> {
+    text: &PullText,
+) -> Result<Option<(Outcome<PullRequest>, AttachedText)>> {
     let closes = closed_issues(ctx, repo, &args.closes).await?;
     let hosts = ctx.forges()?.hosts();
     req.description = forge::with_closing_lines(req.description, &closes, repo.id(), hosts);
@@ -288,7 +288,7 @@ async fn open_or_correct(
     ctx: &Ctx,
     repo: &Repo,
     req: &mut CreatePull,
-    text: &Text,
+    text: &PullText,
 ) -> Result<Outcome<PullRequest>> {
     let mut kept: Option<String> = None;
     loop {
@@ -347,7 +347,7 @@ async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<I
 }
 
 /// The pull request of `--depends-on`.
-async fn below(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
+async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
     let none = PrFields::NONE;
     let selected = select::pull(ctx, flag, Some(named), Unnamed::NotWithRepo, none).await?;
     Ok(selected.id)

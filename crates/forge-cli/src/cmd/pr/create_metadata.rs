@@ -3,7 +3,7 @@
 use forge_core::{Capability, Error, ErrorKind, Repo, Result, model::CreatePull, text};
 
 use super::{
-    draft::Draft,
+    draft::PullDraft,
     edit_prompt::{choose_labels, typed_names},
     shared::{has, reviewers},
 };
@@ -25,7 +25,7 @@ pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
 }
 
 /// Asks which kinds to add, then for each kind.
-pub(super) async fn ask(repo: &Repo, draft: &mut Draft) -> Result<()> {
+pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<()> {
     let kinds = offered(repo);
     let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
     let chosen = prompt::choose_many("What would you like to add?", &titles)?;

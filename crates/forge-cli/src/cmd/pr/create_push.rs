@@ -58,7 +58,7 @@ pub(super) async fn plan(
     if is_pushed(ctx, &branch, &head.branch).await? {
         return Ok(None);
     }
-    ask(ctx, repo, branch, head).await
+    ask_push_target(ctx, repo, branch, head).await
 }
 
 async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRef) -> Result<Push> {
@@ -114,12 +114,17 @@ async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
 }
 
 /// A possible target of a push.
-struct Target {
+struct PushTarget {
     remote: String,
     repo: RepoId,
 }
 
-async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Result<Option<Push>> {
+async fn ask_push_target(
+    ctx: &Ctx,
+    repo: &Repo,
+    branch: String,
+    head: &mut HeadRef,
+) -> Result<Option<Push>> {
     let targets = targets(ctx, repo, head).await?;
     let forker = forker(repo, &targets).await;
     let mut names: Vec<String> = Vec::new();
@@ -156,7 +161,7 @@ async fn ask(ctx: &Ctx, repo: &Repo, branch: String, head: &mut HeadRef) -> Resu
 
 /// The name of a target, with the places that git pushes to if a `pushurl` or `pushInsteadOf` leads
 /// elsewhere. No URL is shown, because it can hold a password.
-async fn push_label(ctx: &Ctx, target: &Target) -> Result<String> {
+async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     let args = ["remote", "get-url", "--push", "--all", "--", &target.remote];
     let printed = ctx.git().run_ok(args).await?;
     let urls = String::from_utf8_lossy(&printed);
@@ -183,7 +188,7 @@ async fn push_label(ctx: &Ctx, target: &Target) -> Result<String> {
 }
 
 /// The owner of a possible fork; `None` if no fork is possible, or the owner already has a target.
-async fn forker(repo: &Repo, targets: &[Target]) -> Option<String> {
+async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
     }
@@ -197,9 +202,9 @@ async fn forker(repo: &Repo, targets: &[Target]) -> Option<String> {
 }
 
 /// The remotes on the same host, beginning with the remote of the branch.
-async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Target>> {
+async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
     let forges = ctx.forges()?;
-    let mut found: Vec<Target> = Vec::new();
+    let mut found: Vec<PushTarget> = Vec::new();
     for remote in &ctx.git_config().await?.remotes {
         let Ok(id) = forges.remote_repo(&remote.url).await else {
             continue;
@@ -207,7 +212,7 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Target>> 
         let is_there = id.kind == repo.id().kind && id.host == repo.id().host;
         let key = id.comparison_key();
         if is_there && found.iter().all(|t| t.repo.comparison_key() != key) {
-            found.push(Target {
+            found.push(PushTarget {
                 remote: remote.name.clone(),
                 repo: id,
             });

@@ -14,9 +14,9 @@ use super::{
     attach, body,
     create::default_base,
     create_metadata as metadata,
-    draft::Draft,
-    fill::{self, Fill, Message},
-    shared::{given, has, names},
+    draft::PullDraft,
+    fill::{self, CommitMessage, FillSource},
+    shared::{has, names, non_empty},
     templates,
 };
 use crate::{
@@ -26,8 +26,8 @@ use crate::{
 };
 
 /// Title, description and metadata.
-pub(super) struct Text {
-    pub(super) draft: Draft,
+pub(super) struct PullText {
+    pub(super) draft: PullDraft,
     /// The user continues in the browser.
     pub(super) in_browser: bool,
     /// The user typed text that must not be lost.
@@ -36,7 +36,7 @@ pub(super) struct Text {
 
 /// The base of the commits.
 #[derive(Clone, Copy)]
-pub(super) struct Onto<'a> {
+pub(super) struct CommitBase<'a> {
     /// The base branch; `None` for the default one.
     pub(super) base: Option<&'a str>,
     /// A pull request whose commits are excluded.
@@ -93,9 +93,9 @@ pub(super) async fn write(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
-    onto: Onto<'_>,
+    onto: CommitBase<'_>,
     head: &HeadRef,
-) -> Result<Option<Text>> {
+) -> Result<Option<PullText>> {
     let mut title = args.title.clone();
     let mut text = body::read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)?;
     let how = fill_of(args);
@@ -123,7 +123,7 @@ pub(super) async fn write(
     if args.web || !ctx.ui.can_prompt() || is_given {
         draft.title = title.unwrap_or(recovered_title);
         draft.body = text.or(start).unwrap_or_default();
-        return Ok(Some(Text {
+        return Ok(Some(PullText {
             draft,
             in_browser: false,
             typed: false,
@@ -140,7 +140,7 @@ pub(super) async fn write(
         None if !recovered_title.is_empty() => recovered_title,
         None => offered_title,
     };
-    let start = Beginning {
+    let start = DescriptionStart {
         text: start,
         commits: if recovers {
             String::new()
@@ -148,10 +148,10 @@ pub(super) async fn write(
             offered_body
         },
     };
-    let asked = ask(ctx, repo, args, &mut draft, text, start).await;
+    let asked = ask_text(ctx, repo, args, &mut draft, text, start).await;
     let in_browser = match asked {
-        Ok(Next::Cancel) => return Ok(None),
-        Ok(next) => next == Next::Browser,
+        Ok(NextStep::Cancel) => return Ok(None),
+        Ok(next) => next == NextStep::Browser,
         Err(e) => {
             if !matches!(e.kind(), ErrorKind::Cancelled) {
                 draft.keep(&ctx.ui);
@@ -159,7 +159,7 @@ pub(super) async fn write(
             return Err(e);
         }
     };
-    Ok(Some(Text {
+    Ok(Some(PullText {
         draft,
         in_browser,
         typed: true,
@@ -167,10 +167,10 @@ pub(super) async fn write(
 }
 
 /// The draft of `--recover`, overridden by flags.
-fn recovered(args: &CreateArgs) -> Result<Draft> {
+fn recovered(args: &CreateArgs) -> Result<PullDraft> {
     let mut draft = match &args.recover {
-        Some(path) => Draft::load(path)?,
-        None => Draft::default(),
+        Some(path) => PullDraft::load(path)?,
+        None => PullDraft::default(),
     };
     draft.draft |= args.draft;
     for (list, flag) in [
@@ -183,17 +183,17 @@ fn recovered(args: &CreateArgs) -> Result<Draft> {
             *list = names(flag);
         }
     }
-    draft.milestone = given(args.milestone.as_ref()).or(draft.milestone);
+    draft.milestone = non_empty(args.milestone.as_ref()).or(draft.milestone);
     Ok(draft)
 }
 
-fn fill_of(args: &CreateArgs) -> Option<Fill> {
+fn fill_of(args: &CreateArgs) -> Option<FillSource> {
     if args.fill_first {
-        Some(Fill::First)
+        Some(FillSource::First)
     } else if args.fill_verbose {
-        Some(Fill::Verbose)
+        Some(FillSource::Verbose)
     } else {
-        args.fill.then_some(Fill::All)
+        args.fill.then_some(FillSource::All)
     }
 }
 
@@ -203,21 +203,21 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
 }
 
 /// Title and description as `--fill` would take them, for a form that is still to be edited.
-async fn offered(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> (String, String) {
+async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
-    fill::fill(&commits, Fill::All, &head.branch)
+    fill::fill(&commits, FillSource::All, &head.branch)
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
 }
 
 /// Where a description begins that no flag says.
-struct Beginning {
+struct DescriptionStart {
     /// The template or the recovered text; `None` where a template is still to be found.
     text: Option<String>,
     /// The text of the commits, placed above the template.
     commits: String,
 }
 
-impl Beginning {
+impl DescriptionStart {
     /// The description, with `template` in place of a text that was not named.
     fn with(self, template: String) -> String {
         let text = self.text.unwrap_or(template);
@@ -231,7 +231,7 @@ impl Beginning {
 
 /// The next step after title and description.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextStep {
     Submit,
     Draft,
     Browser,
@@ -240,14 +240,14 @@ enum Next {
 }
 
 /// Asks for values without a flag, then for the next step. `start` is the initial description.
-async fn ask(
+async fn ask_text(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
-    draft: &mut Draft,
+    draft: &mut PullDraft,
     body: Option<String>,
-    start: Beginning,
-) -> Result<Next> {
+    start: DescriptionStart,
+) -> Result<NextStep> {
     let command = ctx.config()?.editor();
     if args.editor {
         let start = match (body, start.text.is_some()) {
@@ -259,7 +259,7 @@ async fn ask(
         let (first, rest) = written.split_once('\n').unwrap_or((&written, ""));
         draft.title = first.trim().to_owned();
         draft.body = rest.trim().to_owned();
-        return Ok(Next::Submit);
+        return Ok(NextStep::Submit);
     }
     if args.title.is_none() {
         // Subjects of others' commits may hold terminal escapes.
@@ -289,7 +289,7 @@ async fn ask(
     choose_next(repo, args, draft).await
 }
 
-async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Result<Next> {
+async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> Result<NextStep> {
     let can_draft = has(repo, Capability::PrCreateDraft);
     let can_add = !metadata::offered(repo).is_empty();
     let form = CreatePull {
@@ -306,15 +306,15 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Resul
     let mut asked = false;
     loop {
         let offered = [
-            (!draft.draft, Next::Submit, "Submit"),
-            (can_draft, Next::Draft, "Submit as draft"),
+            (!draft.draft, NextStep::Submit, "Submit"),
+            (can_draft, NextStep::Draft, "Submit as draft"),
             (
                 has_form && !draft.has_metadata(),
-                Next::Browser,
+                NextStep::Browser,
                 "Continue in browser",
             ),
-            (can_add && !asked, Next::Metadata, "Add metadata"),
-            (true, Next::Cancel, "Cancel"),
+            (can_add && !asked, NextStep::Metadata, "Add metadata"),
+            (true, NextStep::Cancel, "Cancel"),
         ];
         let offered: Vec<_> = offered
             .into_iter()
@@ -324,15 +324,15 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut Draft) -> Resul
         let chosen = prompt::choose("What's next?", &titles)?;
         match offered
             .get(chosen)
-            .map_or(Next::Cancel, |(_, next, _)| *next)
+            .map_or(NextStep::Cancel, |(_, next, _)| *next)
         {
-            Next::Metadata => {
-                metadata::ask(repo, draft).await?;
+            NextStep::Metadata => {
+                metadata::ask_metadata(repo, draft).await?;
                 asked = true;
             }
-            Next::Draft => {
+            NextStep::Draft => {
                 draft.draft = true;
-                return Ok(Next::Submit);
+                return Ok(NextStep::Submit);
             }
             next => return Ok(next),
         }
@@ -373,11 +373,16 @@ async fn choose_template(ctx: &Ctx) -> Result<String> {
 
 /// The commits of the branch: from this clone if it has the branch, else from a local repository
 /// itself.
-async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Result<Vec<Message>> {
+async fn commits(
+    ctx: &Ctx,
+    repo: &Repo,
+    onto: CommitBase<'_>,
+    head: &HeadRef,
+) -> Result<Vec<CommitMessage>> {
     let start = match (onto.below, onto.base) {
-        (Some(below), _) => Start::Pull(Box::new(repo.view(below, PrFields::NONE).await?)),
-        (None, Some(base)) => Start::Branch(base.to_owned()),
-        (None, None) => Start::Branch(default_base(repo).await?),
+        (Some(below), _) => RangeStart::Pull(Box::new(repo.view(below, PrFields::NONE).await?)),
+        (None, Some(base)) => RangeStart::Branch(base.to_owned()),
+        (None, None) => RangeStart::Branch(default_base(repo).await?),
     };
     let head_name = format!("refs/heads/{}", head.branch);
     let clone = ctx.git();
@@ -403,12 +408,12 @@ async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Resu
 }
 
 /// The start of the commit range, exclusive.
-enum Start {
+enum RangeStart {
     Branch(String),
     Pull(Box<PullRequest>),
 }
 
-impl Start {
+impl RangeStart {
     /// Resolves the start in a clone: the head commit of a pull request, else its branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {

@@ -18,7 +18,7 @@ use crate::{
     select::{self, Unnamed},
     ui::{
         browser,
-        diff::{Escapes, Options, Printer, stat_text},
+        diff::{DiffOptions, Escapes, Printer, stat_text},
     },
 };
 
@@ -109,7 +109,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 }
 
 /// Number of rows per request; a forge with smaller pages needs more requests.
-const ROWS: usize = 10_000;
+const ROWS_PER_PAGE: usize = 10_000;
 
 /// The most bytes that a file of `--stat` holds in memory, as names are quoted and printed again.
 fn weight(file: &FileChange) -> usize {
@@ -131,7 +131,7 @@ async fn each_file(
 ) -> Result<()> {
     let SelectedPull { repo, id, .. } = selected;
     let fetch = async |page: PageReq| repo.files(id, page).await;
-    pages::each(ROWS, fetch, |file: FileChange| {
+    pages::each(ROWS_PER_PAGE, fetch, |file: FileChange| {
         let is_excluded = exclude.iter().any(|g| glob::matches(g, &file.path));
         let is_named = |paths: &PathFilter| paths.is_touched_by(std::slice::from_ref(&file));
         match !is_excluded && paths.is_none_or(is_named) {
@@ -211,7 +211,7 @@ async fn stream(
     } else {
         Escapes::Refuse
     };
-    let mut printer = Printer::new(Options {
+    let mut printer = Printer::new(DiffOptions {
         exclude: args.exclude,
         paths,
         escapes,

@@ -11,7 +11,7 @@ use crate::ui::{Ui, io_error};
 /// The user's input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Draft {
+pub(super) struct PullDraft {
     /// The title.
     pub(super) title: String,
     /// The description.
@@ -30,7 +30,7 @@ pub(super) struct Draft {
     pub(super) milestone: Option<String>,
 }
 
-impl Draft {
+impl PullDraft {
     /// Returns true if the draft contains more than text.
     pub(super) fn has_metadata(&self) -> bool {
         let lists = [
@@ -80,21 +80,21 @@ mod tests {
 
     #[test]
     fn saved_draft_is_restored() {
-        let draft = Draft {
+        let draft = PullDraft {
             title: "A \"title\"".into(),
             body: "line\nline é".into(),
             draft: true,
             labels: vec!["good, first".into()],
             milestone: Some("v1".into()),
-            ..Draft::default()
+            ..PullDraft::default()
         };
         let path = draft.save().unwrap();
-        assert_eq!(Draft::load(&path).unwrap(), draft);
+        assert_eq!(PullDraft::load(&path).unwrap(), draft);
         fs::write(&path, r#"{"title": "Old", "body": "B"}"#).unwrap();
-        assert_eq!(Draft::load(&path).unwrap().title, "Old");
+        assert_eq!(PullDraft::load(&path).unwrap().title, "Old");
         fs::write(&path, "{").unwrap();
-        assert!(Draft::load(&path).is_err());
+        assert!(PullDraft::load(&path).is_err());
         fs::remove_file(&path).unwrap();
-        assert!(Draft::load(&path).is_err());
+        assert!(PullDraft::load(&path).is_err());
     }
 }

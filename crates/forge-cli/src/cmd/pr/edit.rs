@@ -158,7 +158,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         }
         let fields = edit_prompt::fields(&selected.repo);
         let pull = selected.view(fields).await?;
-        edit = edit_prompt::ask(ctx, &selected.repo, &pull).await?;
+        edit = edit_prompt::ask_edits(ctx, &selected.repo, &pull).await?;
         if edit.is_empty() {
             ctx.ui.caution("nothing was changed");
             ctx.ui.url(&pull.url)?;

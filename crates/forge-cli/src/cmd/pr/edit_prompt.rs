@@ -15,7 +15,7 @@ use crate::{
 
 /// An item of the menu.
 #[derive(Clone, Copy)]
-enum Item {
+enum MenuItem {
     Title,
     Body,
     Reviewers,
@@ -26,17 +26,29 @@ enum Item {
 }
 
 /// The items in gh's order, with the needed capabilities.
-const ITEMS: [(Item, &str, Option<Capability>); 7] = [
-    (Item::Title, "Title", None),
-    (Item::Body, "Body", None),
-    (Item::Reviewers, "Reviewers", Some(Capability::PrReviewers)),
-    (Item::Assignees, "Assignees", Some(Capability::PrAssignees)),
-    (Item::Labels, "Labels", Some(Capability::PrLabels)),
-    (Item::Projects, "Projects", Some(Capability::PrProjects)),
-    (Item::Milestone, "Milestone", Some(Capability::PrMilestone)),
+const ITEMS: [(MenuItem, &str, Option<Capability>); 7] = [
+    (MenuItem::Title, "Title", None),
+    (MenuItem::Body, "Body", None),
+    (
+        MenuItem::Reviewers,
+        "Reviewers",
+        Some(Capability::PrReviewers),
+    ),
+    (
+        MenuItem::Assignees,
+        "Assignees",
+        Some(Capability::PrAssignees),
+    ),
+    (MenuItem::Labels, "Labels", Some(Capability::PrLabels)),
+    (MenuItem::Projects, "Projects", Some(Capability::PrProjects)),
+    (
+        MenuItem::Milestone,
+        "Milestone",
+        Some(Capability::PrMilestone),
+    ),
 ];
 
-/// The sections of the pull request that [`ask`] needs.
+/// The sections of the pull request that [`ask_edits`] needs.
 pub(super) fn fields(repo: &Repo) -> PrFields {
     match has(repo, Capability::PrProjects) {
         true => PrFields::PROJECTS,
@@ -47,9 +59,9 @@ pub(super) fn fields(repo: &Repo) -> PrFields {
 /// Asks what to edit, then for each new value, then for confirmation.
 ///
 /// `cancelled`; if the terminal, the editor or the labels are not usable.
-pub(super) async fn ask(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<EditPull> {
+pub(super) async fn ask_edits(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<EditPull> {
     let can = |needs: &Option<Capability>| needs.is_none_or(|capability| has(repo, capability));
-    let items: Vec<(Item, &str)> = ITEMS
+    let items: Vec<(MenuItem, &str)> = ITEMS
         .iter()
         .filter(|(_, _, needs)| can(needs))
         .map(|(item, title, _)| (*item, *title))
@@ -59,23 +71,23 @@ pub(super) async fn ask(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<Ed
     let mut edit = EditPull::default();
     for (item, _) in chosen.into_iter().filter_map(|at| items.get(at)) {
         match item {
-            Item::Title => edit.title = title(pull)?,
-            Item::Body => {
+            MenuItem::Title => edit.title = title(pull)?,
+            MenuItem::Body => {
                 let editor = ctx.config()?.editor();
                 let written = editor::edit(editor.as_deref(), &pull.description)?;
                 edit.description = (written != pull.description).then_some(written);
             }
-            Item::Reviewers => edit.reviewers = reviewers_of(pull)?,
-            Item::Assignees => {
+            MenuItem::Reviewers => edit.reviewers = reviewers_of(pull)?,
+            MenuItem::Assignees => {
                 let before = pull.assignees.iter().map(|a| a.login.clone()).collect();
                 edit.assignees = list("Assignees", before)?;
             }
-            Item::Labels => edit.labels = labels(repo, pull).await?,
-            Item::Projects => {
+            MenuItem::Labels => edit.labels = labels(repo, pull).await?,
+            MenuItem::Projects => {
                 let before = pull.projects.iter().flatten().map(|p| p.title.clone());
                 edit.projects = list("Projects", before.collect())?;
             }
-            Item::Milestone => edit.milestone = milestone(pull)?,
+            MenuItem::Milestone => edit.milestone = milestone(pull)?,
         }
     }
     if edit.title.is_some() || edit.description.is_some() {

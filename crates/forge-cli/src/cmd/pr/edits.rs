@@ -10,7 +10,7 @@ use forge_core::{Error, Result, model::FileEdit};
 use crate::cmd::pr::create::CreateArgs;
 
 /// Maximum size, above every forge's limit.
-const MOST: u64 = 64 * 1024 * 1024;
+const MAX_EDITS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads the edits with their file contents.
 ///
@@ -39,15 +39,21 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
 fn content(file: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let (name, done) = if file == "-" {
-        let done = stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+        let done = stdin()
+            .lock()
+            .take(MAX_EDITS_BYTES + 1)
+            .read_to_end(&mut bytes);
         ("standard input".to_owned(), done)
     } else {
-        let done = File::open(file).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
+        let done =
+            File::open(file).and_then(|f| f.take(MAX_EDITS_BYTES + 1).read_to_end(&mut bytes));
         (format!("'{file}'"), done)
     };
     done.map_err(|e| refused(format!("{name} cannot be read: {e}")).with_source(e))?;
-    if bytes.len() as u64 > MOST {
-        return Err(refused(format!("{name} is larger than {MOST} bytes")));
+    if bytes.len() as u64 > MAX_EDITS_BYTES {
+        return Err(refused(format!(
+            "{name} is larger than {MAX_EDITS_BYTES} bytes"
+        )));
     }
     Ok(bytes)
 }

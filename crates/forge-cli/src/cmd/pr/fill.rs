@@ -8,7 +8,7 @@ const MAX_MESSAGES: usize = 32 << 20;
 
 /// Commits that provide title and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fill {
+pub(super) enum FillSource {
     /// `--fill`
     All,
     /// `--fill-first`
@@ -19,7 +19,7 @@ pub(super) enum Fill {
 
 /// A commit message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct CommitMessage {
     subject: String,
     body: String,
 }
@@ -28,7 +28,7 @@ pub(super) struct Message {
 ///
 /// # Errors `invalid_input` if a branch does not exist here, or the messages are longer than
 /// [`MAX_MESSAGES`]; `git` if git fails.
-pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Message>> {
+pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<CommitMessage>> {
     let range = format!("{base}..{head}");
     let args = vec![
         "log",
@@ -58,13 +58,13 @@ pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Me
     }
 }
 
-fn parse(output: &str) -> Vec<Message> {
+fn parse(output: &str) -> Vec<CommitMessage> {
     output
         .split('\0')
         .filter(|m| !m.is_empty())
         .map(|message| {
             let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
-            Message {
+            CommitMessage {
                 subject: subject.to_owned(),
                 body: body.trim_end().to_owned(),
             }
@@ -96,7 +96,11 @@ pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Resul
 /// Composes title and description as gh does.
 ///
 /// # Errors `precondition_failed` if there is no commit.
-pub(super) fn fill(messages: &[Message], how: Fill, branch: &str) -> Result<(String, String)> {
+pub(super) fn fill(
+    messages: &[CommitMessage],
+    how: FillSource,
+    branch: &str,
+) -> Result<(String, String)> {
     let Some(first) = messages.first() else {
         return Err(Error::precondition(
             forge_core::Precondition::NothingToMerge,
@@ -104,13 +108,13 @@ pub(super) fn fill(messages: &[Message], how: Fill, branch: &str) -> Result<(Str
         )
         .with_hint("commit something, or name another branch with --base or --head"));
     };
-    if messages.len() == 1 || how == Fill::First {
+    if messages.len() == 1 || how == FillSource::First {
         return Ok((first.subject.clone(), first.body.clone()));
     }
     let mut body = String::new();
     for (i, message) in messages.iter().enumerate() {
         body.push_str(&format!("- **{}**\n", message.subject));
-        if how == Fill::Verbose && !message.body.is_empty() {
+        if how == FillSource::Verbose && !message.body.is_empty() {
             for line in message.body.lines() {
                 body.push_str(format!("  {line}").trim_end());
                 body.push('\n');
@@ -136,18 +140,18 @@ mod tests {
     fn single_commit_is_copied_and_several_are_listed() {
         let two = parse("One\nbody 1\n\nmore\n\0Two\n\0");
         assert_eq!(
-            fill(&two[..1], Fill::All, "b").unwrap(),
+            fill(&two[..1], FillSource::All, "b").unwrap(),
             ("One".into(), "body 1\n\nmore".into())
         );
-        assert_eq!(fill(&two, Fill::First, "b").unwrap().0, "One");
+        assert_eq!(fill(&two, FillSource::First, "b").unwrap().0, "One");
         assert_eq!(
-            fill(&two, Fill::All, "fix-the_thing").unwrap(),
+            fill(&two, FillSource::All, "fix-the_thing").unwrap(),
             ("fix the thing".into(), "- **One**\n- **Two**\n".into())
         );
         assert_eq!(
-            fill(&two, Fill::Verbose, "b").unwrap().1,
+            fill(&two, FillSource::Verbose, "b").unwrap().1,
             "- **One**\n  body 1\n\n  more\n\n- **Two**\n"
         );
-        assert!(fill(&[], Fill::All, "b").is_err());
+        assert!(fill(&[], FillSource::All, "b").is_err());
     }
 }

@@ -7,12 +7,12 @@ use forge_core::{
     text,
 };
 
-use super::shared::{given, head_label, names, repo_name, state_word};
+use super::shared::{head_label, names, non_empty, repo_name, state_word};
 use crate::{
     args::output::JsonArgs,
     cmd::{
         Ctx,
-        pages::{Found, collect},
+        pages::{PagedItems, collect},
     },
     exit::Exit,
     ui::{
@@ -124,13 +124,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
             compared.get()
         ));
     }
-    found.tell_of_rows(ctx, |p| (p.id.key.to_string(), p.warnings.as_slice()));
+    found.print_row_warnings(ctx, |p| (p.id.key.to_string(), p.warnings.as_slice()));
     if is_filtered(&query) || query.state != StateFilter::Open {
-        found.tell_of_looks(ctx, "pull requests");
+        found.print_scan_note(ctx, "pull requests");
     }
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.array(&found.items))?,
-        None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
+        None if ctx.ui.is_tty() => print_list(ctx, &repo, &query, &found)?,
         None => {
             for pull in &found.items {
                 ctx.ui.line(&row(pull))?;
@@ -152,14 +152,14 @@ pub(super) fn query(
             StateArg::Merged => StateFilter::Merged,
             StateArg::All => StateFilter::All,
         },
-        author: given(args.author.as_ref()),
-        app: given(args.app.as_ref()),
-        assignee: given(args.assignee.as_ref()),
+        author: non_empty(args.author.as_ref()),
+        app: non_empty(args.app.as_ref()),
+        assignee: non_empty(args.assignee.as_ref()),
         labels: names(&args.label),
-        base: given(args.base.as_ref()),
-        head: given(args.head.as_ref()),
+        base: non_empty(args.base.as_ref()),
+        head: non_empty(args.head.as_ref()),
         draft: args.draft,
-        search: given(args.search.as_ref()),
+        search: non_empty(args.search.as_ref()),
         touches: args.touches.clone(),
         fields: selection.map_or(PrFields::ROW, Selection::sections_of_rows),
     }
@@ -189,7 +189,12 @@ fn is_filtered(q: &PullQuery) -> bool {
         || !q.touches.is_empty()
 }
 
-fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found<PullRequest>) -> Result<()> {
+fn print_list(
+    ctx: &Ctx,
+    repo: &Repo,
+    query: &PullQuery,
+    found: &PagedItems<PullRequest>,
+) -> Result<()> {
     let name = repo_name(repo.id());
     let state = match query.state {
         StateFilter::Open => "open ",

@@ -23,7 +23,7 @@ pub struct LockArgs {
     pub selector: String,
     /// Say why
     #[arg(short, long, value_name = "reason")]
-    pub reason: Option<ReasonArg>,
+    pub reason: Option<LockReasonArg>,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
@@ -43,7 +43,7 @@ pub struct UnlockArgs {
 /// `--reason`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub enum ReasonArg {
+pub enum LockReasonArg {
     /// Off the subject
     OffTopic,
     /// Settled
@@ -54,13 +54,13 @@ pub enum ReasonArg {
     TooHeated,
 }
 
-impl From<ReasonArg> for LockReason {
-    fn from(reason: ReasonArg) -> Self {
+impl From<LockReasonArg> for LockReason {
+    fn from(reason: LockReasonArg) -> Self {
         match reason {
-            ReasonArg::OffTopic => Self::OffTopic,
-            ReasonArg::Resolved => Self::Resolved,
-            ReasonArg::Spam => Self::Spam,
-            ReasonArg::TooHeated => Self::TooHeated,
+            LockReasonArg::OffTopic => Self::OffTopic,
+            LockReasonArg::Resolved => Self::Resolved,
+            LockReasonArg::Spam => Self::Spam,
+            LockReasonArg::TooHeated => Self::TooHeated,
         }
     }
 }

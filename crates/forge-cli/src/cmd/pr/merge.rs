@@ -12,9 +12,9 @@ use forge_core::{
 
 use super::{
     body,
-    clone_branch::{self, Base},
+    clone_branch::{self, BaseUpdate},
     merge_prompt, merged_issues,
-    shared::{given, pull_name, pull_with_title},
+    shared::{non_empty, pull_name, pull_with_title},
 };
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
@@ -118,9 +118,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         method,
         expected_head: args.match_head_commit,
         expected_base: None,
-        subject: given(args.subject.as_ref()),
+        subject: non_empty(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
-        author_email: given(args.author_email.as_ref()),
+        author_email: non_empty(args.author_email.as_ref()),
         delete_branch: args.delete_branch || config.merge_delete_branch(),
         auto: args.auto,
         admin: args.admin,
@@ -144,7 +144,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     match &seen {
         Some(pull) if asks && pull.state != PrState::Merged => {
             merge_prompt::check(pull, &req)?;
-            merge_prompt::ask(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
+            merge_prompt::ask_merge(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
             // The merge is bound to the head and the base that were shown.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
             req.expected_base = Some(pull.base_branch.clone());
@@ -188,7 +188,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
                 && prompt::confirm("Delete the branch locally?")?
         };
         if goes {
-            clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
+            clone_branch::delete_local_branch(ctx, repo, &selected.repo, pull, BaseUpdate::Moved)
+                .await?;
         }
         return Ok(Exit::Ok);
     }
@@ -206,7 +207,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let over = !merge.queued && merge.queue_position.is_none();
     // If the forge keeps the branch, the local one stays, too.
     if req.delete_branch && over && complete {
-        clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
+        clone_branch::delete_local_branch(
+            ctx,
+            repo,
+            &selected.repo,
+            &merge.pull_request,
+            BaseUpdate::Moved,
+        )
+        .await?;
     }
     Ok(Exit::Ok)
 }

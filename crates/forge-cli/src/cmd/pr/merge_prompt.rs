@@ -125,7 +125,7 @@ fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
 /// method.
 ///
 /// `cancelled`; if the terminal, the editor or the repository is not usable.
-pub(super) async fn ask(
+pub(super) async fn ask_merge(
     ctx: &Ctx,
     flag: Option<&str>,
     repo: &Repo,

@@ -16,7 +16,7 @@ use super::{create::default_base, shared::has};
 use crate::ctx::Ctx;
 
 /// Maximum size, above every forge's limit.
-const MOST: u64 = 64 * 1024 * 1024;
+const MAX_PATCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads `--patch`: a file, or standard input for `-`.
 ///
@@ -28,24 +28,30 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     };
     let mut bytes = Vec::new();
     let (name, done) = if path == "-" {
-        let done = stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+        let done = stdin()
+            .lock()
+            .take(MAX_PATCH_BYTES + 1)
+            .read_to_end(&mut bytes);
         ("standard input".to_owned(), done)
     } else {
-        let done = File::open(path).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
+        let done =
+            File::open(path).and_then(|f| f.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes));
         (format!("patch file '{path}'"), done)
     };
     done.map_err(|e| refused(format!("{name} cannot be read: {e}")).with_source(e))?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(refused(format!("{name} is empty")));
     }
-    if bytes.len() as u64 > MOST {
-        return Err(refused(format!("{name} is larger than {MOST} bytes")));
+    if bytes.len() as u64 > MAX_PATCH_BYTES {
+        return Err(refused(format!(
+            "{name} is larger than {MAX_PATCH_BYTES} bytes"
+        )));
     }
     Ok(bytes)
 }
 
 /// A patch of a branch that is only in the clone.
-pub(super) struct Unpushed {
+pub(super) struct UnpushedPatch {
     pub(super) patch: Vec<u8>,
     /// The commits: `main..feature, 2 commits`.
     pub(super) commits: String,
@@ -64,7 +70,7 @@ pub(super) async fn of_unpushed(
     ctx: &Ctx,
     repo: &Repo,
     req: &CreatePull,
-) -> Result<Option<Unpushed>> {
+) -> Result<Option<UnpushedPatch>> {
     let branch = &req.head.branch;
     // On a forge whose pull requests follow branches, the branch has to be pushed.
     let takes = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
@@ -113,7 +119,7 @@ pub(super) async fn of_unpushed(
         Some(key) => format!("{branch} on top of {key}, {count} {noun}"),
         None => format!("{base}..{branch}, {count} {noun}"),
     };
-    Ok(Some(Unpushed { patch, commits }))
+    Ok(Some(UnpushedPatch { patch, commits }))
 }
 
 /// The warning for a new pull request whose local branch is ahead: unpushed commits are not

@@ -3,7 +3,7 @@
 use clap::Args;
 use forge_core::{Result, model::PrFields};
 
-use super::shared::{given, pull_with_title};
+use super::shared::{non_empty, pull_with_title};
 use crate::{
     args::wait::WaitArgs,
     ctx::Ctx,
@@ -39,7 +39,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
     .await?;
     let reopened = selected
         .repo
-        .reopen(&selected.id, given(args.comment.as_ref()).as_deref())
+        .reopen(&selected.id, non_empty(args.comment.as_ref()).as_deref())
         .await?;
     if reopened.already {
         let name = pull_with_title(&reopened.value);

@@ -6,7 +6,7 @@ use forge_core::{
     model::{PrFields, RevertPull},
 };
 
-use super::{body, shared::given};
+use super::{body, shared::non_empty};
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -47,7 +47,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exi
     )
     .await?;
     let mut req = RevertPull::default();
-    req.title = given(args.title.as_ref());
+    req.title = non_empty(args.title.as_ref());
     req.body = body::read(&args.body, &selected.repo)?;
     req.draft = args.draft;
     let outcome = selected.repo.revert(&selected.id, &req).await?;

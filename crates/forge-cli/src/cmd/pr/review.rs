@@ -413,11 +413,11 @@ impl From<FileComment> for NewThread {
 }
 
 /// Maximum size of the file, in comments of maximum length.
-const COMMENTS_MAX: usize = 100;
+const MAX_COMMENTS: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
     let max = repo.limits().body_max;
-    let text = body::read_file(path, max.saturating_mul(COMMENTS_MAX))?;
+    let text = body::read_file(path, max.saturating_mul(MAX_COMMENTS))?;
     parse_comments(&text).map_err(|e| {
         Error::invalid("comments", format!("comments file '{path}': {e}"))
             .with_hint(

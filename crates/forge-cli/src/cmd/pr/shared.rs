@@ -43,7 +43,7 @@ pub(super) fn state_word(p: &PullRequest) -> &'static str {
 }
 
 /// The value of a flag. As in gh, an empty value counts as absent: scripts pass empty variables.
-pub(crate) fn given(value: Option<&String>) -> Option<String> {
+pub(crate) fn non_empty(value: Option<&String>) -> Option<String> {
     value.filter(|text| !text.is_empty()).cloned()
 }
 
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn empty_flag_value_counts_as_absent() {
-        assert_eq!(given(Some(&String::new())), None);
-        assert_eq!(given(Some(&" ".to_owned())).as_deref(), Some(" "));
+        assert_eq!(non_empty(Some(&String::new())), None);
+        assert_eq!(non_empty(Some(&" ".to_owned())).as_deref(), Some(" "));
     }
 }

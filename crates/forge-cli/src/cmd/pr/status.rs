@@ -64,7 +64,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     {
         status.current_branch = Some(repo.view(&repo.pr(number), fields).await?);
     }
-    tell_of_rows(ctx, &status);
+    print_row_warnings(ctx, &status);
     if let Some(selection) = selection {
         let current = Json::maybe(status.current_branch.as_ref(), |p| selection.object(p));
         let value = Json::Object(vec![
@@ -83,7 +83,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
         &name,
         &status,
         show_current,
-        Rows {
+        RowOptions {
             conflicts: args.conflict_status,
             repos: false,
         },
@@ -93,7 +93,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
 }
 
 /// Prints the warnings of the pull requests, each once.
-pub(super) fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
+pub(super) fn print_row_warnings(ctx: &Ctx, status: &PullStatus) {
     let mine = &status.created_by;
     let current = status.current_branch.iter();
     let current = current.filter(|p| mine.iter().all(|own| own.id != p.id));
@@ -106,7 +106,7 @@ pub(super) fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
 
 /// Optional parts of the rows.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct RowOptions {
     /// The mergeability.
     pub conflicts: bool,
     /// The repository.
@@ -119,7 +119,7 @@ pub(super) fn render(
     repo: &str,
     status: &PullStatus,
     current: Option<Option<&str>>,
-    rows: Rows,
+    rows: RowOptions,
 ) -> String {
     let mut out = format!("\nRelevant pull requests in {}\n\n", text::one_line(repo));
     let row = |p: &PullRequest| line(c, p, rows);
@@ -160,7 +160,7 @@ pub(super) fn render(
     out
 }
 
-fn line(c: Palette, p: &PullRequest, rows: Rows) -> String {
+fn line(c: Palette, p: &PullRequest, rows: RowOptions) -> String {
     let number = match rows.repos {
         true => text::one_line(&p.id.to_string()).into_owned(),
         false => format!("#{}", p.id.key),
@@ -235,7 +235,7 @@ mod tests {
             warnings: vec![],
         };
         let c = Palette { on: false };
-        let usual = Rows::default();
+        let usual = RowOptions::default();
         let shown = render(c, "o/r", &status, Some(Some("topic")), usual);
         assert_eq!(
             shown,
@@ -245,7 +245,7 @@ mod tests {
              Requesting a code review from you\n  You have no pull requests to review\n\n"
         );
         assert!(!render(c, "o/r", &status, None, usual).contains("Current branch"));
-        let repos = Rows {
+        let repos = RowOptions {
             repos: true,
             ..usual
         };
@@ -254,7 +254,7 @@ mod tests {
             state: PrState::Merged,
             ..pull()
         };
-        let conflicts = Rows {
+        let conflicts = RowOptions {
             conflicts: true,
             ..usual
         };
@@ -274,14 +274,14 @@ mod tests {
             ..pull()
         };
         let c = Palette { on: false };
-        let conflicts = Rows {
+        let conflicts = RowOptions {
             conflicts: true,
-            ..Rows::default()
+            ..RowOptions::default()
         };
         assert_eq!(
             line(c, &unknown, conflicts),
             "  #7  Greet the reader [polite]\n  ✓ Approved ! Merge conflict status unknown\n"
         );
-        assert!(!line(c, &unknown, Rows::default()).contains("unknown"));
+        assert!(!line(c, &unknown, RowOptions::default()).contains("unknown"));
     }
 }

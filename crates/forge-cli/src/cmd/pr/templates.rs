@@ -17,7 +17,7 @@ const NAME: &str = "pull_request_template";
 /// Maximum number of templates per directory.
 const MAX_CHOICES: usize = 50;
 /// Maximum size of a template, in bytes.
-const MAX: u64 = 1024 * 1024;
+const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 
 /// The default template of a description, if the work tree has one.
 pub(super) async fn default(git: &Git, root: &Path) -> Option<String> {
@@ -109,7 +109,7 @@ pub(super) fn missing(name: &str) -> Error {
 }
 
 async fn read(git: &Git, root: &Path, path: &Path) -> Result<Option<String>, String> {
-    match read_tree_file(root, path, MAX) {
+    match read_tree_file(root, path, MAX_TEMPLATE_BYTES) {
         Ok(Some(file)) if file.linked && !is_tracked(git, root, &file).await => {
             Err("it is a link to a file that git does not track".to_owned())
         }

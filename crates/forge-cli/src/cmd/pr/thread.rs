@@ -148,7 +148,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Ex
             ctx.ui
                 .note(&format!("no review threads on {}", pull_name(&selected.id)));
         }
-        let shown: String = threads.iter().map(|t| shown(ctx, t)).collect();
+        let shown: String = threads.iter().map(|t| render_thread(ctx, t)).collect();
         ctx.ui.page(&shown)?;
     } else {
         for thread in &threads {
@@ -196,7 +196,7 @@ fn row(t: &Thread) -> String {
     )
 }
 
-fn shown(ctx: &Ctx, t: &Thread) -> String {
+fn render_thread(ctx: &Ctx, t: &Thread) -> String {
     let c = ctx.ui.palette();
     let state = match state(t) {
         "resolved" => c.green("resolved"),

@@ -10,7 +10,7 @@ use forge_core::{
 
 use super::{
     shared::has,
-    view_text::{open_threads, piped, piped_comments, shown},
+    view_text::{open_threads, piped, piped_comments, render_pull},
 };
 use crate::{
     args::output::JsonArgs,
@@ -78,7 +78,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     } else if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.object(&pull))?;
     } else if ctx.ui.is_tty() {
-        ctx.ui.page(&shown(ctx, &pull, args.comments))?;
+        ctx.ui.page(&render_pull(ctx, &pull, args.comments))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&pull).as_bytes())?;
         // Standard output is as in gh.

@@ -69,12 +69,12 @@ pub(crate) fn key_of(out: &mut String, name: &str, value: &str) {
 }
 
 /// A comment, or a review with a text.
-enum Said<'a> {
+enum Remark<'a> {
     Comment(&'a Comment),
     Review(&'a Review),
 }
 
-impl Said<'_> {
+impl Remark<'_> {
     fn at(&self) -> Timestamp {
         match self {
             Self::Comment(c) => c.created_at,
@@ -105,13 +105,13 @@ impl Said<'_> {
 }
 
 /// The root of a conversation, as a sort key: round, time and id.
-type Root = (Option<usize>, Timestamp, String);
+type ConversationRoot = (Option<usize>, Timestamp, String);
 
 /// Finds the root of each comment by following replies. Each comment is visited once, however long
 /// the reply chains are.
-fn roots(all: &[Said<'_>]) -> HashMap<String, Root> {
-    let known: HashMap<&str, &Said<'_>> = all.iter().map(|s| (s.id(), s)).collect();
-    let mut roots: HashMap<String, Root> = HashMap::new();
+fn roots(all: &[Remark<'_>]) -> HashMap<String, ConversationRoot> {
+    let known: HashMap<&str, &Remark<'_>> = all.iter().map(|s| (s.id(), s)).collect();
+    let mut roots: HashMap<String, ConversationRoot> = HashMap::new();
     for said in all {
         let mut path = HashSet::new();
         let mut at = said;
@@ -134,9 +134,9 @@ fn roots(all: &[Said<'_>]) -> HashMap<String, Root> {
 }
 
 /// Sorts by round, with each reply after its root, even if a newer round existed then.
-fn by_round(all: Vec<Said<'_>>) -> Vec<Said<'_>> {
+fn by_round(all: Vec<Remark<'_>>) -> Vec<Remark<'_>> {
     let roots = roots(&all);
-    let key = |said: &Said<'_>| (roots.get(said.id()).cloned(), said.at());
+    let key = |said: &Remark<'_>| (roots.get(said.id()).cloned(), said.at());
     let mut keyed: Vec<_> = all.into_iter().map(|s| (key(&s), s)).collect();
     keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
     keyed.into_iter().map(|(_, said)| said).collect()
@@ -144,7 +144,7 @@ fn by_round(all: Vec<Said<'_>>) -> Vec<Said<'_>> {
 
 /// Comments and reviews, oldest first, or by round on forges with rounds; without hidden comments
 /// and empty reviews.
-fn said(p: &PullRequest) -> Vec<Said<'_>> {
+fn collect_remarks(p: &PullRequest) -> Vec<Remark<'_>> {
     let comments = p
         .comments
         .iter()
@@ -154,11 +154,11 @@ fn said(p: &PullRequest) -> Vec<Said<'_>> {
         let empty = r.body.as_deref().is_none_or(str::is_empty);
         r.state != ReviewState::Pending && !(empty && r.state == ReviewState::Commented)
     });
-    let mut all: Vec<Said<'_>> = comments
-        .map(Said::Comment)
-        .chain(reviews.map(Said::Review))
+    let mut all: Vec<Remark<'_>> = comments
+        .map(Remark::Comment)
+        .chain(reviews.map(Remark::Review))
         .collect();
-    all.sort_by_key(Said::at);
+    all.sort_by_key(Remark::at);
     match all.iter().any(|s| s.round().is_some()) {
         true => by_round(all),
         false => all,
@@ -168,7 +168,7 @@ fn said(p: &PullRequest) -> Vec<Said<'_>> {
 /// The output of `view --comments` on a pipe.
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
-    for said in said(p) {
+    for said in collect_remarks(p) {
         out.push_str(&said_on_pipe(&said));
     }
     text::neutralise(&out).into_owned()
@@ -176,19 +176,19 @@ pub(super) fn piped_comments(p: &PullRequest) -> String {
 
 /// A comment on a pipe.
 pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
-    said_on_pipe(&Said::Comment(comment))
+    said_on_pipe(&Remark::Comment(comment))
 }
 
-fn said_on_pipe(said: &Said<'_>) -> String {
+fn said_on_pipe(said: &Remark<'_>) -> String {
     let (author, association, edited, status, body) = match said {
-        Said::Comment(c) => (
+        Remark::Comment(c) => (
             &c.author,
             &c.author_association,
             c.updated_at.is_some(),
             "none",
             c.body.as_str(),
         ),
-        Said::Review(r) => (
+        Remark::Review(r) => (
             &r.author,
             &r.author_association,
             false,
@@ -293,7 +293,7 @@ fn reviewer(r: &Reviewer) -> String {
 }
 
 /// The output on a terminal.
-pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
+pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
     let title = text::one_line(&p.title);
@@ -370,12 +370,12 @@ pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
 /// Comments and reviews; without `all` only the newest one, as in gh.
 fn conversation(ui: &Ui, p: &PullRequest, all: bool) -> String {
     let c = ui.palette();
-    let said = said(p);
+    let said = collect_remarks(p);
     let newest = said
         .iter()
         .max_by_key(|s| s.at())
         .map(|s| s.id().to_owned());
-    let is_newest = |s: &Said<'_>| newest.as_deref() == Some(s.id());
+    let is_newest = |s: &Remark<'_>| newest.as_deref() == Some(s.id());
     if all {
         let shown = said.iter().map(|s| comment(ui, s, is_newest(s)));
         return shown.collect();
@@ -511,22 +511,22 @@ pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
 
 /// A comment on a terminal.
 pub(crate) fn comment_shown(ui: &Ui, shown: &Comment) -> String {
-    comment(ui, &Said::Comment(shown), false)
+    comment(ui, &Remark::Comment(shown), false)
 }
 
-fn comment(ui: &Ui, said: &Said<'_>, is_newest: bool) -> String {
+fn comment(ui: &Ui, said: &Remark<'_>, is_newest: bool) -> String {
     let c = ui.palette();
     let (author, what, text_of) = match said {
-        Said::Comment(m) => (&m.author, String::new(), m.body.as_str()),
-        Said::Review(r) => (
+        Remark::Comment(m) => (&m.author, String::new(), m.body.as_str()),
+        Remark::Review(r) => (
             &r.author,
             format!(" {}", review_word(r.state)),
             r.body.as_deref().unwrap_or(""),
         ),
     };
     let (association, edited, given) = match said {
-        Said::Comment(m) => (&m.author_association, m.updated_at.is_some(), &m.reactions),
-        Said::Review(r) => (&r.author_association, false, &r.reactions),
+        Remark::Comment(m) => (&m.author_association, m.updated_at.is_some(), &m.reactions),
+        Remark::Review(r) => (&r.author_association, false, &r.reactions),
     };
     let mut head = format!("{}{what}", c.bold(&text::one_line(&author.login)));
     if let Some(role) = association.as_deref().and_then(role) {
@@ -656,7 +656,10 @@ mod tests {
             ]),
             ..pull()
         };
-        let order: Vec<String> = said(&p).iter().map(|s| s.id().to_owned()).collect();
+        let order: Vec<String> = collect_remarks(&p)
+            .iter()
+            .map(|s| s.id().to_owned())
+            .collect();
         assert_eq!(
             order,
             [
@@ -714,6 +717,6 @@ mod tests {
             comments: Some(all.collect()),
             ..pull()
         };
-        assert_eq!(said(&p).len(), MANY);
+        assert_eq!(collect_remarks(&p).len(), MANY);
     }
 }

@@ -4,7 +4,9 @@ use clap::Args;
 use forge::workflow::{AdvanceReport, Workflow};
 use forge_core::{Result, model::IssueId, text};
 
-use super::shared::{IssueArg, fields, issue_json, maybe, selection, short, state_word, warn};
+use super::shared::{
+    IssueArg, fields, issue_json, json_or_null, selection, short, state_word, warn,
+};
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -44,7 +46,7 @@ pub struct WorkflowAdvanceArgs {
 fields! {
     FIELDS of AdvanceReport:
         "advanced", |r| Json::list(&r.advanced, |moved| issue_json(&moved.id, vec![
-            ("fromState", maybe(&moved.from_state)),
+            ("fromState", json_or_null(&moved.from_state)),
             ("toState", Json::text(&moved.to_state)),
         ]));
         "dryRun", |r| Json::Bool(r.dry_run);
@@ -52,7 +54,7 @@ fields! {
             issue_json(&failed.id, vec![("error", Json::text(&failed.error))])
         });
         "skipped", |r| Json::list(&r.skipped, |left| issue_json(&left.id, vec![
-            ("currentState", maybe(&left.current_state)),
+            ("currentState", json_or_null(&left.current_state)),
             ("reason", Json::text(&left.reason)),
         ]));
         "targetState", |r| Json::text(&r.target_state);
@@ -128,7 +130,7 @@ fn moves(report: &AdvanceReport) -> Vec<String> {
         true => "would move ",
         false => "",
     };
-    let line = |moved: &forge::workflow::Advanced| {
+    let line = |moved: &forge::workflow::AdvancedIssue| {
         let (id, from) = (short(&moved.id), state_word(&moved.from_state));
         text::one_line(&format!("{would}{id}: {from} -> {}", moved.to_state)).into_owned()
     };

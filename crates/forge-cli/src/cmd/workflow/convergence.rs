@@ -5,7 +5,7 @@ use forge::workflow::Convergence;
 use forge_core::{Result, text};
 
 use super::shared::{
-    IssueArg, count, fields, issue_json, maybe, selection, short, state_word, warn, word,
+    IssueArg, count, fields, issue_json, json_or_null, selection, short, state_word, warn, word,
 };
 use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
 
@@ -27,7 +27,7 @@ fields! {
     FIELDS of Convergence:
         "blocking", |c| Json::list(&c.blocking, |b| issue_json(&b.id, vec![
             ("title", Json::text(&b.title)),
-            ("currentState", maybe(&b.current_state)),
+            ("currentState", json_or_null(&b.current_state)),
             ("distanceToTarget", b.distance_to_target.map_or(Json::Null, count)),
         ]));
         "converged", |c| Json::Bool(c.converged);

@@ -4,7 +4,7 @@ use clap::Args;
 use forge::workflow::Claim;
 use forge_core::{Result, text};
 
-use super::shared::{IssueArg, fields, maybe, selection, short};
+use super::shared::{IssueArg, fields, json_or_null, selection, short};
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -33,7 +33,7 @@ fields! {
     FIELDS of Claim:
         "command", |c| Json::text(&c.command);
         "expiresAt", |c| Json::text(c.expires_at().to_string());
-        "from", |c| maybe(&c.from);
+        "from", |c| json_or_null(&c.from);
         "holder", |c| Json::text(&c.holder);
         "id", |c| Json::text(&c.id);
         "leaseSeconds", |c| Json::Number(c.lease_s);

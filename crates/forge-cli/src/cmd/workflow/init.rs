@@ -1,7 +1,7 @@
 //! `forge workflow init`: creates the fields, options and labels of a workflow.
 
 use clap::Args;
-use forge::workflow::{InitReport, Setup};
+use forge::workflow::{InitReport, SetupItem};
 use forge_core::{Result, text};
 
 use super::shared::{fields, selection};
@@ -29,7 +29,7 @@ fields! {
         "made", |r| Json::list(&r.made, |setup| Json::Object(setup_members(setup)));
 }
 
-fn setup_members(setup: &Setup) -> Vec<(&'static str, Json)> {
+fn setup_members(setup: &SetupItem) -> Vec<(&'static str, Json)> {
     vec![
         ("kind", Json::text(setup.kind)),
         ("name", Json::text(&setup.name)),
@@ -89,7 +89,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
 }
 
 /// `the field State (Todo, Doing)`.
-fn in_words(setup: &Setup) -> String {
+fn in_words(setup: &SetupItem) -> String {
     let options = match setup.options.is_empty() {
         true => String::new(),
         false => format!(" ({})", setup.options.join(", ")),

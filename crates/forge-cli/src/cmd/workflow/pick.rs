@@ -1,7 +1,7 @@
 //! `forge workflow pick`: picks the next issue to work on.
 
 use clap::Args;
-use forge::workflow::{ClaimRequest, PickRequest, Picked};
+use forge::workflow::{ClaimRequest, PickRequest, PickResult};
 use forge_core::{Result, text};
 
 use super::shared::{
@@ -43,7 +43,7 @@ pub struct WorkflowPickArgs {
 }
 
 fields! {
-    FIELDS of Picked:
+    FIELDS of PickResult:
         "alternatives", |p| count(p.pick.alternatives);
         "claimed", |p| Json::maybe(p.claimed.as_ref(), |claimed| change_json(&claimed.value));
         "found", |p| Json::Bool(p.pick.issue.is_some());

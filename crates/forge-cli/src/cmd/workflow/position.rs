@@ -5,8 +5,8 @@ use forge::workflow::{GroupView, Member, Position};
 use forge_core::{Result, text};
 
 use super::shared::{
-    IssueArg, fields, id_json, issue_json, maybe, member_json, selection, short, state_word, warn,
-    word,
+    IssueArg, fields, id_json, issue_json, json_or_null, member_json, selection, short, state_word,
+    warn, word,
 };
 use crate::{
     args::output::JsonArgs,
@@ -29,16 +29,16 @@ pub struct WorkflowPositionArgs {
     pub json: JsonArgs,
 }
 
-type Found = (Position, GroupView);
+type PositionView = (Position, GroupView);
 
 fields! {
-    FIELDS of Found:
+    FIELDS of PositionView:
         "convergence", |(p, _)| Json::Object(vec![
             ("required", Json::Bool(p.convergence.required)),
             ("met", Json::Bool(p.convergence.met)),
             ("blocking", Json::list(&p.convergence.blocking, |m| issue_json(&m.id, vec![
                 ("title", Json::text(&m.title)),
-                ("state", maybe(&m.state)),
+                ("state", json_or_null(&m.state)),
             ]))),
         ]);
         "groupPrimary", |(p, g)| {

@@ -33,14 +33,14 @@ pub struct WorkflowResolveArgs {
 }
 
 /// Result of resolving a name.
-struct Meaning {
+struct ResolvedName {
     state: String,
     was_intent: bool,
     said: String,
     command: String,
 }
 
-const FIELDS: &[Field<Meaning>] = &[
+const FIELDS: &[Field<ResolvedName>] = &[
     Field {
         name: "command",
         needs: (),
@@ -81,7 +81,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowResolveArgs) -> R
         })?;
         check_transition(&definition, from, &resolved)?;
     }
-    let meaning = Meaning {
+    let meaning = ResolvedName {
         state: resolved.state.name.clone(),
         was_intent: resolved.was_intent,
         said: args.state.clone(),

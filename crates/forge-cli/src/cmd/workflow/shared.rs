@@ -103,7 +103,7 @@ pub(super) fn number_json(id: &IssueId) -> Json {
     }
 }
 
-pub(super) fn maybe(value: &Option<String>) -> Json {
+pub(super) fn json_or_null(value: &Option<String>) -> Json {
     Json::maybe(value.as_ref(), |value| Json::text(value))
 }
 
@@ -116,9 +116,9 @@ pub(super) fn member_json(member: &Member) -> Json {
         &member.id,
         vec![
             ("title", Json::text(&member.title)),
-            ("workflowState", maybe(&member.state)),
-            ("estimate", maybe(&member.estimate)),
-            ("priority", maybe(&member.priority)),
+            ("workflowState", json_or_null(&member.state)),
+            ("estimate", json_or_null(&member.estimate)),
+            ("priority", json_or_null(&member.priority)),
         ],
     )
 }
@@ -163,13 +163,13 @@ fields! {
         "claim", |c| Json::maybe(c.claim.as_ref(), claim_json);
         "closed", |c| Json::maybe(c.closed.as_ref(), |closed| Json::Bool(*closed));
         "command", |c| Json::text(&c.command);
-        "endedClaim", |c| maybe(&c.ended_claim);
+        "endedClaim", |c| json_or_null(&c.ended_claim);
         "id", |c| id_json(&c.id);
         "moved", |c| Json::Bool(c.moved);
         "newState", |c| Json::text(&c.new_state);
         "number", |c| number_json(&c.id);
         "previousState", |c| Json::text(&c.previous_state);
-        "resolvedFrom", |c| maybe(&c.resolved_from);
+        "resolvedFrom", |c| json_or_null(&c.resolved_from);
         "title", |c| Json::text(&c.title);
     pub(super) REPORT_FIELDS of MergeReport:
         "failed", |r| Json::list(&r.failed, left_json);
@@ -188,8 +188,8 @@ fn step_json(step: &MergeStep) -> Json {
     issue_json(
         &step.id,
         vec![
-            ("fromState", maybe(&step.from)),
-            ("toState", maybe(&step.to)),
+            ("fromState", json_or_null(&step.from)),
+            ("toState", json_or_null(&step.to)),
             ("closed", Json::Bool(step.closes.is_some())),
             (
                 "closedAs",

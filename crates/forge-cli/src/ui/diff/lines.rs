@@ -1,7 +1,7 @@
 use forge_core::Result;
 
 /// Maximum length of a line; a longer one is passed on in parts.
-const LINE_MAX: usize = 64 * 1024;
+const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Splits a stream into lines.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Lines {
         mut each: impl FnMut(bool, &[u8]) -> Result<()>,
     ) -> Result<()> {
         for piece in chunk.split_inclusive(|b| *b == b'\n') {
-            if self.pending.is_empty() && piece.ends_with(b"\n") && piece.len() <= LINE_MAX {
+            if self.pending.is_empty() && piece.ends_with(b"\n") && piece.len() <= MAX_LINE_BYTES {
                 let starts = !std::mem::take(&mut self.continued);
                 each(starts, piece)?;
                 continue;
@@ -29,7 +29,7 @@ impl Lines {
             if piece.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.pending);
                 each(!std::mem::take(&mut self.continued), &line)?;
-            } else if self.pending.len() > LINE_MAX {
+            } else if self.pending.len() > MAX_LINE_BYTES {
                 let rest = self.pending.split_off(boundary(&self.pending));
                 let part = std::mem::replace(&mut self.pending, rest);
                 each(!std::mem::replace(&mut self.continued, true), &part)?;

@@ -13,7 +13,7 @@ use forge_core::{
 
 pub use stat::stat_text;
 
-use self::{lines::Lines, sections::Sections};
+use self::{lines::Lines, sections::SectionFilter};
 use super::color::Palette;
 
 /// Handling of terminal escapes in a diff.
@@ -29,7 +29,7 @@ pub enum Escapes {
 
 /// Options for printing a diff.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DiffOptions {
     /// Globs of files to leave out.
     pub exclude: Vec<String>,
     /// The files to show; `None` for all.
@@ -45,20 +45,20 @@ pub struct Options {
 /// Converts the bytes of a diff into output, chunk by chunk.
 #[derive(Debug)]
 pub struct Printer {
-    options: Options,
+    options: DiffOptions,
     /// `None` if bytes pass unchanged.
     lines: Option<Lines>,
-    sections: Sections,
+    sections: SectionFilter,
     /// Classifies the shown lines.
     reader: LineReader,
-    look: Look,
+    look: LineContext,
     /// A byte that may be the first of an escape.
     held: Option<u8>,
 }
 
 /// The context that determines a line's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum LineContext {
     /// Between `diff --git` and the first hunk.
     Header,
     Hunk,
@@ -70,20 +70,20 @@ enum Look {
 impl Printer {
     /// Creates a printer at the start of a diff.
     #[must_use]
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: DiffOptions) -> Self {
         let by_line = !options.exclude.is_empty()
             || options.paths.is_some()
             || options.palette.on
             || options.escapes == Escapes::Neutralise;
         Self {
             lines: by_line.then(Lines::default),
-            sections: Sections::new(
+            sections: SectionFilter::new(
                 options.exclude.clone(),
                 options.paths.clone(),
                 options.mails,
             ),
             reader: LineReader::default(),
-            look: Look::Plain,
+            look: LineContext::Plain,
             held: None,
             options,
         }
@@ -147,7 +147,7 @@ impl Printer {
             return self.emit(line, out);
         }
         if starts {
-            self.look = look(self.look, self.reader.read(line), line);
+            self.look = next_context(self.look, self.reader.read(line), line);
         }
         let mut plain = Vec::with_capacity(line.len());
         let result = self.emit(line, &mut plain);
@@ -156,11 +156,11 @@ impl Printer {
             _ => (plain.as_slice(), &b""[..]),
         };
         let (before, after) = match self.look {
-            Look::Header => ("\x1b[1m", "\x1b[0m"),
-            Look::Hunk => ("\x1b[36m", "\x1b[0m"),
-            Look::Added => ("\x1b[32m", "\x1b[0m"),
-            Look::Removed => ("\x1b[31m", "\x1b[0m"),
-            Look::Plain => ("", ""),
+            LineContext::Header => ("\x1b[1m", "\x1b[0m"),
+            LineContext::Hunk => ("\x1b[36m", "\x1b[0m"),
+            LineContext::Added => ("\x1b[32m", "\x1b[0m"),
+            LineContext::Removed => ("\x1b[31m", "\x1b[0m"),
+            LineContext::Plain => ("", ""),
         };
         for part in [before.as_bytes(), text, after.as_bytes(), end] {
             out.extend_from_slice(part);
@@ -197,14 +197,14 @@ impl Printer {
     }
 }
 
-fn look(before: Look, kind: DiffLine<'_>, line: &[u8]) -> Look {
+fn next_context(before: LineContext, kind: DiffLine<'_>, line: &[u8]) -> LineContext {
     match (kind, line.first()) {
-        (DiffLine::File(_), _) => Look::Header,
-        (DiffLine::Hunk(_), _) => Look::Hunk,
-        _ if before == Look::Header => Look::Header,
-        (_, Some(b'+')) => Look::Added,
-        (_, Some(b'-')) => Look::Removed,
-        _ => Look::Plain,
+        (DiffLine::File(_), _) => LineContext::Header,
+        (DiffLine::Hunk(_), _) => LineContext::Hunk,
+        _ if before == LineContext::Header => LineContext::Header,
+        (_, Some(b'+')) => LineContext::Added,
+        (_, Some(b'-')) => LineContext::Removed,
+        _ => LineContext::Plain,
     }
 }
 

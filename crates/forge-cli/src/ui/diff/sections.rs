@@ -6,16 +6,16 @@ use forge_core::{
 
 /// Filters out the files of a diff that match a glob, or that no path selects.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(super) struct SectionFilter {
     exclude: Vec<String>,
     paths: Option<PathFilter>,
     mails: bool,
-    state: State,
+    state: FilterState,
     reader: LineReader,
 }
 
 #[derive(Debug)]
-enum State {
+enum FilterState {
     /// Outside of files, or in a shown file.
     Keep,
     /// In a file that is left out.
@@ -26,13 +26,13 @@ enum State {
     Message,
 }
 
-impl Sections {
+impl SectionFilter {
     pub(super) fn new(exclude: Vec<String>, paths: Option<PathFilter>, mails: bool) -> Self {
         Self {
             exclude,
             paths,
             mails,
-            state: State::Keep,
+            state: FilterState::Keep,
             reader: LineReader::default(),
         }
     }
@@ -43,48 +43,53 @@ impl Sections {
             return (None, true);
         }
         if !starts {
-            if let State::Header(held) = &mut self.state {
+            if let FilterState::Header(held) = &mut self.state {
                 held.extend_from_slice(line);
                 return (None, false);
             }
-            return (None, !matches!(self.state, State::Drop));
+            return (None, !matches!(self.state, FilterState::Drop));
         }
         if self.mails && mail_commit(line).is_some() {
             let header = self.finish();
-            self.state = State::Message;
+            self.state = FilterState::Message;
             self.reader = LineReader::default();
             return (header, true);
         }
-        if matches!(self.state, State::Message) {
+        if matches!(self.state, FilterState::Message) {
             if line.trim_ascii_end() == b"---" {
-                self.state = State::Keep;
+                self.state = FilterState::Keep;
             }
             return (None, true);
         }
         match (self.reader.read(line), &mut self.state) {
             (DiffLine::File(_) | DiffLine::Combined(_), _) => {
                 let header = self.finish();
-                self.state = State::Header(line.to_vec());
+                self.state = FilterState::Header(line.to_vec());
                 (header, false)
             }
-            (DiffLine::Header(..), State::Header(held)) => {
+            (DiffLine::Header(..), FilterState::Header(held)) => {
                 held.extend_from_slice(line);
                 (None, false)
             }
-            (_, State::Header(_)) => {
+            (_, FilterState::Header(_)) => {
                 let header = self.finish();
                 let keep = header.is_some();
-                self.state = if keep { State::Keep } else { State::Drop };
+                self.state = if keep {
+                    FilterState::Keep
+                } else {
+                    FilterState::Drop
+                };
                 (header, keep)
             }
-            (_, State::Drop) => (None, false),
-            (_, State::Keep | State::Message) => (None, true),
+            (_, FilterState::Drop) => (None, false),
+            (_, FilterState::Keep | FilterState::Message) => (None, true),
         }
     }
 
     /// The held header, if its file is shown.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
-        let State::Header(held) = std::mem::replace(&mut self.state, State::Keep) else {
+        let FilterState::Header(held) = std::mem::replace(&mut self.state, FilterState::Keep)
+        else {
             return None;
         };
         let header = FileHeader::parse(&held);

@@ -25,8 +25,8 @@ old mode 100644
 new mode 100755
 ";
 
-fn options(exclude: &[&str], escapes: Escapes, on: bool) -> Options {
-    Options {
+fn options(exclude: &[&str], escapes: Escapes, on: bool) -> DiffOptions {
+    DiffOptions {
         exclude: exclude.iter().map(|s| (*s).to_owned()).collect(),
         paths: None,
         escapes,
@@ -36,7 +36,7 @@ fn options(exclude: &[&str], escapes: Escapes, on: bool) -> Options {
 }
 
 /// Prints with several chunk sizes, which must not change the result.
-fn print(diff: &[u8], options: &Options) -> (String, bool) {
+fn print(diff: &[u8], options: &DiffOptions) -> (String, bool) {
     let mut results = [1, 3, 7, diff.len().max(1)].map(|size| {
         let mut printer = Printer::new(options.clone());
         let mut out = Vec::new();
@@ -147,7 +147,7 @@ fn messages_of_mails_are_no_diff() {
          diff --git a/out b/out\n--- a/out\n+++ b/out\n@@ -1 +1 @@\n-a\n+b\n\
          From {id} Mon Sep 17 00:00:00 2001\nSubject: y\n---\n"
     );
-    let opts = Options {
+    let opts = DiffOptions {
         mails: true,
         ..options(&["message", "out"], Escapes::Refuse, false)
     };
@@ -165,7 +165,7 @@ fn selected_paths_limit_the_files() {
         (&["new name"], &["new name"]),
         (&["none"], &[]),
     ] {
-        let opts = Options {
+        let opts = DiffOptions {
             paths: Some(PathFilter::new(named).unwrap()),
             ..options(&[], Escapes::Refuse, false)
         };

@@ -6,17 +6,17 @@ use forge_core::{
 };
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::{Attr, Html};
+use super::{Attr, HtmlWriter};
 use crate::ui::markdown::cut;
 
 /// Writes `source` in its own element, cut as on a terminal.
-pub(super) fn render(source: &str, html: &mut Html) {
+pub(super) fn render(source: &str, html: &mut HtmlWriter) {
     let (read, rest) = beginning(source);
     let safe = text::neutralise(read);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
     html.open("div", &[Attr::Class("md"), Attr::Dir("auto")]);
-    let mut renderer = Renderer {
+    let mut renderer = HtmlRenderer {
         html,
         links: Vec::new(),
         raw: None,
@@ -31,8 +31,8 @@ pub(super) fn render(source: &str, html: &mut Html) {
     html.close("div");
 }
 
-struct Renderer<'a> {
-    html: &'a mut Html,
+struct HtmlRenderer<'a> {
+    html: &'a mut HtmlWriter,
     /// The open links: targets, and whether each is a real link.
     links: Vec<(String, bool)>,
     /// The current block of HTML.
@@ -41,7 +41,7 @@ struct Renderer<'a> {
     is_head: bool,
 }
 
-impl Renderer<'_> {
+impl HtmlRenderer<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn shown(source: &str) -> String {
-        let mut html = Html::default();
+        let mut html = HtmlWriter::default();
         render(source, &mut html);
         let out = html.into_string().replace('\n', "");
         let inner = out.strip_prefix("<div class=\"md\" dir=\"auto\">").unwrap();

@@ -10,11 +10,11 @@ use sha2::{Digest as _, Sha256};
 
 /// A page, or a part of one.
 #[derive(Debug, Default)]
-pub struct Html {
+pub struct HtmlWriter {
     out: String,
 }
 
-/// An attribute. No variant can name a resource, style or script; only [`Html::link`] writes link
+/// An attribute. No variant can name a resource, style or script; only [`HtmlWriter::link`] writes link
 /// targets.
 #[derive(Clone, Copy, Debug)]
 pub enum Attr<'a> {
@@ -78,7 +78,7 @@ impl Anchor {
     }
 }
 
-impl Html {
+impl HtmlWriter {
     /// The written HTML.
     #[must_use]
     pub fn into_string(self) -> String {
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     fn linked(url: &str) -> String {
-        let mut html = Html::default();
+        let mut html = HtmlWriter::default();
         html.link(url, "x");
         html.into_string()
     }
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn instants_are_shown_to_the_minute() {
-        let mut html = Html::default();
+        let mut html = HtmlWriter::default();
         html.time("2026-03-01T12:34:56Z".parse().unwrap());
         html.time("2026-03-01T12:34:56+02:00".parse().unwrap());
         assert_eq!(
@@ -345,7 +345,7 @@ mod tests {
     proptest! {
         #[test]
         fn escaped_text_has_no_markup_and_no_controls(text in ".*") {
-            let mut html = Html::default();
+            let mut html = HtmlWriter::default();
             html.text(&text);
             html.open("p", &[Attr::Label(&text)]);
             let out = html.into_string();

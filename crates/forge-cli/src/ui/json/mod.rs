@@ -12,7 +12,7 @@ use forge::context::ContextSection;
 use forge_core::{
     Action, Error, Hint, Param, Result,
     model::{BoardId, IssueFields, PrFields},
-    near,
+    suggest,
 };
 
 pub(crate) use context::model_name;
@@ -42,12 +42,12 @@ pub struct Field<T: 'static, N: 'static = ()> {
 /// The selected fields, sorted by name, without duplicates.
 pub struct Selection<T: 'static, N: 'static = ()> {
     fields: Vec<&'static Field<T, N>>,
-    jq: Option<jq::Filter>,
+    jq: Option<jq::JqFilter>,
     template: Option<template::Template>,
 }
 
 /// Default sections that are skipped unless their field is selected.
-const UNLOOKED: &[(&str, PrFields)] = &[
+const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
     ("body", PrFields::NO_DESCRIPTION),
     ("labels", PrFields::NO_LABELS),
     ("assignees", PrFields::NO_ASSIGNEES),
@@ -61,7 +61,7 @@ impl<T> Selection<T, PrFields> {
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
-        let unlooked = UNLOOKED.iter().filter(|(name, _)| !shown(name));
+        let unlooked = SKIP_UNLESS_SELECTED.iter().filter(|(name, _)| !shown(name));
         let needed = self.fields.iter().map(|f| f.needs);
         needed
             .chain(unlooked.map(|(_, without)| *without))
@@ -159,7 +159,7 @@ impl<T, N> Selection<T, N> {
                     ),
                 );
                 return Err(
-                    match near::near(name, table.iter().map(|f| f.name)).first() {
+                    match suggest::near(name, table.iter().map(|f| f.name)).first() {
                         Some(near) => {
                             e.with_hint(Hint::from(format!("did you mean '{near}'?")).with_action(
                                 Action::again(&[]).replace(Param::Include, name, *near),
@@ -173,7 +173,7 @@ impl<T, N> Selection<T, N> {
         }
         fields.sort_by_key(|f| f.name);
         fields.dedup_by_key(|f| f.name);
-        let jq = args.jq.as_deref().map(jq::Filter::new).transpose()?;
+        let jq = args.jq.as_deref().map(jq::JqFilter::new).transpose()?;
         let template = args
             .template
             .as_deref()

@@ -23,10 +23,10 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let safe = text::neutralise(read);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
-    let mut renderer = Renderer {
+    let mut renderer = TerminalRenderer {
         width: width.clamp(20, 120),
         palette,
-        ..Renderer::default()
+        ..TerminalRenderer::default()
     };
     for event in Parser::new_ext(&safe, options) {
         renderer.event(event);
@@ -47,7 +47,7 @@ pub(super) fn cut(bytes: usize) -> String {
 const MAX_DEPTH: usize = 20;
 
 #[derive(Default)]
-struct Renderer {
+struct TerminalRenderer {
     width: usize,
     palette: Palette,
     out: String,
@@ -73,7 +73,7 @@ struct Renderer {
     fresh: bool,
 }
 
-impl Renderer {
+impl TerminalRenderer {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use gotmpl::{Template, TemplateError, Value};
 
-type Result<T> = std::result::Result<T, TemplateError>;
+type CompareResult<T> = std::result::Result<T, TemplateError>;
 
 /// Adds the comparison functions.
 pub(super) fn add(template: Template) -> Template {
@@ -33,14 +33,14 @@ pub(super) fn add(template: Template) -> Template {
         .func("ge", |args| ordered("ge", args, Ordering::is_ge))
 }
 
-fn ordered(function: &str, args: &[Value], wanted: fn(Ordering) -> bool) -> Result<Value> {
+fn ordered(function: &str, args: &[Value], wanted: fn(Ordering) -> bool) -> CompareResult<Value> {
     match args {
         [left, right] => Ok(Value::Bool(wanted(order(left, right)?))),
         _ => Err(wrong(function)),
     }
 }
 
-fn equal(left: &Value, right: &Value) -> Result<bool> {
+fn equal(left: &Value, right: &Value) -> CompareResult<bool> {
     match (left, right) {
         (Value::Nil, Value::Nil) => Ok(true),
         (Value::Nil, _) | (_, Value::Nil) => Ok(false),
@@ -49,7 +49,7 @@ fn equal(left: &Value, right: &Value) -> Result<bool> {
     }
 }
 
-fn order(left: &Value, right: &Value) -> Result<Ordering> {
+fn order(left: &Value, right: &Value) -> CompareResult<Ordering> {
     let found = match (left, right) {
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
         _ => match (number(left), number(right)) {

@@ -11,18 +11,18 @@ use crate::ui::{
     time,
 };
 
-type Result<T> = std::result::Result<T, TemplateError>;
+type FunctionResult<T> = std::result::Result<T, TemplateError>;
 
 /// Output properties for the functions.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct OutputStyle {
     pub(super) now: Timestamp,
     pub(super) palette: Palette,
     /// The terminal's width, if there is a terminal.
     pub(super) width: Option<usize>,
 }
 
-impl Look {
+impl OutputStyle {
     pub(super) fn plain() -> Self {
         Self {
             now: Timestamp::from_unix(0),
@@ -37,7 +37,7 @@ impl Look {
 pub(super) struct Table(Vec<Vec<Cell>>);
 
 impl Table {
-    pub(super) fn take(&mut self, look: Look) -> String {
+    pub(super) fn take(&mut self, look: OutputStyle) -> String {
         let rows = std::mem::take(&mut self.0);
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let columns = vec![
@@ -57,7 +57,7 @@ impl Table {
 }
 
 /// Adds gh's functions.
-pub(super) fn add(template: Template, look: Look, table: &Arc<Mutex<Table>>) -> Template {
+pub(super) fn add(template: Template, look: OutputStyle, table: &Arc<Mutex<Table>>) -> Template {
     let rows = Arc::clone(table);
     let rendered = Arc::clone(table);
     template
@@ -160,14 +160,14 @@ fn wrong(function: &str, wants: &str) -> TemplateError {
     TemplateError::Exec(format!("{function} takes {wants}"))
 }
 
-fn string(args: &[Value], at: usize, function: &str) -> Result<String> {
+fn string(args: &[Value], at: usize, function: &str) -> FunctionResult<String> {
     let value = args.get(at).and_then(Value::as_str);
     value
         .map(str::to_owned)
         .ok_or_else(|| wrong(function, "a text"))
 }
 
-fn list(args: &[Value], at: usize, function: &str) -> Result<Arc<[Value]>> {
+fn list(args: &[Value], at: usize, function: &str) -> FunctionResult<Arc<[Value]>> {
     match args.get(at) {
         Some(Value::List(items)) => Ok(Arc::clone(items)),
         Some(Value::Nil) => Ok(Arc::from([])),
@@ -175,20 +175,20 @@ fn list(args: &[Value], at: usize, function: &str) -> Result<Arc<[Value]>> {
     }
 }
 
-fn instant(args: &[Value], at: usize, function: &str) -> Result<Timestamp> {
+fn instant(args: &[Value], at: usize, function: &str) -> FunctionResult<Timestamp> {
     string(args, at, function)?
         .parse()
         .map_err(|_| wrong(function, "a time"))
 }
 
-fn compare(args: &[Value], function: &str, test: fn(&str, &str) -> bool) -> Result<Value> {
+fn compare(args: &[Value], function: &str, test: fn(&str, &str) -> bool) -> FunctionResult<Value> {
     Ok(Value::Bool(test(
         &string(args, 0, function)?,
         &string(args, 1, function)?,
     )))
 }
 
-fn colored(palette: Palette, args: &[Value]) -> Result<Value> {
+fn colored(palette: Palette, args: &[Value]) -> FunctionResult<Value> {
     let spec = string(args, 0, "color")?;
     let style = style(&spec).ok_or_else(|| {
         TemplateError::Exec(format!(

@@ -20,7 +20,7 @@ impl Template {
     ///
     /// # Errors `invalid_input` with the position of the mistake.
     pub fn new(source: &str) -> Result<Self> {
-        parse(source, functions::Look::plain(), &Arc::default())?;
+        parse(source, functions::OutputStyle::plain(), &Arc::default())?;
         Ok(Self(source.to_owned()))
     }
 
@@ -28,7 +28,7 @@ impl Template {
     ///
     /// # Errors `invalid_input` if the template fails; if stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
-        let look = functions::Look {
+        let look = functions::OutputStyle {
             now: ui.now(),
             palette: ui.palette(),
             width: ui.is_tty().then_some(ui.width()),
@@ -39,7 +39,7 @@ impl Template {
 
 fn parse(
     source: &str,
-    look: functions::Look,
+    look: functions::OutputStyle,
     table: &Arc<Mutex<Table>>,
 ) -> Result<gotmpl::Template> {
     compare::add(functions::add(gotmpl::Template::new(""), look, table))
@@ -47,7 +47,7 @@ fn parse(
         .map_err(|e| failed(&e))
 }
 
-fn render(source: &str, look: functions::Look, data: &Value) -> Result<String> {
+fn render(source: &str, look: functions::OutputStyle, data: &Value) -> Result<String> {
     let table = Arc::default();
     let mut out = parse(source, look, &table)?
         .execute_to_string(data)
@@ -89,7 +89,7 @@ fn data(value: &Json, tty: bool) -> Value {
 mod tests {
     use forge_core::Timestamp;
 
-    use super::{functions::Look, *};
+    use super::{functions::OutputStyle, *};
     use crate::ui::color::Palette;
 
     fn run(source: &str) -> Result<String> {
@@ -107,7 +107,7 @@ mod tests {
         };
         let value = Json::Array(vec![pr(1, "one"), pr(22, "twenty-two")]);
         let now: Timestamp = "2026-11-21T10:05:09Z".parse().unwrap();
-        let look = Look {
+        let look = OutputStyle {
             now,
             palette: Palette { on: false },
             width: None,
@@ -171,9 +171,9 @@ mod tests {
     /// As in gh, `color` follows the colour setting, too.
     #[test]
     fn both_color_functions_follow_the_setting() {
-        let look = Look {
+        let look = OutputStyle {
             palette: Palette { on: true },
-            ..Look::plain()
+            ..OutputStyle::plain()
         };
         let source = r#"{{color "green" "x"}}|{{autocolor "green" "x"}}"#;
         assert_eq!(

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{DiffOut, DiffSection, packed};
 use crate::{
     content::{Clean, Cleaner, name, name_of},
-    output::{Blocks, Listed, Part, word},
+    output::{BlockList, Blocks, SectionItem, serde_name},
 };
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -51,7 +51,7 @@ impl ChangedCommitOut {
     }
 }
 
-impl Part for ChangedCommitOut {
+impl SectionItem for ChangedCommitOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         let short = |oid: &Clean| name_of(&oid.as_data().chars().take(12).collect::<String>());
         let oids = [&self.old_sha, &self.sha].into_iter().flatten().map(short);
@@ -63,7 +63,7 @@ impl Part for ChangedCommitOut {
 /// The section as blocks.
 pub(super) struct SinceSection {
     out: SinceOut,
-    commits: Listed<ChangedCommitOut>,
+    commits: BlockList<ChangedCommitOut>,
     diff: DiffSection,
 }
 
@@ -86,7 +86,7 @@ impl SinceSection {
         let out = SinceOut {
             review,
             from_sha,
-            head_change: word(&found.head_change),
+            head_change: serde_name(&found.head_change),
             commits: Vec::new(),
             diff: None,
         };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::OmissionOut;
 use crate::{
     content::{Clean, Cleaner, name, name_of},
-    output::{Blocks, Listed, Part, word},
+    output::{BlockList, Blocks, SectionItem, serde_name},
 };
 
 /// A file; its lines are in the text.
@@ -31,7 +31,7 @@ impl SourceOut {
     fn of(file: &SourceFile, c: &Cleaner) -> Self {
         Self {
             path: c.line(&file.path),
-            status: word(&file.status),
+            status: serde_name(&file.status),
             class: file.class.name().to_owned(),
             lines_total: file.lines_total,
             lines: file.excerpts.iter().map(range).collect(),
@@ -55,7 +55,7 @@ fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
     format!("lines {}\n{}", range(excerpt), lines.collect::<String>())
 }
 
-impl Part for SourceOut {
+impl SectionItem for SourceOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         let notes = self.omitted.iter().map(OmissionOut::note);
         let notes = notes.collect::<String>();
@@ -70,7 +70,11 @@ impl Part for SourceOut {
 }
 
 /// The section as blocks, one per file.
-pub(super) fn section(found: &PackedSource, c: &Cleaner, blocks: &mut Blocks) -> Listed<SourceOut> {
+pub(super) fn section(
+    found: &PackedSource,
+    c: &Cleaner,
+    blocks: &mut Blocks,
+) -> BlockList<SourceOut> {
     let files = found.files.iter().map(|file| SourceOut::of(file, c));
     let head = name_of(found.head_sha.get(..12).unwrap_or_default());
     let name = format!("source at {head}");

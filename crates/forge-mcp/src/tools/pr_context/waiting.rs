@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::cursor,
-    calls::{Call, Target},
+    calls::{CallContext, PullTarget},
     content::{self, Clean, Cleaner},
 };
 
 /// Clients typically time out after about a minute.
 const MAX_WAIT: Duration = Duration::from_secs(45);
 /// The pause after a poll with news.
-const PAUSE: Duration = Duration::from_secs(10);
+const NEWS_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum number of reported changes; the newest are kept.
 const MAX_CHANGES: usize = 50;
 /// Distinguishes the cursor of a wait from that of a page.
@@ -107,8 +107,8 @@ impl WaitedOut {
 /// Waits for the condition; if it is not met in time, the second value is the cursor to resume
 /// with. `None` for the cursor of a further page: that wait is over.
 pub(super) async fn wait_for(
-    call: &Call,
-    target: &Target,
+    call: &CallContext,
+    target: &PullTarget,
     until: WatchUntil,
     cursor: Option<&str>,
 ) -> Result<Option<(WaitedOut, Option<String>)>, Error> {
@@ -126,7 +126,7 @@ pub(super) async fn wait_for(
     let req = WatchReq {
         until: [until].into(),
         pace: Pace {
-            first: PAUSE,
+            first: NEWS_PAUSE,
             longest: MAX_PAUSE,
             timeout: Some(longest),
         },
@@ -135,16 +135,16 @@ pub(super) async fn wait_for(
     };
     let mut watch = Watch::new(&target.repo, &target.id, req)?;
     // The slot is released, because the call mostly sleeps.
-    call.give_turn();
+    call.release_slot();
     let mut changes = Vec::new();
-    let deadline = longest + PAUSE;
+    let deadline = longest + NEWS_PAUSE;
     let followed = scope::kept(false, follow(call, &mut watch, &mut changes));
     let outcome = match tokio::time::timeout(deadline, followed).await {
         Ok((outcome, _)) => outcome?,
         // The last poll may exceed the timeout.
         Err(_) => WatchOutcome::Pending,
     };
-    call.take_turn().await?;
+    call.acquire_slot().await?;
     let dropped = changes.len().saturating_sub(MAX_CHANGES);
     let of = |change: &WatchChange| ChangeOut::of(change, &call.cleaner);
     let seen = watch.seen().map(ToString::to_string);
@@ -163,7 +163,7 @@ pub(super) async fn wait_for(
 
 /// Follows a watch to its end, with a progress notification per poll.
 async fn follow(
-    call: &Call,
+    call: &CallContext,
     watch: &mut Watch<'_>,
     changes: &mut Vec<WatchChange>,
 ) -> Result<WatchOutcome, Error> {

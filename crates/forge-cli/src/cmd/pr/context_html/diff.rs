@@ -10,16 +10,16 @@ use forge_core::{
 
 use super::{comment_body, plural, short, words};
 use crate::ui::{
-    html::{Anchor, Attr, Html},
+    html::{Anchor, Attr, HtmlWriter},
     json::model_name,
 };
 
 /// The threads, open ones first; the number of each identifies its anchor.
-pub(super) struct Threads<'a> {
+pub(super) struct ThreadAnchors<'a> {
     pub(super) all: Vec<&'a Thread>,
 }
 
-impl<'a> Threads<'a> {
+impl<'a> ThreadAnchors<'a> {
     pub(super) fn of(found: &'a PullContext) -> Self {
         let mut all: Vec<&Thread> = found.threads.iter().flatten().collect();
         all.sort_by_key(|thread| thread.resolved);
@@ -27,7 +27,7 @@ impl<'a> Threads<'a> {
     }
 
     /// Links to the open threads.
-    pub(super) fn index(&self, html: &mut Html) {
+    pub(super) fn index(&self, html: &mut HtmlWriter) {
         let open = self.all.iter().take_while(|thread| !thread.resolved);
         let open: Vec<&&Thread> = open.collect();
         if self.all.is_empty() {
@@ -55,7 +55,7 @@ impl<'a> Threads<'a> {
     }
 
     /// The threads without a line in the shown diff.
-    pub(super) fn elsewhere(&self, html: &mut Html, is_shown: &[bool]) {
+    pub(super) fn elsewhere(&self, html: &mut HtmlWriter, is_shown: &[bool]) {
         let all = self.all.iter().zip(is_shown).enumerate();
         let left: Vec<usize> = all.filter(|(_, (_, s))| !**s).map(|(n, _)| n).collect();
         if left.is_empty() {
@@ -81,7 +81,7 @@ impl<'a> Threads<'a> {
             .collect()
     }
 
-    fn thread(&self, html: &mut Html, n: usize, with_lines: bool) {
+    fn thread(&self, html: &mut HtmlWriter, n: usize, with_lines: bool) {
         let Some(thread) = self.all.get(n) else {
             return;
         };
@@ -135,9 +135,9 @@ fn place(thread: &Thread) -> String {
 
 /// The diff under its budget, with its omissions; `is_shown` marks threads that appear in it.
 pub(super) fn packed(
-    html: &mut Html,
+    html: &mut HtmlWriter,
     diff: &PackedDiff,
-    threads: &Threads<'_>,
+    threads: &ThreadAnchors<'_>,
     is_shown: &mut [bool],
     whole_diff: &str,
 ) {
@@ -164,7 +164,12 @@ pub(super) fn packed(
     }
 }
 
-fn packed_file(html: &mut Html, file: &PackedFile, threads: &Threads<'_>, is_shown: &mut [bool]) {
+fn packed_file(
+    html: &mut HtmlWriter,
+    file: &PackedFile,
+    threads: &ThreadAnchors<'_>,
+    is_shown: &mut [bool],
+) {
     if file.hunks.is_empty() {
         html.within("div", &[Attr::Class("file")], |html| {
             html.within("div", &[Attr::Class("name")], |html| file_name(html, file));
@@ -203,19 +208,19 @@ fn packed_file(html: &mut Html, file: &PackedFile, threads: &Threads<'_>, is_sho
 }
 
 /// A column header for screen readers only.
-fn column(html: &mut Html, class: &'static str, name: &str) {
+fn column(html: &mut HtmlWriter, class: &'static str, name: &str) {
     html.within("th", &[Attr::Class(class), Attr::Scope("col")], |html| {
         html.leaf("span", &[Attr::Class("away")], name);
     });
 }
 
-fn wide_row(html: &mut Html, class: &'static str, fill: impl FnOnce(&mut Html)) {
+fn wide_row(html: &mut HtmlWriter, class: &'static str, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("tr", &[Attr::Class(class)], |html| {
         html.within("td", &[Attr::ColSpan(4)], fill);
     });
 }
 
-fn file_name(html: &mut Html, file: &PackedFile) {
+fn file_name(html: &mut HtmlWriter, file: &PackedFile) {
     html.within("h3", &[], |html| html.theirs(&file.path));
     if let Some(previous) = &file.previous_path {
         html.text(" (was ");
@@ -242,7 +247,7 @@ fn file_name(html: &mut Html, file: &PackedFile) {
     }
 }
 
-fn omissions(html: &mut Html, omitted: &[Omission]) {
+fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
@@ -260,9 +265,9 @@ fn omissions(html: &mut Html, omitted: &[Omission]) {
 
 /// The lines of a hunk, with threads below their lines.
 fn lines(
-    html: &mut Html,
+    html: &mut HtmlWriter,
     hunk: &str,
-    threads: &Threads<'_>,
+    threads: &ThreadAnchors<'_>,
     here: &[usize],
     is_shown: &mut [bool],
 ) {
@@ -305,7 +310,7 @@ fn lines(
 }
 
 fn code_line(
-    html: &mut Html,
+    html: &mut HtmlWriter,
     class: &'static str,
     (old, new): (Option<u64>, Option<u64>),
     sign: &str,
@@ -322,7 +327,7 @@ fn code_line(
 }
 
 /// The changed files at the head, around their hunks.
-pub(super) fn source(html: &mut Html, source: &PackedSource) {
+pub(super) fn source(html: &mut HtmlWriter, source: &PackedSource) {
     html.within("p", &[], |html| {
         html.text(&format!(
             "{} at ",
@@ -348,7 +353,7 @@ pub(super) fn source(html: &mut Html, source: &PackedSource) {
     }
 }
 
-fn excerpts(html: &mut Html, file: &SourceFile) {
+fn excerpts(html: &mut HtmlWriter, file: &SourceFile) {
     let label = format!("Lines of {}", file.path);
     let attrs = [Attr::Class("diff"), Attr::Label(&label)];
     html.within("table", &attrs, |html| {

@@ -15,10 +15,10 @@ use forge_core::{
     text,
 };
 
-use self::diff::Threads;
+use self::diff::ThreadAnchors;
 use crate::ui::{
     Ui,
-    html::{Anchor, Attr, Html},
+    html::{Anchor, Attr, HtmlWriter},
     json::model_name,
     save::save,
 };
@@ -45,12 +45,12 @@ pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
 fn page(found: &PullContext, advice: &dyn Fn(&Hint) -> String) -> String {
     let pull = &found.pull;
     let name = name(&pull.id.key);
-    let mut html = Html::page(&format!("{name} {}", pull.title), STYLE);
+    let mut html = HtmlWriter::page(&format!("{name} {}", pull.title), STYLE);
     let whole_diff = Action::op(Op::PrDiff).on(&pull.id.key);
-    let sections = Sections {
+    let sections = HtmlSections {
         found,
         advice,
-        threads: Threads::of(found),
+        threads: ThreadAnchors::of(found),
         whole_diff: advice(&Hint::new("read the whole diff").with_action(whole_diff)),
     };
     html.within("header", &[], |html| sections.header(html, &name));
@@ -77,10 +77,10 @@ fn page(found: &PullContext, advice: &dyn Fn(&Hint) -> String) -> String {
     html.finish()
 }
 
-struct Sections<'a> {
+struct HtmlSections<'a> {
     found: &'a PullContext,
     advice: &'a dyn Fn(&Hint) -> String,
-    threads: Threads<'a>,
+    threads: ThreadAnchors<'a>,
     whole_diff: String,
 }
 
@@ -125,7 +125,12 @@ fn plural(n: usize, one: &str, many: &str) -> String {
 }
 
 /// A section with a heading that links can target.
-fn section(html: &mut Html, id: &'static str, heading: &str, fill: impl FnOnce(&mut Html)) {
+fn section(
+    html: &mut HtmlWriter,
+    id: &'static str,
+    heading: &str,
+    fill: impl FnOnce(&mut HtmlWriter),
+) {
     let title = Anchor::new(id);
     html.within("section", &[Attr::LabelledBy(title)], |html| {
         html.leaf("h2", &[Attr::Id(title)], heading);
@@ -134,7 +139,12 @@ fn section(html: &mut Html, id: &'static str, heading: &str, fill: impl FnOnce(&
 }
 
 /// A table whose rows become blocks on narrow pages; ARIA roles are kept.
-fn grid(html: &mut Html, label: &str, columns: &[&'static str], rows: impl FnOnce(&mut Html)) {
+fn grid(
+    html: &mut HtmlWriter,
+    label: &str,
+    columns: &[&'static str],
+    rows: impl FnOnce(&mut HtmlWriter),
+) {
     let attrs = [Attr::Class("grid"), Attr::Role("table"), Attr::Label(label)];
     html.within("table", &attrs, |html| {
         html.within("thead", &[Attr::Role("rowgroup")], |html| {
@@ -149,32 +159,36 @@ fn grid(html: &mut Html, label: &str, columns: &[&'static str], rows: impl FnOnc
     });
 }
 
-fn row(html: &mut Html, head: impl FnOnce(&mut Html), cells: impl FnOnce(&mut Html)) {
+fn row(
+    html: &mut HtmlWriter,
+    head: impl FnOnce(&mut HtmlWriter),
+    cells: impl FnOnce(&mut HtmlWriter),
+) {
     html.within("tr", &[Attr::Role("row")], |html| {
         html.within("th", &[Attr::Scope("row"), Attr::Role("rowheader")], head);
         cells(html);
     });
 }
 
-fn cell(html: &mut Html, column: &'static str, fill: impl FnOnce(&mut Html)) {
+fn cell(html: &mut HtmlWriter, column: &'static str, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("td", &[Attr::Role("cell"), Attr::Column(column)], fill);
 }
 
 /// A self-explanatory cell: on a narrow page it is next to its row's header.
-fn brief_cell(html: &mut Html, fill: impl FnOnce(&mut Html)) {
+fn brief_cell(html: &mut HtmlWriter, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("td", &[Attr::Role("cell"), Attr::Class("brief")], fill);
 }
 
 /// A cell with foreign text; omitted if empty, so that narrow pages show no label.
-fn text_cell(html: &mut Html, column: &'static str, text: &str) {
+fn text_cell(html: &mut HtmlWriter, column: &'static str, text: &str) {
     match text.is_empty() {
         true => html.within("td", &[Attr::Role("cell")], |_| {}),
         false => cell(html, column, |html| html.theirs(text)),
     }
 }
 
-impl Sections<'_> {
-    fn header(&self, html: &mut Html, name: &str) {
+impl HtmlSections<'_> {
+    fn header(&self, html: &mut HtmlWriter, name: &str) {
         let pull = &self.found.pull;
         html.within("h1", &[], |html| {
             html.theirs(&pull.title);
@@ -198,7 +212,7 @@ impl Sections<'_> {
         self.nav(html);
     }
 
-    fn nav(&self, html: &mut Html) {
+    fn nav(&self, html: &mut HtmlWriter) {
         let c = self.found;
         let has_talk = c.comments.is_some() || c.reviews.is_some();
         let has_threads = !self.threads.all.is_empty();
@@ -225,7 +239,7 @@ impl Sections<'_> {
         });
     }
 
-    fn verdict(&self, html: &mut Html) {
+    fn verdict(&self, html: &mut HtmlWriter) {
         let r = &self.found.readiness;
         let (class, heading) = match r.ready_to_merge {
             Some(true) => ("verdict good", "✓ Ready to merge"),
@@ -265,9 +279,9 @@ impl Sections<'_> {
         });
     }
 
-    fn summary(&self, html: &mut Html) {
+    fn summary(&self, html: &mut HtmlWriter) {
         let (pull, s) = (&self.found.pull, &self.found.summary);
-        let fact = |html: &mut Html, term: &str, fill: &dyn Fn(&mut Html)| {
+        let fact = |html: &mut HtmlWriter, term: &str, fill: &dyn Fn(&mut HtmlWriter)| {
             html.leaf("dt", &[], term);
             html.within("dd", &[], fill);
         };
@@ -315,7 +329,7 @@ impl Sections<'_> {
     }
 
     /// Unreadable parts and warnings.
-    fn unread(&self, html: &mut Html) {
+    fn unread(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.errors.is_empty() && c.warnings.is_empty() {
             return;
@@ -324,7 +338,7 @@ impl Sections<'_> {
             true => "Notes",
             false => "Not everything could be read",
         };
-        let advise = |html: &mut Html, hint: Option<&Hint>| {
+        let advise = |html: &mut HtmlWriter, hint: Option<&Hint>| {
             if let Some(hint) = hint {
                 html.text(" Recovery: ");
                 html.theirs(&(self.advice)(hint));
@@ -350,7 +364,7 @@ impl Sections<'_> {
         });
     }
 
-    fn description(&self, html: &mut Html) {
+    fn description(&self, html: &mut HtmlWriter) {
         let description = &self.found.pull.description;
         if !description.trim().is_empty() {
             section(html, "description", "Description", |html| {
@@ -359,7 +373,7 @@ impl Sections<'_> {
         }
     }
 
-    fn checks(&self, html: &mut Html) {
+    fn checks(&self, html: &mut HtmlWriter) {
         let Some(report) = &self.found.ci else {
             return;
         };
@@ -407,11 +421,11 @@ impl Sections<'_> {
         });
     }
 
-    fn stack(&self, html: &mut Html) {
+    fn stack(&self, html: &mut HtmlWriter) {
         stack::draw(html, self.found);
     }
 
-    fn related(&self, html: &mut Html) {
+    fn related(&self, html: &mut HtmlWriter) {
         let Some(pulls) = self.found.related_prs.as_ref().filter(|p| !p.is_empty()) else {
             return;
         };
@@ -429,7 +443,7 @@ impl Sections<'_> {
         });
     }
 
-    fn linked(&self, html: &mut Html) {
+    fn linked(&self, html: &mut HtmlWriter) {
         let Some(items) = self.found.linked_issues.as_ref().filter(|i| !i.is_empty()) else {
             return;
         };
@@ -439,7 +453,7 @@ impl Sections<'_> {
     }
 
     /// Comments and reviews by time.
-    fn talk(&self, html: &mut Html) {
+    fn talk(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.comments.is_none() && c.reviews.is_none() {
             return;
@@ -463,7 +477,7 @@ impl Sections<'_> {
         });
     }
 
-    fn changes(&self, html: &mut Html) {
+    fn changes(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.diff.is_none() && self.threads.all.is_empty() {
             return;
@@ -479,11 +493,11 @@ impl Sections<'_> {
     }
 
     /// Changes since a review or a commit.
-    fn since(&self, html: &mut Html) {
+    fn since(&self, html: &mut HtmlWriter) {
         let Some(since) = &self.found.since else {
             return;
         };
-        let none = Threads { all: Vec::new() };
+        let none = ThreadAnchors { all: Vec::new() };
         section(html, "since", "Changes since then", |html| {
             html.within("p", &[], |html| {
                 match (&since.review, since.round, &since.from_sha) {
@@ -516,7 +530,7 @@ impl Sections<'_> {
         });
     }
 
-    fn source(&self, html: &mut Html) {
+    fn source(&self, html: &mut HtmlWriter) {
         if let Some(source) = &self.found.source {
             section(html, "source", "Files at the head", |html| {
                 diff::source(html, source);
@@ -524,7 +538,7 @@ impl Sections<'_> {
         }
     }
 
-    fn files(&self, html: &mut Html) {
+    fn files(&self, html: &mut HtmlWriter) {
         let Some(files) = &self.found.files else {
             return;
         };
@@ -539,7 +553,7 @@ impl Sections<'_> {
                             (Some(added), Some(deleted)) => format!("+{added} −{deleted}"),
                             _ => "binary".to_owned(),
                         };
-                        let head = |html: &mut Html| html.leaf("code", &[], &file.path);
+                        let head = |html: &mut HtmlWriter| html.leaf("code", &[], &file.path);
                         row(html, head, |html| {
                             text_cell(html, "Change", &model_name(file.status));
                             text_cell(html, "Lines", &lines);
@@ -550,7 +564,7 @@ impl Sections<'_> {
         });
     }
 
-    fn history(&self, html: &mut Html) {
+    fn history(&self, html: &mut HtmlWriter) {
         let Some(events) = &self.found.history else {
             return;
         };
@@ -592,7 +606,7 @@ impl Talk<'_> {
 }
 
 /// A status with mark, word and colour.
-fn status(html: &mut Html, class: &'static str, mark: &str, word: &str) {
+fn status(html: &mut HtmlWriter, class: &'static str, mark: &str, word: &str) {
     html.within("span", &[Attr::Class("status")], |html| {
         html.within("span", &[Attr::Class(class)], |html| {
             html.leaf("span", &[Attr::Hidden], &format!("{mark} "));
@@ -601,7 +615,7 @@ fn status(html: &mut Html, class: &'static str, mark: &str, word: &str) {
     });
 }
 
-fn requirement(html: &mut Html, r: &Requirement) {
+fn requirement(html: &mut HtmlWriter, r: &Requirement) {
     let (class, mark) = match r.status {
         RequirementStatus::Met => ("good", "✓"),
         RequirementStatus::Unmet => ("bad", "✗"),
@@ -636,7 +650,7 @@ fn requirement(html: &mut Html, r: &Requirement) {
     );
 }
 
-fn check_table(html: &mut Html, label: &str, checks: &[&Check]) {
+fn check_table(html: &mut HtmlWriter, label: &str, checks: &[&Check]) {
     grid(
         html,
         label,
@@ -649,7 +663,7 @@ fn check_table(html: &mut Html, label: &str, checks: &[&Check]) {
     );
 }
 
-fn check_row(html: &mut Html, check: &Check) {
+fn check_row(html: &mut HtmlWriter, check: &Check) {
     let (class, mark) = match check.status {
         CheckStatus::Success => ("good", "✓"),
         CheckStatus::Failure => ("bad", "✗"),
@@ -658,7 +672,7 @@ fn check_row(html: &mut Html, check: &Check) {
     };
     let word = check.conclusion.as_ref().or(check.progress.as_ref());
     let word = word.map_or_else(|| model_name(check.status), |word| word.to_lowercase());
-    let head = |html: &mut Html| {
+    let head = |html: &mut HtmlWriter| {
         match &check.url {
             Some(url) => html.link(url, &check.name),
             None => html.theirs(&check.name),
@@ -685,10 +699,10 @@ fn check_row(html: &mut Html, check: &Check) {
     });
 }
 
-fn related_pull(html: &mut Html, pull: &RelatedPull) {
+fn related_pull(html: &mut HtmlWriter, pull: &RelatedPull) {
     let title = pull.title.as_deref().unwrap_or_default();
     let label = format!("{} {title}", name(&pull.key));
-    let head = |html: &mut Html| match &pull.url {
+    let head = |html: &mut HtmlWriter| match &pull.url {
         Some(url) => html.link(url, label.trim_end()),
         None => html.theirs(label.trim_end()),
     };
@@ -700,7 +714,7 @@ fn related_pull(html: &mut Html, pull: &RelatedPull) {
     });
 }
 
-fn linked_item(html: &mut Html, item: &LinkedItem) {
+fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
     let places: Vec<&str> = item.found_in.iter().map(|at| at.name()).collect();
     html.within("article", &[], |html| {
         html.within("h3", &[], |html| {
@@ -749,7 +763,11 @@ fn linked_item(html: &mut Html, item: &LinkedItem) {
 }
 
 /// Author and time of a statement, with additions on a line of its own.
-fn said_by(html: &mut Html, who: impl FnOnce(&mut Html), when: impl FnOnce(&mut Html)) {
+fn said_by(
+    html: &mut HtmlWriter,
+    who: impl FnOnce(&mut HtmlWriter),
+    when: impl FnOnce(&mut HtmlWriter),
+) {
     html.within("div", &[Attr::Class("by")], |html| {
         html.within("h3", &[], who);
         html.within("p", &[Attr::Class("soft small")], when);
@@ -757,8 +775,8 @@ fn said_by(html: &mut Html, who: impl FnOnce(&mut Html), when: impl FnOnce(&mut 
 }
 
 /// A comment with author, time and text.
-fn comment_body(html: &mut Html, comment: &Comment) {
-    let who = |html: &mut Html| html.theirs(&comment.author.login);
+fn comment_body(html: &mut HtmlWriter, comment: &Comment) {
+    let who = |html: &mut HtmlWriter| html.theirs(&comment.author.login);
     said_by(html, who, |html| {
         html.time(comment.created_at);
         if comment
@@ -779,8 +797,8 @@ fn comment_body(html: &mut Html, comment: &Comment) {
     html.markdown(&comment.body);
 }
 
-fn review_body(html: &mut Html, review: &Review, shows_lines: bool) {
-    let who = |html: &mut Html| {
+fn review_body(html: &mut HtmlWriter, review: &Review, shows_lines: bool) {
+    let who = |html: &mut HtmlWriter| {
         html.theirs(&review.author.login);
         html.text(" ");
         let word = words(&model_name(review.state));

@@ -5,7 +5,7 @@ use forge_core::{model::LinkState, text};
 use unicode_width::UnicodeWidthChar as _;
 
 use super::{name, section, state_word};
-use crate::ui::html::{Anchor, Attr, Html};
+use crate::ui::html::{Anchor, Attr, HtmlWriter};
 
 /// The width of the drawing; about one pixel per unit on a narrow screen.
 const WIDTH: usize = 360;
@@ -19,7 +19,7 @@ const TITLE: Anchor = Anchor::new("stack-title");
 const DESC: Anchor = Anchor::new("stack-description");
 
 /// A box of the drawing.
-struct Level {
+struct StackBox {
     facts: String,
     title: String,
     is_this: bool,
@@ -27,7 +27,7 @@ struct Level {
 
 /// Draws dependents above the pull request, dependencies and base branch below it. Draws nothing
 /// without dependencies.
-pub(super) fn draw(html: &mut Html, found: &PullContext) {
+pub(super) fn draw(html: &mut HtmlWriter, found: &PullContext) {
     let Some(related) = &found.related_prs else {
         return;
     };
@@ -42,13 +42,13 @@ pub(super) fn draw(html: &mut Html, found: &PullContext) {
     if below.is_empty() && above.is_empty() && unlisted.is_none() {
         return;
     }
-    let level = |r: &RelatedPull, relation: &str| Level {
+    let level = |r: &RelatedPull, relation: &str| StackBox {
         facts: format!("{} · {} · {relation}", name(&r.key), state_word(r.state)),
         title: r.title.clone().unwrap_or_default(),
         is_this: false,
     };
-    let mut levels: Vec<Level> = above.iter().map(|r| level(r, "builds on this")).collect();
-    levels.push(Level {
+    let mut levels: Vec<StackBox> = above.iter().map(|r| level(r, "builds on this")).collect();
+    levels.push(StackBox {
         facts: format!(
             "{} · {} · this pull request",
             name(&pull.id.key),
@@ -58,7 +58,7 @@ pub(super) fn draw(html: &mut Html, found: &PullContext) {
         is_this: true,
     });
     levels.extend(below.iter().map(|r| level(r, "this builds on it")));
-    levels.extend(unlisted.map(|key| Level {
+    levels.extend(unlisted.map(|key| StackBox {
         facts: format!("{} · this builds on it", name(key)),
         title: String::new(),
         is_this: false,
@@ -68,7 +68,7 @@ pub(super) fn draw(html: &mut Html, found: &PullContext) {
     section(html, "stack", "Stack", |html| picture(html, &levels, base));
 }
 
-fn picture(html: &mut Html, levels: &[Level], base: Option<&str>) {
+fn picture(html: &mut HtmlWriter, levels: &[StackBox], base: Option<&str>) {
     let rows = levels.len();
     let height = rows * STEP + if base.is_some() { 24 } else { 0 };
     let attrs = [
@@ -109,7 +109,7 @@ fn picture(html: &mut Html, levels: &[Level], base: Option<&str>) {
     });
 }
 
-fn draw_level(html: &mut Html, level: &Level, top: usize) {
+fn draw_level(html: &mut HtmlWriter, level: &StackBox, top: usize) {
     let class = if level.is_this { "this" } else { "other" };
     html.within("g", &[Attr::Class(class)], |html| {
         let frame = [
@@ -127,7 +127,7 @@ fn draw_level(html: &mut Html, level: &Level, top: usize) {
     });
 }
 
-fn dot(html: &mut Html, y: usize) {
+fn dot(html: &mut HtmlWriter, y: usize) {
     let at = [
         Attr::Number("cx", 12),
         Attr::Number("cy", y),
@@ -136,7 +136,7 @@ fn dot(html: &mut Html, y: usize) {
     html.within("circle", &at, |_| {});
 }
 
-fn label(html: &mut Html, class: &'static str, y: usize, text: &str) {
+fn label(html: &mut HtmlWriter, class: &'static str, y: usize, text: &str) {
     let at = [
         Attr::Class(class),
         Attr::Number("x", 42),

@@ -3,13 +3,17 @@
 use forge_core::{Outcome, PrId, model::PullRequest};
 
 use crate::{
-    calls::{Answer, Call},
+    calls::{CallContext, ToolOutput},
     content::{Cleaner, name, name_of},
-    output::{IngestionDetail, WarningOut, Written, state_word, word},
+    output::{IngestionDetail, WarningOut, WriteOut, serde_name, state_word},
 };
 
 /// The result of a write to a pull request.
-pub(super) fn of_pull(call: &Call, did: &str, outcome: &Outcome<PullRequest>) -> Answer<Written> {
+pub(super) fn of_pull(
+    call: &CallContext,
+    did: &str,
+    outcome: &Outcome<PullRequest>,
+) -> ToolOutput<WriteOut> {
     let pull = &outcome.value;
     let mut written = of(call, &pull.id, did, outcome);
     written.state = state_word(pull).to_owned();
@@ -19,8 +23,8 @@ pub(super) fn of_pull(call: &Call, did: &str, outcome: &Outcome<PullRequest>) ->
 }
 
 /// The result of a write to a part of a pull request.
-pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> Written {
-    Written {
+pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<T>) -> WriteOut {
+    WriteOut {
         repo: pr.repo.to_string(),
         number: pr.key.to_string(),
         did: did.to_owned(),
@@ -38,7 +42,7 @@ pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> 
 }
 
 /// The result with its lines.
-pub(super) fn answer(written: Written) -> Answer<Written> {
+pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
     if written.unchanged {
         text.push_str(" (it was so before; nothing was written)");
@@ -71,13 +75,13 @@ pub(super) fn answer(written: Written) -> Answer<Written> {
         .iter()
         .for_each(|w| text.push_str(&w.text()));
     text.truncate(text.trim_end().len());
-    Answer {
+    ToolOutput {
         text,
         data: written,
     }
 }
 
 /// The serde name of a value, for the reader.
-pub(super) fn spoken(value: &impl serde::Serialize) -> String {
-    word(value).replace('_', " ")
+pub(super) fn humanize(value: &impl serde::Serialize) -> String {
+    serde_name(value).replace('_', " ")
 }

@@ -10,27 +10,31 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::written;
+use super::write_output;
 use crate::{
-    calls::{Answer, Call},
+    calls::{CallContext, ToolOutput},
     content::name_of,
-    output::{IssueOut, Written},
+    output::{IssueOut, WriteOut},
 };
 
 /// What a write to an issue answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IssueWritten {
     #[serde(flatten)]
-    written: Written,
+    written: WriteOut,
     /// For expected_version of the next edit
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
 }
 
 /// The result for an edited or created issue.
-pub(super) fn of_issue(call: &Call, did: &str, outcome: &Outcome<Issue>) -> Answer<IssueWritten> {
+pub(super) fn of_issue(
+    call: &CallContext,
+    did: &str,
+    outcome: &Outcome<Issue>,
+) -> ToolOutput<IssueWritten> {
     let issue = &outcome.value;
-    let mut out = written::of(call, &as_pull(&issue.id), did, outcome);
+    let mut out = write_output::of(call, &as_pull(&issue.id), did, outcome);
     let shown = IssueOut::of(issue, &call.cleaner);
     out.state = shown.state;
     out.url = Some(shown.url);
@@ -39,24 +43,24 @@ pub(super) fn of_issue(call: &Call, did: &str, outcome: &Outcome<Issue>) -> Answ
 
 /// The result for a comment: its id and URL, if it still exists.
 pub(super) fn of_comment<T>(
-    call: &Call,
+    call: &CallContext,
     issue: &IssueId,
     did: &str,
     (id, url): (&str, &str),
     outcome: &Outcome<T>,
-) -> Answer<IssueWritten> {
-    let mut out = written::of(call, &as_pull(issue), did, outcome);
+) -> ToolOutput<IssueWritten> {
+    let mut out = write_output::of(call, &as_pull(issue), did, outcome);
     out.id = Some(id.to_owned());
     out.url = Some(call.cleaner.line(url));
     answer(out, None)
 }
 
-fn answer(out: Written, version: Option<String>) -> Answer<IssueWritten> {
-    let Answer { mut text, data } = written::answer(out);
+fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
+    let ToolOutput { mut text, data } = write_output::answer(out);
     if let Some(version) = &version {
         text.push_str(&format!("\nversion {}", name_of(version)));
     }
-    Answer {
+    ToolOutput {
         text,
         data: IssueWritten {
             written: data,
@@ -74,7 +78,7 @@ fn as_pull(issue: &IssueId) -> PrId {
 }
 
 /// The value of an argument; blank counts as absent.
-pub(super) fn given(value: Option<String>) -> Option<String> {
+pub(super) fn non_blank(value: Option<String>) -> Option<String> {
     value.filter(|text| !text.trim().is_empty())
 }
 
@@ -98,7 +102,7 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
             );
             return Err(Error::invalid("values", why).with_hint("pass each as Field=value"));
         }
-        if let Some(value) = given(Some(value.trim().to_owned())) {
+        if let Some(value) = non_blank(Some(value.trim().to_owned())) {
             pairs.insert(name.trim().to_owned(), value);
         }
     }
@@ -108,7 +112,7 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
 /// The board for reading and setting fields, if the forge uses boards.
 ///
 /// # Errors `invalid_input` for an invalid board in the configuration.
-pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
+pub(super) fn board(call: &CallContext, repo: &Repo) -> Result<Option<BoardId>> {
     let board = call.server.forges().config().workflow_board();
     let board = board.filter(|_| repo.supports(Capability::IssueBoard));
     board.map(|board| board.parse()).transpose()
@@ -121,7 +125,7 @@ pub(super) fn board(call: &Call, repo: &Repo) -> Result<Option<BoardId>> {
 /// # Errors
 /// `invalid_input` (field `estimate` or `priority`) with the scale.
 pub(super) async fn put_values(
-    call: &Call,
+    call: &CallContext,
     repo: &Repo,
     id: Option<&IssueId>,
     edit: &mut EditIssue,
@@ -150,9 +154,9 @@ pub(super) async fn put_values(
 /// Resolves the issues of an argument.
 ///
 /// # Errors
-/// As [`Call::related`].
+/// As [`CallContext::related`].
 pub(super) async fn related(
-    call: &Call,
+    call: &CallContext,
     repo: &Repo,
     field: &'static str,
     list: Vec<String>,

@@ -3,13 +3,13 @@
 use crate::{Action, Param};
 
 /// Maximum number of suggestions.
-const MOST: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 /// Maximum length of a list that a hint shows in full.
-const FEW: usize = 12;
+const MAX_FULL_LIST: usize = 12;
 /// Minimum length of a word for suggesting names that contain it.
-const PART: usize = 3;
+const MIN_PART_LENGTH: usize = 3;
 /// Words are cut to this length, because comparison takes quadratic time.
-const COMPARED: usize = 128;
+const MAX_COMPARED_LENGTH: usize = 128;
 
 /// The candidates that `word` probably means, nearest first, at most three.
 ///
@@ -24,7 +24,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
         .filter_map(|candidate| {
             let name = lowercase(candidate);
             let name_length = name.chars().count();
-            if length >= PART && name.contains(&word) {
+            if length >= MIN_PART_LENGTH && name.contains(&word) {
                 return Some((name_length - length, candidate));
             }
             let allowed = length.max(name_length).div_ceil(3).min(length);
@@ -40,7 +40,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
     found
         .into_iter()
         .map(|(_, candidate)| candidate)
-        .take(MOST)
+        .take(MAX_SUGGESTIONS)
         .collect()
 }
 
@@ -68,8 +68,8 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
         return format!("there are no {what} at all");
     }
     let meant = did_you_mean(word, known.iter().copied());
-    let are_few = known.len() <= FEW;
-    let names: Vec<String> = known.into_iter().take(FEW).map(quoted).collect();
+    let are_few = known.len() <= MAX_FULL_LIST;
+    let names: Vec<String> = known.into_iter().take(MAX_FULL_LIST).map(quoted).collect();
     let names = names.join(", ");
     match (meant, are_few) {
         (Some(meant), true) => format!("{meant} the {what} are {names}"),
@@ -100,7 +100,7 @@ fn quoted(name: &str) -> String {
 fn lowercase(word: &str) -> String {
     word.chars()
         .flat_map(char::to_lowercase)
-        .take(COMPARED)
+        .take(MAX_COMPARED_LENGTH)
         .collect()
 }
 

@@ -7,11 +7,11 @@ use forge_core::{
     model::PullRequest, text::one_line,
 };
 
-use crate::calls::{Ask, Call, Stop, Target};
+use crate::calls::{CallContext, ConfirmationRequest, PullTarget, ToolError};
 
 /// Confirmation arguments of a caller.
 #[derive(Clone, Copy)]
-pub(super) struct Said<'a> {
+pub(super) struct ConfirmationArgs<'a> {
     /// `expected_head`.
     pub head: Option<&'a str>,
     /// `confirm`.
@@ -20,7 +20,7 @@ pub(super) struct Said<'a> {
 
 /// A question for the user.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(super) struct ConfirmationQuestion<'a> {
     /// The complete text.
     pub text: &'a str,
     /// Facts in the question, besides the head and the arguments of the call; an answer counts only
@@ -32,16 +32,16 @@ pub(super) struct Question<'a> {
 ///
 /// # Errors Those of [`check_expected_head`]; a stop until the user answers, or if the answer is
 /// no.
-pub(super) async fn agreed(
-    call: &Call,
-    target: &Target,
+pub(super) async fn require_confirmation(
+    call: &CallContext,
+    target: &PullTarget,
     pull: &PullRequest,
-    said: &Said<'_>,
-    question: Question<'_>,
-) -> Result<(), Stop> {
+    said: &ConfirmationArgs<'_>,
+    question: ConfirmationQuestion<'_>,
+) -> Result<(), ToolError> {
     let head = pull.head_id();
     check_expected_head(&target.id, said.head, head)?;
-    let ask = Ask {
+    let ask = ConfirmationRequest {
         id: &target.id,
         head,
         state: pull.state,
@@ -53,7 +53,7 @@ pub(super) async fn agreed(
 }
 
 /// The head in a question. For a patch, its author claims the commit, which may be wrong.
-pub(super) fn head_words(pull: &PullRequest) -> String {
+pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
             let commit = named(commit);
@@ -64,10 +64,10 @@ pub(super) fn head_words(pull: &PullRequest) -> String {
 }
 
 /// Maximum length of a title in a question, in characters.
-const TITLE: usize = 200;
+const MAX_TITLE_CHARS: usize = 200;
 
 /// A title in a question: cut and cleaned, so that the title ends at its closing quote.
-pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
+pub(super) fn titled(call: &CallContext, pull: &PullRequest) -> String {
     quotable(call.cleaner.line(&pull.title).as_data())
 }
 
@@ -77,13 +77,13 @@ pub(super) fn quotable(text: &str) -> String {
 }
 
 /// Maximum length of each name, and maximum number of names, in a question.
-const BRIEF: usize = 40;
+const MAX_BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
 /// A count and foreign names, each quoted: no name can hide the next one or the count.
-pub(super) fn counted(call: &Call, what: &str, names: &[String]) -> String {
+pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
-        let name = cut(call.cleaner.line(name).as_data(), BRIEF).replace('"', "'");
+        let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF).replace('"', "'");
         format!("\"{name}\"")
     };
     let first: Vec<String> = names.iter().take(MAX_NAMES).map(brief).collect();
@@ -107,7 +107,7 @@ pub(super) fn named(name: &str) -> String {
 }
 
 /// A person in a question; forges store arbitrary logins.
-pub(super) fn mentioned(call: &Call, login: &str) -> String {
+pub(super) fn mentioned(call: &CallContext, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),
         false => format!("\"{}\"", quotable(call.cleaner.line(login).as_data())),
@@ -123,7 +123,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn short(title: &str) -> String {
-    cut(title, TITLE)
+    cut(title, MAX_TITLE_CHARS)
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -162,9 +162,9 @@ pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Er
 
 /// Facts in a question besides the head, each with its name in errors.
 #[derive(Debug)]
-pub(super) struct Facts(pub Vec<(&'static str, String)>);
+pub(super) struct QuestionFacts(pub Vec<(&'static str, String)>);
 
-impl Facts {
+impl QuestionFacts {
     /// Fails if a fact has changed while the user was thinking.
     ///
     /// # Errors `conflict` with the first changed fact.
@@ -181,7 +181,7 @@ impl Facts {
         ))
     }
 
-    /// All facts, and `more`, for [`Question::bound`].
+    /// All facts, and `more`, for [`ConfirmationQuestion::bound`].
     pub fn with(&self, more: impl Debug) -> String {
         format!("{:?} {more:?}", self.0)
     }
@@ -202,12 +202,12 @@ pub(super) fn changed(expected: String, actual: String, message: String) -> Erro
 
 #[cfg(test)]
 mod tests {
-    use super::{TITLE, is_plain, named, short};
+    use super::{MAX_TITLE_CHARS, is_plain, named, short};
 
     #[test]
     fn long_title_in_a_question_is_cut() {
         assert_eq!(short("Fix Vec<T>"), "Fix Vec<T>");
-        let whole = "é".repeat(TITLE);
+        let whole = "é".repeat(MAX_TITLE_CHARS);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(&"é".repeat(50_000)), format!("{whole}…"));
     }

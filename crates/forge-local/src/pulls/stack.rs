@@ -8,15 +8,15 @@ use forge_core::{
 };
 use forge_git::CatFile;
 
-use super::{Scan, require_open, warning_of};
+use super::{ScanStep, require_open, warning_of};
 use crate::{
     Local,
-    store::{Pull, Read, Snapshot},
+    store::{Pull, PullRead, Snapshot},
 };
 
 /// The result of changing the base of dependent pull requests.
 #[derive(Debug, Default)]
-pub(crate) struct Followed {
+pub(crate) struct Retargeted {
     /// A step for each dependent pull request.
     pub steps: Vec<Step>,
     /// Failed changes, each with the call that completes it.
@@ -62,8 +62,8 @@ impl Local {
         };
         let base = &pull.snapshot.base_branch;
         match self.store.read_many(cat, &[number]).await?.pop() {
-            Some(Read::Pull(below)) if below.snapshot.head_branch == *base => Ok(Some(*below)),
-            Some(Read::Broken(e)) => Err(e),
+            Some(PullRead::Pull(below)) if below.snapshot.head_branch == *base => Ok(Some(*below)),
+            Some(PullRead::Broken(e)) => Err(e),
             _ => Ok(None),
         }
     }
@@ -101,8 +101,8 @@ impl Local {
 
     /// Changes the base of the pull requests that depend on the merged `pull` to its base branch.
     /// The caller must not hold the write lock: each change acquires it.
-    pub(crate) async fn bring_along(&self, cat: &mut CatFile, pull: &Pull) -> Followed {
-        let mut followed = Followed::default();
+    pub(crate) async fn retarget_dependents(&self, cat: &mut CatFile, pull: &Pull) -> Retargeted {
+        let mut followed = Retargeted::default();
         let (from, into) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);
         let on_top = |s: &Snapshot| {
             s.state == PrState::Open && s.depends_on == Some(pull.number) && s.base_branch == *from
@@ -111,7 +111,7 @@ impl Local {
         let scanned = self
             .scan(cat, StateFilter::Open, on_top, |other| {
                 found.push(other.number);
-                Scan::Goes
+                ScanStep::Goes
             })
             .await;
         if let Err(e) = scanned {

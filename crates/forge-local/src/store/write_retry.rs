@@ -10,14 +10,14 @@ use std::{
 use forge_core::{Error, ErrorKind, Result, Retry};
 use tokio::sync::OwnedMutexGuard;
 
-use super::{Lost, Store};
+use super::{EventStore, RefConflict};
 
 /// How long a write is retried.
-const BUDGET: Duration = Duration::from_secs(30);
+const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a writer waits for the lock before it continues without.
-const TURN: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// A lock file of this age, seen repeatedly, was left by a killed process.
-const STALE: Duration = Duration::from_secs(10);
+const STALE_LOCK_AGE: Duration = Duration::from_secs(10);
 /// The file for the writers' advisory lock. Always empty.
 const TURN_FILE: &str = "forge.turn";
 
@@ -26,7 +26,7 @@ const TURN_FILE: &str = "forge.turn";
 /// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
 /// the process, only saves fifty writers from repeating each other's work.
 #[derive(Debug)]
-pub(crate) struct Attempts {
+pub(crate) struct WriteRetry {
     _turn: Option<File>,
     /// Dropped after the file, so that the next writer in this process finds the file unlocked.
     _order: Option<OwnedMutexGuard<()>>,
@@ -34,14 +34,14 @@ pub(crate) struct Attempts {
     tries: u32,
 }
 
-impl Attempts {
+impl WriteRetry {
     /// Waits for the writers' lock.
-    pub async fn begin(store: &Store) -> Self {
+    pub async fn begin(store: &EventStore) -> Self {
         let order = match &store.shared {
-            Some(shared) => shared.writer(&store.common_dir, TURN).await,
+            Some(shared) => shared.writer(&store.common_dir, LOCK_TIMEOUT).await,
             None => None,
         };
-        let turn = take_turn(&store.common_dir).await;
+        let turn = acquire_lock(&store.common_dir).await;
         Self {
             _turn: turn,
             _order: order,
@@ -54,13 +54,13 @@ impl Attempts {
     ///
     /// # Errors
     /// `git` if the time is used up; the message names the lock file in the way.
-    pub async fn again(&mut self, lost: Lost) -> Result<()> {
+    pub async fn again(&mut self, lost: RefConflict) -> Result<()> {
         self.tries += 1;
         let spent = self.begun.elapsed();
         let stale = lost
             .lock_age()
-            .filter(|age| *age >= STALE && self.tries > 5);
-        if spent > BUDGET || stale.is_some() {
+            .filter(|age| *age >= STALE_LOCK_AGE && self.tries > 5);
+        if spent > RETRY_TIMEOUT || stale.is_some() {
             return Err(give_up(lost, stale, self.tries, spent));
         }
         tracing::debug!(
@@ -74,7 +74,7 @@ impl Attempts {
     }
 }
 
-fn give_up(lost: Lost, stale: Option<Duration>, tries: u32, spent: Duration) -> Error {
+fn give_up(lost: RefConflict, stale: Option<Duration>, tries: u32, spent: Duration) -> Error {
     let kind = match lost.error.kind() {
         ErrorKind::Git { status } => ErrorKind::Git { status: *status },
         _ => ErrorKind::Git { status: -1 },
@@ -104,7 +104,7 @@ fn give_up(lost: Lost, stale: Option<Duration>, tries: u32, spent: Duration) -> 
     .with_source(lost.error)
 }
 
-async fn take_turn(common_dir: &Path) -> Option<File> {
+async fn acquire_lock(common_dir: &Path) -> Option<File> {
     let mut options = File::options();
     options.create(true).append(true);
     // In a stranger's repository, a link would create a file elsewhere, and a pipe would block.
@@ -123,7 +123,7 @@ async fn take_turn(common_dir: &Path) -> Option<File> {
     loop {
         match file.try_lock() {
             Ok(()) => return Some(file),
-            Err(std::fs::TryLockError::WouldBlock) if begun.elapsed() < TURN => {}
+            Err(std::fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIMEOUT => {}
             Err(_) => return None,
         }
         tokio::time::sleep(Duration::from_micros(500 + random() % 6000)).await;

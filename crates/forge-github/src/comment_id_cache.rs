@@ -12,27 +12,27 @@ use std::{
 use forge_core::PrId;
 
 /// A repository name can change its meaning while a server runs.
-const FRESH: Duration = Duration::from_secs(300);
+const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The cached ids.
 #[derive(Debug, Default)]
-pub(crate) struct Listed(Mutex<Option<Of>>);
+pub(crate) struct CommentIdCache(Mutex<Option<CachedIds>>);
 
 #[derive(Debug)]
-struct Of {
+struct CachedIds {
     pr: PrId,
     at: Instant,
     ids: HashSet<String>,
 }
 
-impl Listed {
+impl CommentIdCache {
     /// Adds a page of ids of `pr`; drops the ids of another pull request.
     pub fn keep(&self, pr: &PrId, ids: impl Iterator<Item = String>) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match listed.as_mut().filter(|of| of.is_fresh(pr)) {
             Some(of) => of.ids.extend(ids),
             None => {
-                *listed = Some(Of {
+                *listed = Some(CachedIds {
                     pr: pr.clone(),
                     at: Instant::now(),
                     ids: ids.collect(),
@@ -50,9 +50,9 @@ impl Listed {
     }
 }
 
-impl Of {
+impl CachedIds {
     fn is_fresh(&self, pr: &PrId) -> bool {
-        self.pr == *pr && self.at.elapsed() < FRESH
+        self.pr == *pr && self.at.elapsed() < CACHE_LIFETIME
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
             },
         };
         let [seven, eight] = [7, 8].map(|number| PrId::number(repo.clone(), number));
-        let listed = Listed::default();
+        let listed = CommentIdCache::default();
         let keep = |pr, id: &str| listed.keep(pr, std::iter::once(id.to_owned()));
         keep(&seven, "IC_1");
         keep(&seven, "IC_2");

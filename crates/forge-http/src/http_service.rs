@@ -17,9 +17,9 @@ use crate::{Body, Http};
 /// Sends the requests of a client that expects a `tower` service. Errors are
 /// [`forge_core::Error`]s; a client that boxes them allows `downcast`.
 #[derive(Clone, Debug)]
-pub struct Leaf(Http);
+pub struct HttpService(Http);
 
-impl Leaf {
+impl HttpService {
     /// The service over `http`.
     #[must_use]
     pub fn new(http: Http) -> Self {
@@ -27,7 +27,7 @@ impl Leaf {
     }
 }
 
-impl<B> Service<http::Request<B>> for Leaf
+impl<B> Service<http::Request<B>> for HttpService
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: StdError + Send + Sync + 'static,

@@ -4,15 +4,15 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use forge_core::{Result, model::SubjectKind};
 
-use super::{Store, refs};
+use super::{EventStore, refs};
 
-impl Store {
+impl EventStore {
     /// The subjects with `#<number>` or `#issue-<number>` in an event, perhaps as a prefix of
     /// another number; newest first. Takes one process in total.
     ///
     /// # Errors
     /// `git` if git cannot be run, or an event is missing.
-    pub async fn naming(&self, number: u64) -> Result<Vec<(SubjectKind, u64)>> {
+    pub async fn events_mentioning(&self, number: u64) -> Result<Vec<(SubjectKind, u64)>> {
         let found = self
             .git
             .run_ok([

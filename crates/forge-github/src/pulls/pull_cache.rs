@@ -15,26 +15,26 @@ use forge_core::{PrId, PrKey, RepoId, model::PrFields};
 use crate::gql::types as wire;
 
 /// Expires entries while a user takes long over a prompt.
-const FRESH: Duration = Duration::from_secs(10);
+const CACHE_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The pull requests of the last search.
 #[derive(Debug, Default)]
-pub(crate) struct Known(Mutex<Vec<Found>>);
+pub(crate) struct PullCache(Mutex<Vec<CachedPull>>);
 
 #[derive(Debug)]
-struct Found {
+struct CachedPull {
     repo: String,
     fields: PrFields,
     at: Instant,
     pull: wire::Pull,
 }
 
-impl Known {
+impl PullCache {
     /// Replaces the cache with the result of a search with `fields`.
     pub fn keep(&self, repo: &RepoId, fields: PrFields, pulls: Vec<wire::Pull>) {
         let repo = repo.comparison_key();
         let at = Instant::now();
-        let found = pulls.into_iter().map(|pull| Found {
+        let found = pulls.into_iter().map(|pull| CachedPull {
             repo: repo.clone(),
             fields,
             at,
@@ -52,7 +52,7 @@ impl Known {
             found.repo == repo
                 && matches!(pr.key, PrKey::Number(number) if number == found.pull.number)
                 && found.fields.contains(fields)
-                && found.at.elapsed() < FRESH
+                && found.at.elapsed() < CACHE_LIFETIME
         });
         found.map(|found| found.pull)
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn cached_pull_is_taken_once_with_matching_fields() {
-        let known = Known::default();
+        let known = PullCache::default();
         let keep = |fields| known.keep(&repo("r"), fields, vec![pull(7), pull(8)]);
         let take = |name: &str, number, fields| {
             let found = known.take(&PrId::number(repo(name), number), fields);

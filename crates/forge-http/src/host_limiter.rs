@@ -23,25 +23,25 @@ pub struct WritePace {
 }
 
 #[derive(Debug, Default)]
-struct Writes {
+struct WriteHistory {
     done: u32,
     last: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Gate {
+struct HostSlots {
     slots: Arc<Semaphore>,
-    writes: Arc<AsyncMutex<Writes>>,
+    writes: Arc<AsyncMutex<WriteHistory>>,
 }
 
 /// Held during a request.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct Permit {
     _slot: Option<OwnedSemaphorePermit>,
-    write: Option<OwnedMutexGuard<Writes>>,
+    write: Option<OwnedMutexGuard<WriteHistory>>,
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(writes) = &mut self.write {
             writes.done = writes.done.saturating_add(1);
@@ -52,13 +52,13 @@ impl Drop for Pass {
 
 /// The limiters of all hosts.
 #[derive(Debug)]
-pub(crate) struct Gates {
-    hosts: Mutex<HashMap<String, Arc<Gate>>>,
+pub(crate) struct HostLimiter {
+    hosts: Mutex<HashMap<String, Arc<HostSlots>>>,
     in_flight: usize,
     pace: Option<WritePace>,
 }
 
-impl Gates {
+impl HostLimiter {
     pub(crate) fn new(in_flight: usize, pace: Option<WritePace>) -> Self {
         Self {
             hosts: Mutex::default(),
@@ -68,11 +68,11 @@ impl Gates {
     }
 
     /// Waits for a slot at `host`: one of several for a read, the only one for a write.
-    pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Pass {
+    pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Permit {
         let gate = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(hosts.entry(host.to_owned()).or_insert_with(|| {
-                Arc::new(Gate {
+                Arc::new(HostSlots {
                     slots: Arc::new(Semaphore::new(self.in_flight)),
                     writes: Arc::default(),
                 })
@@ -92,7 +92,7 @@ impl Gates {
         }
         // The semaphore is never closed, so `acquire` always succeeds.
         let slot = Arc::clone(&gate.slots).acquire_owned().await.ok();
-        Pass {
+        Permit {
             _slot: slot,
             write: turn,
         }
@@ -105,7 +105,7 @@ mod tests {
 
     #[tokio::test]
     async fn reads_share_slots_and_writes_are_serial() {
-        let gates = Gates::new(2, None);
+        let gates = HostLimiter::new(2, None);
         let policy = RetryPolicy::without_pauses();
         let a = gates.pass("h", false, &policy).await;
         let b = gates.pass("h", true, &policy).await;
@@ -136,7 +136,7 @@ mod tests {
         };
         let policy = RetryPolicy::default();
         for (pace, seconds) in [(Some(pace), 2), (None, 0)] {
-            let gates = Gates::new(2, pace);
+            let gates = HostLimiter::new(2, pace);
             let begun = Instant::now();
             for _ in 0..4 {
                 drop(gates.pass("h", true, &policy).await);

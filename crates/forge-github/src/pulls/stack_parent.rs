@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    head_branch::{fork, shown},
+    head_branch::{fork, quote_branch},
     repo_route,
     stack::VERSION,
 };
@@ -28,7 +28,7 @@ use crate::{
 const ALONE: Action = Action::again(&[(Param::DependsOn, Arg::Omit)]);
 
 /// The pull request below the new one.
-pub(super) struct Below {
+pub(super) struct StackParent {
     pub id: PrId,
     number: u64,
     /// The head branch of the lower pull request, which is the base of the new one.
@@ -36,7 +36,7 @@ pub(super) struct Below {
 }
 
 /// The position of the lower pull request.
-pub(super) enum Place {
+pub(super) enum StackPosition {
     /// In no stack.
     Alone,
     /// At the top of the stack with this number.
@@ -50,12 +50,12 @@ pub(super) enum Place {
 #[serde(default)]
 struct Stack {
     number: u64,
-    pull_requests: Vec<Member>,
+    pull_requests: Vec<StackMember>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Member {
+struct StackMember {
     number: u64,
     /// `open` or `closed`; merged pull requests are `closed`.
     state: String,
@@ -75,7 +75,7 @@ impl Stack {
 }
 
 /// The number of the pull request to build on; fails if one stack cannot hold both.
-pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
+pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
     };
@@ -102,7 +102,7 @@ pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     number(below).map(Some)
 }
 
-impl Below {
+impl StackParent {
     /// Validates the pull request found under the number as the lower one.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
         let found = found.ok_or_else(|| error::missing(id))?;
@@ -140,8 +140,8 @@ impl Below {
             format!(
                 "on top of {} the base branch is {}, and not {}",
                 self.id,
-                shown(&self.branch),
-                shown(base)
+                quote_branch(&self.branch),
+                quote_branch(base)
             ),
         )
         .with_hint(
@@ -172,19 +172,19 @@ impl Below {
 
 impl GitHub {
     /// The position of the lower pull request; fails if another is on top of it.
-    pub(super) async fn place_of(&self, below: &Below) -> Result<Place> {
+    pub(super) async fn place_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {
-                return Ok(Place::NoStacks(error.message().to_owned()));
+                return Ok(StackPosition::NoStacks(error.message().to_owned()));
             }
             stacks => stacks?,
         };
         let Some(stack) = stacks.into_iter().find(|it| it.holds(below.number)) else {
-            return Ok(Place::Alone);
+            return Ok(StackPosition::Alone);
         };
         match stack.above(below.number) {
             Some(above) => Err(below.taken(&self.api.endpoint.web, above)?),
-            None => Ok(Place::Top(stack.number)),
+            None => Ok(StackPosition::Top(stack.number)),
         }
     }
 
@@ -192,8 +192,8 @@ impl GitHub {
     /// request has the right base branch, and opening it again would be wrong.
     pub(super) async fn put_on_top(
         &self,
-        below: &Below,
-        place: Place,
+        below: &StackParent,
+        place: StackPosition,
         outcome: &mut Outcome<PullRequest>,
     ) {
         let pull = outcome.value.id.clone();
@@ -210,13 +210,13 @@ impl GitHub {
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
-                        Place::NoStacks(_) => Hint::from(format!(
+                        StackPosition::NoStacks(_) => Hint::from(format!(
                             "give this one the base branch of {} when that is merged, unless \
                              GitHub has done so: it does where the merged branch is deleted",
                             below.id
                         ))
                         .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),
-                        Place::Alone | Place::Top(_) => Hint::new(
+                        StackPosition::Alone | StackPosition::Top(_) => Hint::new(
                             "make them a stack on GitHub's page; its base branch is right for that",
                         ),
                     }),
@@ -234,13 +234,18 @@ impl GitHub {
         });
     }
 
-    async fn stacked(&self, below: &Below, place: &Place, pull: &PrId) -> Result<Option<Warning>> {
+    async fn stacked(
+        &self,
+        below: &StackParent,
+        place: &StackPosition,
+        pull: &PrId,
+    ) -> Result<Option<Warning>> {
         let top = number(pull)?;
         let stacks = format!("{}/stacks", repo_route(&pull.repo)?);
         let (path, numbers) = match place {
-            Place::Alone => (stacks, vec![below.number, top]),
-            Place::Top(stack) => (format!("{stacks}/{stack}/add"), vec![top]),
-            Place::NoStacks(why) => {
+            StackPosition::Alone => (stacks, vec![below.number, top]),
+            StackPosition::Top(stack) => (format!("{stacks}/{stack}/add"), vec![top]),
+            StackPosition::NoStacks(why) => {
                 return Err(Error::precondition(Precondition::Rule, why));
             }
         };

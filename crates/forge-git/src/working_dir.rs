@@ -7,13 +7,13 @@ use crate::{Git, GitConfig};
 
 /// Git in a directory, with its configuration and root, each read once on first use.
 #[derive(Debug)]
-pub struct Place {
+pub struct WorkingDir {
     git: Git,
     config: OnceCell<GitConfig>,
     root: OnceCell<Option<PathBuf>>,
 }
 
-impl Place {
+impl WorkingDir {
     /// The current directory, or the repository of `GIT_DIR`, with a person's trust.
     #[must_use]
     pub fn here() -> Self {
