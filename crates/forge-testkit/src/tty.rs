@@ -21,6 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a program writes nothing once it waits for keys.
 const QUIET: Duration = Duration::from_millis(150);
 
+/// How long a key may go without an effect on the screen: those of a password have none.
+const ECHO_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// How long the screen is still before the next key.
+const BETWEEN_KEYS: Duration = Duration::from_millis(10);
+
 /// A program that runs on a terminal of its own: its input, output and errors are one.
 #[derive(Debug)]
 pub struct Terminal {
@@ -144,7 +150,15 @@ impl Terminal {
         // gh asks where its cursor is after the question, and takes keys that come before the answer
         // for a part of the answer.
         while self.is_readable(QUIET) && self.read_some() {}
-        self.send(keys);
+        // One key after the other, as a person types. A program that leaves raw mode between two
+        // keys can lose those that wait.
+        let mut keys = split_keys(keys).into_iter().peekable();
+        while let Some(key) = keys.next() {
+            self.send(key);
+            if keys.peek().is_some() && self.is_readable(ECHO_TIMEOUT) {
+                while self.read_some() && self.is_readable(BETWEEN_KEYS) {}
+            }
+        }
     }
 
     /// Types `text`.
@@ -233,9 +247,48 @@ impl Terminal {
     }
 }
 
+/// Splits a text into escape sequences, single control characters and spaces, and words.
+fn split_keys(text: &str) -> Vec<&str> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_single = |c: char| c.is_control() || c == ' ';
+        let end = if rest.starts_with("\u{1b}[") {
+            let last = rest[2..].find(|c| ('@'..='~').contains(&c));
+            last.map(|at| at + 3)
+        } else if is_single(first) {
+            Some(first.len_utf8())
+        } else {
+            rest.find(is_single)
+        };
+        let (key, after) = rest.split_at(end.unwrap_or(rest.len()));
+        keys.push(key);
+        rest = after;
+    }
+    keys
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_split_into_keys() {
+        assert_eq!(
+            split_keys("\u{1b}[B \u{1b}[3~\u{1b}\u{7f}two wörds\r"),
+            [
+                "\u{1b}[B",
+                " ",
+                "\u{1b}[3~",
+                "\u{1b}",
+                "\u{7f}",
+                "two",
+                " ",
+                "wörds",
+                "\r"
+            ]
+        );
+    }
 
     #[test]
     fn program_sees_terminal_of_given_size() {

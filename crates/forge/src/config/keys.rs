@@ -735,7 +735,7 @@ pub const KEYS: &[ConfigKey] = &[
 #[derive(Clone, Debug)]
 pub struct Name {
     /// The row.
-    pub key: &'static Key,
+    pub key: &'static ConfigKey,
     /// The concrete segments: `["hosts", "git.example.org", "kind"]`.
     pub path: Vec<String>,
 }
