@@ -128,7 +128,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     assert_eq!(upstream.trim(), "origin/late");
 }
 
-/// `pr create` with a reviewer whom nobody knows, up to the question for another one.
+/// `pr create` with a reviewer whom nobody knows, up to the submission.
 fn with_unknown_reviewer(world: &World) -> Terminal {
     world.push("feature");
     let mut terminal = terminal(world, Tool::Forge, "pr create");
@@ -138,10 +138,6 @@ fn with_unknown_reviewer(world: &World) -> Terminal {
     terminal.reply("What would you like to add?", &format!(" {ENTER}"));
     terminal.reply("Reviewers (with commas between them)", "reveiwer\r");
     terminal.reply("What's next?", ENTER);
-    terminal.expect("there is no account 'reveiwer'");
-    terminal.expect("What you wrote is kept: ");
-    terminal.expect("Reviewers (with commas between them)");
-    assert_eq!(pulls(world), 0);
     terminal
 }
 
@@ -149,9 +145,13 @@ fn with_unknown_reviewer(world: &World) -> Terminal {
 fn create_asks_again_for_an_unknown_reviewer() {
     let world = World::new();
     let mut terminal = with_unknown_reviewer(&world);
-    terminal.send(&format!("{}reviewer\r", "\u{7f}".repeat(8)));
+    let other = format!("{}reviewer\r", "\u{7f}".repeat(8));
+    terminal.reply("Reviewers (with commas between them)", &other);
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
+    let text = out.plain();
+    assert!(text.contains("there is no account 'reveiwer'"), "{text}");
+    assert!(text.contains("What you wrote is kept: "), "{text}");
     let seen = world.fields(Tool::Gh, "1", "reviewRequests");
     assert_eq!(seen["reviewRequests"][0]["login"], "reviewer", "{seen}");
 }
@@ -159,7 +159,9 @@ fn create_asks_again_for_an_unknown_reviewer() {
 #[test]
 fn create_left_at_an_unknown_reviewer_keeps_the_text() {
     let world = World::new();
-    let out = with_unknown_reviewer(&world).interrupt();
+    let mut terminal = with_unknown_reviewer(&world);
+    terminal.expect("Reviewers (with commas between them)");
+    let out = terminal.interrupt();
     assert_eq!((out.code, pulls(&world)), (Some(2), 0), "{out:?}");
     let said = out.plain();
     let (_, kept) = said.split_once("pr create --recover ").expect("a file");
