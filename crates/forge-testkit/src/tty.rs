@@ -253,8 +253,8 @@ fn split_keys(text: &str) -> Vec<&str> {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let is_single = |c: char| c.is_control() || c == ' ';
-        let end = if rest.starts_with("\u{1b}[") {
-            let last = rest[2..].find(|c| ('@'..='~').contains(&c));
+        let end = if let Some(sequence) = rest.strip_prefix("\u{1b}[") {
+            let last = sequence.find(|c| ('@'..='~').contains(&c));
             last.map(|at| at + 3)
         } else if is_single(first) {
             Some(first.len_utf8())
