@@ -83,9 +83,9 @@ async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
         let id = stage.id(1);
         let first = stage.flow_with(Box::new(ledger.clone()));
         let dead = claim(&first, &id, "dead").await.unwrap();
-        ledger.pass(99);
+        ledger.pass(90);
         assert_eq!(claim(&first, &id, "early").await.unwrap_err().0, "dead");
-        ledger.pass(1);
+        ledger.pass(10);
         let names: Vec<String> = (0..20).map(|n| format!("agent-{n}")).collect();
         let all = names.iter().map(|name| claim(&first, &id, name));
         let results = futures::future::join_all(all).await;
