@@ -229,7 +229,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Values that spoil a field.
+/// Values to put in the place of a field; most are wrong for it.
 fn spoilt() -> Vec<Value> {
     vec![
         Value::Null,

@@ -199,7 +199,7 @@ fn terminal_output_has_no_foreign_escapes() {
 }
 
 #[test]
-fn names_of_branches_and_files_in_errors() {
+fn errors_show_arguments_without_control_characters() {
     let world = World::with_pull();
     for args in [
         ["pr", "create", "-t", "T", "-b", "", "-H", EVIL].as_slice(),

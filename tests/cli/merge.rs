@@ -200,7 +200,7 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
 /// The merge is killed while files are updated, and after the branch moved; git itself continues.
 #[test]
 #[cfg(target_os = "linux")]
-fn commit_after_killed_merge_keeps_merge() {
+fn commit_after_killed_merge_does_not_undo_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let kill = "{ read _ _ _ forge _ < /proc/$PPID/stat; kill -9 $forge; }";
     for in_files in [true, false] {

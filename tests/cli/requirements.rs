@@ -293,7 +293,7 @@ fn r_002_6_reviews_have_state_text_and_comments() {
     assert_eq!(reviews[0]["body"], "Not yet.");
     assert!(reviews[0]["submittedAt"].is_string());
     assert_eq!(reviews[0]["comments"], json!([]));
-    // A remark takes no approval back.
+    // A later review that only comments does not withdraw the approval.
     assert_eq!(
         (&found["pr"]["approvals"], &found["pr"]["changesRequested"]),
         (&json!(1), &json!(0))

@@ -194,7 +194,8 @@ fn heartbeat_renews_and_release_gives_back() {
     assert_eq!(released["previousState"], "Research in Progress");
     assert_eq!(released["newState"], "Research Needed");
     assert_eq!(released["endedClaim"], claim.as_str());
-    // In progress an issue stays there, and a state that is named counts in any case.
+    // The release state of `impl` is In Progress, so the issue does not go back to Plan in Review;
+    // --to has precedence over both.
     world.put("1", "Plan in Review");
     let claim = world.claim("1", "impl", &[]);
     let released = world.workflow(&["release", "1", "--claim", &claim]);

@@ -73,7 +73,7 @@ pub fn check_expected_base(
     };
     let message = format!("the base branch of {pull} is '{now}', not '{shown}'");
     Err(Error::new(kind, message).with_hint(Hint::fixed(
-        "look at where it goes now, then try again",
+        "look at the base branch that it has now, then try again",
         Action::op(Op::PrView),
     )))
 }

@@ -59,8 +59,8 @@ pub struct Output {
 }
 
 impl Git {
-    /// The program of `FORGE_GIT` (default `git`) in `dir` and in no other repository: variables
-    /// such as `GIT_DIR` are removed.
+    /// Git in `dir`; its program is that of `FORGE_GIT`, or else `git`. Variables such as
+    /// `GIT_DIR`, which would lead it to another repository, are removed.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let program = std::env::var_os("FORGE_GIT").filter(|p| !p.is_empty());

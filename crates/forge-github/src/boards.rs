@@ -180,8 +180,11 @@ pub(crate) fn no_board(id: &BoardId) -> Error {
 
 fn needs_board(board: Option<&BoardId>) -> Result<&BoardId> {
     board.ok_or_else(|| {
-        Error::invalid("board", "fields of issues on GitHub are those of a board")
-            .with_hint("name the board as OWNER/NUMBER, such as octo/5")
+        Error::invalid(
+            "board",
+            "on GitHub, fields of issues belong to a board, and no board is named",
+        )
+        .with_hint("name the board as OWNER/NUMBER, such as octo/5")
     })
 }
 

@@ -40,7 +40,7 @@ impl Tangled {
                 .await;
             let (error, found) = match sent {
                 Ok(_) => {
-                    let absent = || changed_on_the_way(&uri, "the record, which is not there,");
+                    let absent = || lost_on_the_way(&uri);
                     let found = find().await.map_err(|e| unseen(&uri, e));
                     let found = found?.ok_or_else(absent)?;
                     survived(&record.value, &found)?;
@@ -261,6 +261,12 @@ pub(crate) fn unseen(uri: &str, error: Error) -> Error {
         .with_context("uri", uri)
         .with_hint("look at it before you do it again")
         .with_source(error)
+}
+
+/// The knot said that it wrote a record, and does not have it.
+fn lost_on_the_way(uri: &str) -> Error {
+    let message = format!("{uri} was written, and is not there when it is read again");
+    Error::new(ErrorKind::Protocol, message).with_hint("look at it on the web")
 }
 
 /// What was written is not what was sent.

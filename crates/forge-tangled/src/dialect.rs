@@ -998,7 +998,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn invalid_dialect_key_or_value_is_refused() {
         let mut names = Dialects::default();
         for (key, value, said) in [
             ("knot_merge", "merge", "takes an NSID"),

@@ -602,8 +602,8 @@ fn declaration_of(
 /// The warning of a declaration that nothing confirms.
 fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
     Warning::new(format!(
-        "that {did} is a repository of {} is taken from the declaration alone: the repository's own \
-         manifest does not say whose it is ({why})",
+        "that {} owns {did} is taken from the declaration alone: the repository's own manifest \
+         does not confirm it ({why})",
         owner.name()
     ))
     .with_hint("look on the web whose it is")

@@ -43,7 +43,7 @@ pub struct Terminal {
 pub struct TtyOutput {
     /// Exit code; `None` when a signal ended the program.
     pub code: Option<i32>,
-    /// All that it wrote, with `\r\n` as the terminal makes it.
+    /// All that it wrote; the terminal has made `\r\n` of each `\n`.
     pub text: String,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct DefinitionText<'t> {
 }
 
 impl<'t> DefinitionText<'t> {
-    /// Parses JSON if the text begins with `{`, else TOML; also returns the values.
+    /// Parses the text as JSON if it begins with `{`, else as TOML. Returns it with its values.
     pub fn parse(text: &'t str) -> Result<(Self, Value), Mistake> {
         if text.trim_start().starts_with('{') {
             let value = serde_json::from_str(text).map_err(|e| json_mistake(&e))?;

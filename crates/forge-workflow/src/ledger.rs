@@ -20,7 +20,8 @@ pub enum ClaimGuarantee {
     Exclusive,
     /// One holder after the trail was read back: the server's order decides.
     Ordered,
-    /// Authors choose the order (their timestamps); a race is reported.
+    /// No guarantee: the order is that of timestamps which the authors write themselves. Claims
+    /// made at the same time lead to a warning.
     Advisory,
 }
 

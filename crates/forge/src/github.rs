@@ -383,7 +383,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn token_missing_in_gh_file_comes_from_program() {
+    async fn token_missing_in_hosts_file_of_gh_comes_from_gh_program() {
         let dir = tempfile::tempdir().unwrap();
         let keyring = "github.com:\n    users:\n        ada: {}\n    user: ada\n";
         for file in [keyring, "github.com: &a\n", "git.example:\n    user: a\n"] {

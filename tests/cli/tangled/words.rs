@@ -471,7 +471,7 @@ fn pds_only_where_the_index_is_too_old() {
     assert!(comments.is_empty(), "{comments:?}");
 }
 
-/// A patch as a round has it.
+/// Compresses a patch with gzip, as a round stores it.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(bytes).unwrap();

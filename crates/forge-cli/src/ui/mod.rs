@@ -1,4 +1,5 @@
-//! Output and prompts. Only this module writes to the terminal or a pipe and knows which it is.
+//! Output and prompts. Commands write through this module, and only it knows whether the output is
+//! a terminal or a pipe.
 //!
 //! Commands do not handle colour, width or a pager: they pass text, and the [`Ui`] adapts it to the
 //! stream. Stored text of a forge passes `forge_core::text` first.

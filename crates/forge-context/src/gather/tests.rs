@@ -98,7 +98,7 @@ fn forge_without_links_is_not_asked_for_them() {
 }
 
 #[test]
-fn requested_context_lines_are_not_a_preference() {
+fn requested_number_of_context_lines_is_required() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
     wanted.clone = Some(LocalClone {
@@ -249,7 +249,7 @@ fn view_of_a_missing_pull_is_not_repeated() {
 }
 
 #[test]
-fn unknown_issue_number_is_dropped_for_branches_only() {
+fn unknown_issue_is_dropped_if_only_the_branch_names_it() {
     let mut forge = StubForge::default();
     forge.pull.head_branch = "12-work".to_owned();
     forge.pull.description = "See #13 and #14.".to_owned();

@@ -419,7 +419,7 @@ proptest! {
 }
 
 #[test]
-fn until_names_are_read_back() {
+fn watch_until_parses_its_own_names() {
     for until in WatchUntil::ALL {
         assert_eq!(WatchUntil::parse(until.name()).unwrap(), until);
     }

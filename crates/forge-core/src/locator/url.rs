@@ -182,7 +182,8 @@ pub(super) fn parse_scp(
     hosts: &Hosts,
 ) -> Result<Locator, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::invalid_because(text, why);
-    // `user:password@host:path` splits at the wrong colon; the first half may be a token.
+    // In `user:password@host:path` the text before the first colon is a user name or a token, and
+    // not a host.
     if path.find('@').is_some_and(|at| at > 0) || path.starts_with("//") {
         return Err(refuse("write a URL with 'ssh://' or 'https://'"));
     }

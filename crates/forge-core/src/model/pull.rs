@@ -131,7 +131,7 @@ pub struct PullRequest {
     pub files: Option<Vec<FileChange>>,
     /// Checks of the head. ([`PrFields::CHECKS`]; stays `None` if the forge has no checks)
     pub checks: Option<ChecksReport>,
-    /// The issues that the merge closes, as the forge lists them. ([`PrFields::LINKED_ISSUES`];
+    /// The forge's own list of the issues that the merge closes. ([`PrFields::LINKED_ISSUES`];
     /// stays `None` if the forge has no such list)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked_issues: Option<Vec<LinkedIssue>>,

@@ -46,7 +46,7 @@ const BOARD_OF_USER: &str = "boardOfUser";
 const BOARD_OF_ORGANIZATION: &str = "boardOfOrg";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
-/// `@me`.
+/// Stands for the login of the account that asks, as in gh.
 const ME: &str = "@me";
 /// The name of Copilot for users, as in gh.
 const COPILOT: &str = "@copilot";

@@ -510,9 +510,10 @@ fn check(edit: &EditIssue) -> Result<()> {
 pub(super) fn needs_board(no_values: bool, board: bool) -> Result<()> {
     match no_values || board {
         true => Ok(()),
-        false => Err(
-            Error::invalid("board", "values of issues on GitHub are those of a board")
-                .with_hint("name the board as OWNER/NUMBER, such as octo/5"),
-        ),
+        false => Err(Error::invalid(
+            "board",
+            "on GitHub, values of issues belong to a board, and no board is named",
+        )
+        .with_hint("name the board as OWNER/NUMBER, such as octo/5")),
     }
 }

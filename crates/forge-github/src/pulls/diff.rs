@@ -95,8 +95,9 @@ impl GitHub {
                 }
                 warnings.push(
                     Warning::new(format!(
-                        "the diff is too large for {}, and was put together from its files: a new \
-                         program or link looks like a plain file in it",
+                        "the diff is too large for {}, and was put together from its files: their \
+                         modes are not known, so a new executable file or symbolic link looks like \
+                         a plain file",
                         self.info.host
                     ))
                     .with_hint(format!(

@@ -72,8 +72,11 @@ impl GitHub {
         Ok(git)
     }
 
-    /// Makes the diff in the clone. If the lines of context are only a preference, nothing is
-    /// fetched.
+    /// Makes the diff in the clone, and fetches the commits that it lacks. With `prefers_context`
+    /// it fetches nothing.
+    ///
+    /// # Errors
+    /// `not_found` if commits are missing and may not be fetched.
     pub(super) async fn fetched_diff(
         &self,
         pr: &PrId,

@@ -128,7 +128,7 @@ async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     if pull.state != PrState::Merged {
         return Ok(());
     }
-    // A "merged" record without the change in the base branch can still be closed.
+    // A pull request whose merge is only claimed, and not proved, can still be closed.
     let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
     if ensure_verified(target, &found).is_err() {
         return Ok(());

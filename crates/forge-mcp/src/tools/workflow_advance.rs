@@ -160,7 +160,7 @@ impl Tool for WorkflowAdvance {
 struct Advance<'a> {
     workflow: &'a Workflow,
     target: &'a IssueTarget,
-    /// `None` moves the parent.
+    /// The state that the sub-issues move to; `None` moves the parent instead.
     to: Option<&'a str>,
     pass_locks: bool,
 }

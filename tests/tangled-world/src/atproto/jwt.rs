@@ -109,7 +109,7 @@ mod tests {
         let token = service(&key, &json!({ "iss": "did:plc:a" }));
         let read = Token::read(&token).unwrap();
         assert!(read.is_signed_by(&key.multikey()) && !read.is_signed_by(&other.multikey()));
-        // A token of another kind is none, whatever it is signed with.
+        // A service token (ES256K) is never taken for a session token (HS256).
         assert!(!read.is_sealed_with(b"s"));
     }
 }
