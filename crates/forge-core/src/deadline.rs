@@ -26,8 +26,8 @@ pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     }
 }
 
-/// Wraps a body so that it fails after its reader has waited for `left`, the rest of `deadline`.
-/// Time between two reads does not count: a reader may stop at a pager.
+/// Wraps a body so that reading fails after `left`, the rest of `deadline`, was spent waiting for
+/// chunks. Time between two reads does not count, because the reader may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,

@@ -59,8 +59,8 @@ pub enum Precondition {
     Stacked,
     /// A rule of the forge or the repository forbids the operation; the message says which.
     Rule,
-    /// A work tree has the branch checked out and blocks the operation: with changes in these files
-    /// or, without any, with an unfinished git operation.
+    /// A work tree with the branch checked out blocks the operation, because of changes in these
+    /// files. If the list is empty, a git operation is unfinished.
     WorkTree(Vec<String>),
 }
 
@@ -108,7 +108,7 @@ pub enum ErrorKind {
         /// Time when the limit resets.
         reset: Option<Timestamp>,
     },
-    /// A compare-and-swap lost: the value was not the expected one.
+    /// A compare-and-swap failed because the value was not the expected one.
     Conflict {
         /// The value that changed.
         what: Changed,
@@ -129,7 +129,7 @@ pub enum ErrorKind {
     },
     /// The state of the pull request does not allow this.
     Precondition(Precondition),
-    /// The forge does not support this at all.
+    /// The forge does not support the operation.
     Unsupported {
         /// The missing capability.
         capability: Capability,
@@ -143,7 +143,7 @@ pub enum ErrorKind {
     },
     /// The forge's answer, or a stored object, could not be parsed.
     Protocol,
-    /// No answer because of DNS, TCP or TLS.
+    /// A failure of DNS, TCP or TLS prevented an answer.
     Network,
     /// The deadline passed.
     Timeout {
@@ -161,7 +161,7 @@ pub enum ErrorKind {
     DryRun,
     /// Configuration is wrong.
     Config,
-    /// A defect of ours.
+    /// A defect in this program.
     Internal,
 }
 
@@ -378,7 +378,7 @@ impl Error {
     }
 }
 
-/// Context key for the kind of thing that an argument names in vain.
+/// Context key for the kind of missing thing that an argument names.
 const WHAT: &str = "what";
 /// Value of [`WHAT`] for a missing branch.
 const BRANCH: &str = "branch";

@@ -13,12 +13,12 @@ pub struct Outcome<T> {
     pub value: T,
     /// Ingestion of the object by the index that shows it.
     pub ingestion: Ingestion,
-    /// The requested state existed before; the first warning describes it. Side effects (a comment,
-    /// the deletion of a branch) may still happen, and are then in `steps`. For a merge see
-    /// [`Merge::already_merged`](crate::model::Merge::already_merged).
+    /// The requested state existed before the call; the first warning describes that state. Side
+    /// effects (a comment, the deletion of a branch) may still happen, and are then in `steps`. For
+    /// a merge see [`Merge::already_merged`](crate::model::Merge::already_merged).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// The requested state existed before and nothing was written.
+    /// The requested state existed before the call, and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
     /// Parts of the write, in order; after a partial failure, also those left to do.
@@ -58,7 +58,7 @@ impl<T> Outcome<T> {
         self
     }
 
-    /// Adds steps. A step that was done means that something was written.
+    /// Adds steps. A done step means that the write changed something.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.steps.extend(steps);
         self.unchanged &= !self.steps.iter().any(|step| step.done);
@@ -100,10 +100,10 @@ pub enum Ingestion {
         #[serde(rename = "after_ms", serialize_with = "millis")]
         after: Duration,
     },
-    /// No index shows the record yet, and nothing rules out that one will.
+    /// No index shows the record yet, but an index may still show it.
     Pending {
-        /// The record's at-uri; `None` if the record is not known to be written: earlier steps
-        /// remain, and a warning says how to finish.
+        /// The record's at-uri; `None` if it is unknown whether the record was written. Steps that
+        /// were done remain, and a warning says how to finish.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
         /// Waiting time so far, in milliseconds.
@@ -205,9 +205,9 @@ impl Warning {
         self
     }
 
-    /// Warnings of a list's rows, without those in `told`, each once, in the order of the rows. A
-    /// warning of only some rows names them, three at most; a hint that differs between rows is
-    /// dropped.
+    /// Merges the warnings of a list's rows: each warning once, in the order of the rows, without
+    /// the warnings in `told`. A warning of only some rows names up to three of these rows. A hint
+    /// that differs between rows is dropped.
     ///
     /// Each row has a name and warnings.
     #[must_use]

@@ -25,7 +25,7 @@ const QUALIFIERS: [&str; 11] = [
 /// The fields of a pull request that filters use. Fields without a term may be left empty.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate<'a> {
-    /// Number, if it has one.
+    /// Number, if the pull request has one.
     pub number: Option<u64>,
     /// Title.
     pub title: &'a str,
@@ -43,7 +43,7 @@ pub struct SearchCandidate<'a> {
     pub head: &'a str,
     /// State.
     pub state: PrState,
-    /// Whether it is a draft.
+    /// Whether the pull request is a draft.
     pub draft: bool,
     /// Combined decision of the reviews ([`Filter::needs_reviews`], as for the next two fields).
     pub decision: Option<ReviewDecision>,
@@ -68,7 +68,7 @@ struct SearchTerm {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TermTest {
-    /// In title or description, ignoring case.
+    /// A word in the title or description, ignoring case.
     Word(String),
     Author(String),
     Assignee(String),
@@ -153,7 +153,7 @@ impl Filter {
         self.state
     }
 
-    /// Whether the filter drops pull requests in its state.
+    /// Whether the filter drops some pull requests of [`Self::state`].
     #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
@@ -255,7 +255,7 @@ struct SearchWord {
     quoted_from: Option<usize>,
 }
 
-/// Splits at spaces outside of quotes, which are dropped.
+/// Splits at spaces outside of quotes, and removes the quotes.
 fn split_words(search: &str) -> Result<Vec<SearchWord>> {
     let mut all = Vec::new();
     let mut word = SearchWord {

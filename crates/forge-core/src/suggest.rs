@@ -59,8 +59,9 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// The hint for a missing name: similar names from `known`, and all names if there are few; the
-/// first ones if there are many and none is similar. `what` is their plural, such as `labels`.
+/// The hint for a missing name: similar names from `known`, and all names if there are few. Without
+/// a similar name, a long list shows its first names. `what` is the plural noun for the names, such
+/// as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -79,7 +80,7 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// The failed call with the nearest name in place of `word`, in whichever of `params` has it.
+/// The failed call with `word` replaced by the nearest name in the arguments `params`.
 #[must_use]
 pub fn corrected<'a>(
     params: &[Param],

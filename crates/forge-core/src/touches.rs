@@ -30,7 +30,7 @@ impl PathFilter {
     /// Parses user input: a leading `./` and a trailing `/` are ignored.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// The errors of [`Self::of`].
     pub fn new(paths: &[impl AsRef<str>]) -> Result<Self> {
         let paths = paths.iter().map(|path| {
             let written = path.as_ref();

@@ -49,7 +49,7 @@ static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Hides another environment variable from every child of this process.
 pub fn hide_variable(name: &str) {
-    // Each of `SECRET_VARIABLES` has rules of its own.
+    // `SECRET_VARIABLES` have their own rules.
     if !SECRET_VARIABLES.contains(&name) {
         let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
         hidden.insert(name.to_owned());

@@ -23,7 +23,7 @@ pub struct FileHeader {
     pub binary: bool,
     /// The file is text, but its lines are omitted.
     pub lines_left_out: bool,
-    /// Names from the first line, a fallback for when no other line names the file.
+    /// Both names from the `diff --git` line, used if no other line names the file.
     names: String,
 }
 

@@ -3,7 +3,7 @@
 pub enum DiffLine<'a> {
     /// `diff --git a/x b/x`: the start of a file. The value is both names as written.
     File(&'a [u8]),
-    /// `diff --cc x` or `diff --combined x`: a file of a merge; its lines are not parsed.
+    /// `diff --cc x` or `diff --combined x`: a file of a merge, whose lines are not parsed.
     Combined(&'a [u8]),
     /// A line of a file's header (git-diff(1), "extended header lines").
     Header(HeaderKey, &'a [u8]),

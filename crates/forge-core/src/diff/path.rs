@@ -67,7 +67,7 @@ pub fn unquote_path(text: &[u8]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The path of `a/x b/x`, where both names are of one path.
+/// The path `x` of `a/x b/x`; `None` if the two names have different paths.
 #[must_use]
 pub fn shared_path(names: &[u8]) -> Option<String> {
     let (old, new) = halves(names)?;
@@ -75,7 +75,7 @@ pub fn shared_path(names: &[u8]) -> Option<String> {
     (new.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
 }
 
-/// Splits a `diff --git` line into two names of equal length, if there are such.
+/// Splits the names of a `diff --git` line into two of equal length, if possible.
 pub(super) fn halves(names: &[u8]) -> Option<(String, String)> {
     let half = names.len().checked_sub(1)? / 2;
     let (old, new) = (names.get(..half)?, names.get(half + 1..)?);

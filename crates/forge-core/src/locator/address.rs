@@ -137,7 +137,7 @@ fn of_issue(behind: &str) -> Option<Part> {
 }
 
 /// Splits off a number or an at-uri, whose `/` and `:` may be percent-encoded, as URI templates do.
-/// Returns the rest, too.
+/// Also returns the remaining text.
 fn key(text: &str) -> Option<(PrKey, &str)> {
     if text.starts_with("at://") {
         let end = text

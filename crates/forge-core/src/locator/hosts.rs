@@ -58,7 +58,7 @@ impl Hosts {
     }
 
     /// Makes `alias` another name of `host`, as a knot is for the tangled host whose repositories
-    /// it serves. Built-in hosts cannot be aliases, and an unknown `host` gets none.
+    /// it serves. Ignored if `alias` is a built-in host or `host` is unknown.
     #[must_use]
     pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
         if builtin(alias).is_none()

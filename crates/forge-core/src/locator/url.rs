@@ -67,7 +67,7 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether the fragment of a web page's URL is more than a number, as in `…/pulls/7#round-#1`. Such
-/// a fragment names a place on the page, whatever its end looks like.
+/// a fragment names a place on the page, even if it ends like a suffix with a number.
 pub(super) fn has_anchor(text: &str) -> bool {
     let scheme = scheme_of(text).and_then(|(scheme, _)| Scheme::of(scheme));
     let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);
@@ -157,7 +157,7 @@ pub(super) fn parse(
 }
 
 /// Percent-decodes one segment, once. The result is checked letter by letter afterwards, so
-/// encoding hides nothing. A DID is not decoded: `%` is one of its letters.
+/// encoding cannot bypass a check. A DID is not decoded, because `%` is valid in a DID.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     if segment.starts_with("did:") {
         return Some(segment.into());

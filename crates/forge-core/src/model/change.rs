@@ -114,7 +114,7 @@ pub struct DiffReq {
     /// Only the changes since this commit was the head: its id, or at least its first 7 digits. If
     /// the head was rebased since, changes from the base branch are left out.
     pub since: Option<String>,
-    /// A clone on this machine, for when the forge does not send a diff of this size.
+    /// A clone on this machine, used if the forge does not send a diff of this size.
     pub clone: Option<LocalClone>,
 }
 
@@ -169,7 +169,7 @@ pub struct LocalClone {
 /// Changes of a pull request since another commit was its head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SinceHead {
-    /// The earlier head commit, hex; `None` where a round is a plain diff.
+    /// The earlier head commit, hex; `None` if a round is a plain diff without a commit.
     pub oid: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
@@ -181,7 +181,7 @@ pub struct SinceHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadChange {
-    /// Same head.
+    /// The head is the same.
     Unchanged,
     /// Commits were added on top.
     Continued,

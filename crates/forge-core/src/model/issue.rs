@@ -8,8 +8,8 @@ use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 /// An issue of a repository.
 ///
 /// `Display` prints a locator, as for [`PrId`](crate::PrId). Whether issues and pull requests share
-/// their numbers depends on the forge. In a git repository they do not, and the locator says which
-/// is meant: `file:///srv/tools#issue-3`.
+/// their numbers depends on the forge. A git repository numbers them separately, so the locator of
+/// an issue shows the kind: `file:///srv/tools#issue-3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct IssueId {
     /// The repository.
@@ -100,7 +100,7 @@ pub struct Issue {
     pub closed_at: Option<Timestamp>,
     /// Number of comments.
     pub comments_count: u64,
-    /// URL of its page, or a locator if there is none.
+    /// URL of the issue's page, or a locator if there is no page.
     pub url: String,
     /// The version for a compare-and-swap edit (opaque).
     pub version: String,
@@ -143,7 +143,7 @@ pub struct RelatedIssue {
     pub title: String,
     /// Open or closed.
     pub state: IssueState,
-    /// URL of its page, or a locator if there is none.
+    /// URL of the issue's page, or a locator if there is no page.
     pub url: String,
 }
 
