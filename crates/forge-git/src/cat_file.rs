@@ -127,7 +127,7 @@ impl CatFile {
     /// Type and size of the object `name`, without reading it; `None` if there is none.
     ///
     /// # Errors
-    /// As [`CatFile::get`].
+    /// The errors of [`CatFile::get`].
     pub async fn info(&mut self, name: &str) -> Result<Option<ObjectInfo>> {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }

@@ -274,7 +274,7 @@ impl Git {
     /// Like [`Git::run_ok`], with `input` on the command's standard input.
     ///
     /// # Errors
-    /// As [`Git::run_ok`].
+    /// The errors of [`Git::run_ok`].
     pub async fn run_ok_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -296,7 +296,7 @@ impl Git {
     /// Like [`Git::stream`], with `input` on the command's standard input.
     ///
     /// # Errors
-    /// As [`Git::stream`].
+    /// The errors of [`Git::stream`].
     pub(crate) fn stream_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,

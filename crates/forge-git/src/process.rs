@@ -172,7 +172,7 @@ impl Git {
     /// finds in the output.
     ///
     /// # Errors
-    /// As [`Git::program_settings`].
+    /// The errors of [`Git::program_settings`].
     pub(crate) async fn without_drivers(&self) -> Result<Self> {
         if !self.trust().is_guarded() && self.purpose() == Purpose::Write {
             return Ok(self.clone());
@@ -211,7 +211,7 @@ impl Git {
     /// that no tokens are passed on.
     ///
     /// # Errors
-    /// As [`Git::refuse_programs`].
+    /// The errors of [`Git::refuse_programs`].
     pub(crate) async fn remote_purpose(&self) -> Result<Purpose> {
         self.refuse_programs("going to a remote", is_for_remotes)
             .await?;

@@ -116,7 +116,7 @@ impl Signing {
     /// Reads the settings with one process.
     ///
     /// # Errors
-    /// As [`Git::settings`].
+    /// The errors of [`Git::settings`].
     pub async fn read(git: &Git) -> Result<Self> {
         Ok(Self::of(
             git.settings(&format!("^({})$", Self::KEYS)).await?,

@@ -256,7 +256,7 @@ impl Git {
     /// The output of a command; `None`, and the command is killed, if it exceeds `max` bytes.
     ///
     /// # Errors
-    /// As [`Git::run_ok`].
+    /// The errors of [`Git::run_ok`].
     pub async fn run_within(&self, args: Vec<&str>, max: usize) -> Result<Option<Vec<u8>>> {
         let mut chunks = self.stream(args)?;
         let mut printed = Vec::new();

@@ -46,7 +46,7 @@ impl WorkingDir {
     /// Git's configuration in this directory.
     ///
     /// # Errors
-    /// As [`GitConfig::read`].
+    /// The errors of [`GitConfig::read`].
     pub async fn config(&self) -> Result<&GitConfig> {
         self.config
             .get_or_try_init(|| GitConfig::read(&self.git))

@@ -65,7 +65,7 @@ impl Resolver {
     /// The addresses of `name` that may be contacted.
     ///
     /// # Errors
-    /// As [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required and there is none.
+    /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required and there is none.
     pub async fn addresses(
         &self,
         name: &str,

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 50;
 /// Recovery for an existing name.
 static OVERWRITE: Hint = Hint::fixed(
@@ -55,7 +55,7 @@ const STARTERS: [(&str, &str, &str); 9] = [
     ("wontfix", "f2f2f2", "It stays as it is"),
 ];
 
-/// `labels.json`.
+/// The content of `labels.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelSet {
     format: u32,

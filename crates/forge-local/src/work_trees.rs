@@ -21,9 +21,9 @@ use crate::{
     repository::{MAX_STATE_FILE, line, show, state_file},
 };
 
-/// How many commits of a branch are searched for the one that the index of a work tree matches.
+/// Maximum number of commits of a branch searched for the commit that a work tree's index matches.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// How many files a message names; the error itself has all of them.
+/// Maximum number of files in a message; the error has all of them.
 const MAX_NAMED_FILES: usize = 5;
 /// Repeats the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
@@ -47,7 +47,8 @@ pub(crate) struct WorkTree {
     pub usage: BranchUse,
     /// Whether it is the main work tree.
     is_main: bool,
-    /// Whether `git worktree lock` keeps it, as on a disk that is not always mounted.
+    /// Whether the work tree is locked by `git worktree lock`, as on a disk that is not always
+    /// mounted.
     is_locked: bool,
 }
 
@@ -60,7 +61,7 @@ enum Directory {
     Gone,
     /// A linked work tree is missing, but locked by `git worktree lock`, so it will come back.
     Away,
-    /// The directory does not point to the repository, or not the reverse.
+    /// The directory does not point to the repository, or the repository not to the directory.
     Unproved,
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct BranchMove {
     branch: String,
     from: String,
     to: String,
-    /// Leaves the files of work trees unchanged.
+    /// Whether to leave the files of work trees unchanged.
     leave: bool,
     checkouts: Vec<Checkout>,
     warnings: Vec<Warning>,
@@ -194,8 +195,8 @@ impl Local {
         Ok(found)
     }
 
-    /// The main work tree. If the repository is not called `.git`, git lists the repository in its
-    /// place and only the work tree's own link leads to it.
+    /// The directory of the main work tree. If the git directory is not called `.git`, git lists
+    /// the git directory instead, and only the link in the work tree connects the two.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -209,7 +210,8 @@ impl Local {
         }
     }
 
-    /// Refuses a branch that is an alias of another one, whose users would be missed.
+    /// Refuses a branch that is a symbolic ref to another branch, because the work trees of the
+    /// other branch would be missed.
     async fn is_direct(&self, branch: &str) -> Result<()> {
         let full = format!("refs/heads/{branch}");
         let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
@@ -252,7 +254,8 @@ impl Local {
             return Directory::Proved;
         }
         let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-        // The command may run in a moved linked work tree, and that may be this one.
+        // The command may run in a linked work tree that was moved, and that work tree may be
+        // `tree`.
         let is_here = || {
             let stands_in = self.repository.stands_in();
             stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
@@ -329,9 +332,9 @@ impl Local {
         Ok(checkout)
     }
 
-    /// Checks the work trees again after the move: one that checked out the branch since then is
-    /// updated, and one that left it gets the files of its current commit. Failures become
-    /// warnings, because the branch has moved.
+    /// Checks the work trees again after the move. A work tree that checked out the branch in the
+    /// meantime is updated. A work tree that left the branch gets the files of its current commit.
+    /// Failures become warnings, because the branch has moved.
     pub(crate) async fn finish_move(&self, the_move: BranchMove) -> BroughtAlong {
         let mut brought = BroughtAlong {
             warnings: the_move.warnings.clone(),
@@ -477,7 +480,7 @@ impl BranchMove {
         back_all(&self.checkouts).await
     }
 
-    /// As [`Self::back`], after the failure `e`; returns the error to report.
+    /// Like [`Self::back`], after the failure `e`; returns the error to report.
     pub async fn back_after(&self, e: Error) -> Error {
         match self.back().await {
             Ok(()) => e,
@@ -538,7 +541,7 @@ impl Checkout {
         if let Ok(cwd) = cwd
             && cwd.starts_with(&self.path)
         {
-            // git keeps its start directory.
+            // git does not delete the directory in which it starts.
             git = git.in_dir(cwd);
             args.extend(["-C".into(), self.path.clone().into()]);
         }
@@ -783,12 +786,12 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     Ok(fields(&listed).map(<[u8]>::to_owned).collect())
 }
 
-/// The commit that the index is based on: `onto`, or an older one if the files of an earlier merge
-/// were left behind. Updating such an index from `onto` would keep the difference as a change of
+/// The commit that the index is based on: `onto`, or an older commit if an earlier merge did not
+/// update the files. Updating such an index from `onto` would keep the difference as a change of
 /// the user.
 ///
 /// An index with staged changes is based on an older commit if it differs from that commit in fewer
-/// paths than from `onto`, all of them among those.
+/// paths than from `onto`, and each of these paths also differs from `onto`.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     let from_onto = staged(git, onto).await.ok()?;
     if from_onto.is_empty() {
@@ -850,7 +853,7 @@ fn away(branch: &str, path: &Path) -> Error {
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
-/// Returns whether a key names a program that a checkout runs, or another work tree.
+/// Whether a key names a program that a checkout runs, or another work tree.
 fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }

@@ -16,7 +16,7 @@ use crate::{
     store::{Pull, PullRead},
 };
 
-/// The most issues that are looked up for one description.
+/// Maximum number of issues looked up for one description.
 const MAX_LINKING_PULLS: usize = 100;
 
 /// Recovery for numbers without an issue.

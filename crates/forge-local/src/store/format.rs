@@ -16,12 +16,12 @@ pub(crate) const ISSUE_FORMAT: u32 = 2;
 pub(crate) enum Unreadable {
     /// A newer version of forge wrote it in format `found`; this version reads up to `newest`.
     Newer { found: u32, newest: u32 },
-    /// The end of an error message.
+    /// The object is damaged; the text is the end of an error message.
     Damaged(String),
     /// The file of the record is missing: never written, or left out by a partial clone, which git
     /// does not distinguish.
     Missing(&'static str),
-    /// git refuses the object and says what to do, so dropping the ref is no recovery.
+    /// git refuses the object and says what to do, so the recovery is not to drop the ref.
     Withheld(Error),
 }
 

@@ -1,7 +1,7 @@
 //! `refs/forge/index`: the highest number, and the numbers that may be open.
 //!
-//! The index is derived and may be lost. Its open numbers are a superset, so readers check each
-//! pull request itself.
+//! The index is derived data and may be lost. Its open numbers may include closed pull requests, so
+//! readers check the state of each pull request.
 
 use std::{fmt::Write, ops::RangeInclusive};
 

@@ -7,7 +7,7 @@ use forge_git::{CatFile, ObjectLookup};
 
 use super::{EventStore, Index, MergeIntent, Snapshot, Unreadable, refs};
 
-/// How many pull requests are read at once when many are looked at.
+/// Number of pull requests read at once.
 const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without a pull request.
@@ -39,7 +39,7 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// Returns whether the pull request is open.
+    /// Whether the pull request is open.
     pub fn is_open(&self) -> bool {
         self.snapshot.state == PrState::Open
     }
@@ -214,7 +214,7 @@ impl EventStore {
         Ok(())
     }
 
-    /// Returns whether `branch` contains `commit`.
+    /// Whether `branch` contains `commit`.
     async fn is_merged(&self, commit: &str, branch: &str) -> Result<bool> {
         let branch = refs::branch(branch);
         let asked = self
@@ -275,7 +275,7 @@ impl EventStore {
         }
     }
 
-    /// The error for a ref file through which git finds no object.
+    /// The error for a ref file whose object git cannot find.
     fn dangling(&self, number: u64) -> Error {
         let name = refs::pull(number);
         let file = self.common_dir.join(&name);
@@ -289,13 +289,13 @@ impl EventStore {
         ))
     }
 
-    /// Returns whether there is a file for a ref that git cannot read.
+    /// Whether there is a file for a ref that git cannot read.
     pub fn loose_ref_exists(&self, number: u64) -> bool {
         self.common_dir.join(refs::pull(number)).is_file()
     }
 }
 
-/// Returns whether `file` holds an object id, like a ref's file.
+/// Whether `file` holds an object id, like a ref's file.
 fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }

@@ -51,7 +51,8 @@ pub(crate) struct Snapshot {
     pub events: u64,
 }
 
-/// A label on a pull request. The id counts: another label may get the name later.
+/// A label on a pull request. The id identifies the label, because another label may get the same
+/// name later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LabelRef {
     pub id: String,

@@ -58,7 +58,7 @@ impl EventStore {
     ) -> Result<Option<RefConflict>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
-            // Otherwise a symbolic ref would redirect the change.
+            // Without this option, a symbolic ref would redirect the change.
             input.extend_from_slice(b"option no-deref\0");
             let fields: [&str; 4] = match change {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
@@ -92,7 +92,7 @@ impl EventStore {
     }
 }
 
-/// Returns whether git's message means a concurrent writer, and not a permanent failure.
+/// Whether git's message means a concurrent writer, and not a permanent failure.
 fn is_race(said: &str) -> bool {
     let hopeless = [
         "Permission denied",

@@ -14,7 +14,7 @@ const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is o
 /// A fixed author, so that a repository has only one such commit.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
-/// How many states are read at once.
+/// Number of states read at once.
 const BATCH_SIZE: usize = 64;
 
 /// The effect of an event on the index.
@@ -160,7 +160,7 @@ impl EventStore {
             Some(tip) => vec![tip.clone()],
             None => vec![self.put_root().await?],
         };
-        // Commits that are parents survive the deletion of their branch.
+        // A commit that is a parent survives the deletion of its branch.
         let head = snapshot
             .head_oid
             .clone()

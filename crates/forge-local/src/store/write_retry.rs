@@ -12,9 +12,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{EventStore, RefConflict};
 
-/// How long a write is retried.
+/// Maximum time for which a write is retried.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a writer waits for the lock before it continues without.
+/// Maximum time for which a writer waits for the lock before writing without it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// A lock file of this age, seen repeatedly, was left by a killed process.
 const STALE_LOCK_AGE: Duration = Duration::from_secs(10);

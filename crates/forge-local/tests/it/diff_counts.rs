@@ -1,4 +1,4 @@
-//! The diff parser against git's own counts.
+//! Compares the diff parser with git's own counts.
 
 use std::{path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! An edit of an issue is one event and one compare-and-swap, whatever it changes.
+//! An edit of an issue is one event and one compare-and-swap, for any combination of fields.
 
 use std::sync::Arc;
 

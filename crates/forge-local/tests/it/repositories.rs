@@ -261,7 +261,7 @@ async fn unusual_ref_and_file_names_work() {
     assert!(!e.message().contains(['\n', '\t']), "{e}");
 }
 
-/// The tag stands for a file system that ignores case: there git opens `feature` for `FEATURE`.
+/// The tag imitates a file system that ignores case, on which git opens `feature` for `FEATURE`.
 #[tokio::test]
 async fn push_to_branch_of_other_spelling_is_refused() {
     let repo = Repo::new();

@@ -91,7 +91,7 @@ async fn merge_updates_linked_work_trees() {
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     assert_eq!(git(&linked, &["status", "--porcelain"]), "");
     assert_eq!(fs::read_to_string(linked.join("changed")).unwrap(), "b\n");
-    // The main work tree has no branch checked out, so it is unchanged.
+    // The main work tree does not have the branch checked out, so its files are unchanged.
     assert_eq!(read(&repo, "changed"), "a\n");
 }
 
@@ -184,7 +184,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot distinguish files left behind from a staged revert.
+    // A later merge cannot distinguish files of an older commit from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -280,7 +280,7 @@ async fn merge_killed_after_file_update_can_be_repeated() {
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
-    // Wound back to the time after the file update, before any branch moved.
+    // Resets the refs to the time after the file update, before any branch moved.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
     repo.git(&["update-ref", "refs/forge/index", &index]);
     repo.git(&["update-ref", "refs/heads/main", &base]);
@@ -386,7 +386,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.oid("main"), base);
     assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
-    // A commit of all files adds the pull request or nothing; it reverts nothing.
+    // A commit of all files adds the pull request's changes or nothing, and reverts nothing.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
     repo.git(&["config", "filter.crypt.smudge", "cat"]);
     repo.git(&["clean", "-fdq"]);
