@@ -43,7 +43,7 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
-    /// The repository's own settings that name programs, once read.
+    /// The repository's own settings that name programs, read on first use.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
 
@@ -78,7 +78,7 @@ impl Git {
         }
     }
 
-    /// The program in the user's place: the current directory, or the repository of `GIT_DIR`.
+    /// Git in the current directory, or in the repository of `GIT_DIR`.
     #[must_use]
     pub fn here() -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Git {
         }
     }
 
-    /// The same program and trust in another directory, without opening a bare repository there.
+    /// This git in another directory, without opening a bare repository there.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -99,29 +99,29 @@ impl Git {
         }
     }
 
-    /// The same, with another level of trust.
+    /// This git with another level of trust.
     #[must_use]
     pub fn with_trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// The same, also opening a bare repository: its exact path was named.
+    /// This git, which may also open a bare repository, because its exact path was named.
     #[must_use]
     pub fn opening_bare(mut self) -> Self {
         self.opens_bare = true;
         self
     }
 
-    /// The same, without fetching objects that a partial clone lacks: a person named the
-    /// repository, but works elsewhere.
+    /// This git, which does not fetch objects that a partial clone lacks, for a named repository
+    /// outside of the current directory.
     #[must_use]
     pub fn without_lazy_fetch(mut self) -> Self {
         self.fetches_missing = false;
         self
     }
 
-    /// The same for processes that move refs, merge trees to land, or change a work tree. A new
+    /// This git for processes that move refs, merge trees to land, or change a work tree. A new
     /// [`Git`] is for reading.
     #[must_use]
     pub fn for_write(&self) -> Self {
@@ -131,7 +131,7 @@ impl Git {
         }
     }
 
-    /// The same for processes that contact a remote: only they get tokens from the environment.
+    /// This git for processes that contact a remote: only they get tokens from the environment.
     ///
     /// # Errors
     /// `permission_denied` if the repository is guarded, and its own configuration names a program,
@@ -194,7 +194,7 @@ impl Git {
         version::ensure(self).await
     }
 
-    /// The process of a command, for callers that give it the terminal.
+    /// The process of a command, for callers that connect the process to the terminal.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
@@ -244,8 +244,8 @@ impl Git {
     }
 
     /// Like [`Git::run_with_stdin`], for a command that holds locks: dropping the future does not
-    /// kill it, because a killed git leaves its lock files behind. With its input cut off, git
-    /// gives up by itself.
+    /// kill the command, because a killed git leaves its lock files. git ends by itself when its
+    /// input is cut off.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -329,7 +329,7 @@ impl Git {
         Ok(stream::of(child, name))
     }
 
-    /// A process for object lookups, started by the first one.
+    /// A process for object lookups, which starts with the first lookup.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())
@@ -429,7 +429,7 @@ mod tests {
         let oid = String::from_utf8(oid).unwrap();
         let back = git.run_ok(["cat-file", "blob", oid.trim()]).await.unwrap();
         assert_eq!(back, big);
-        // git ends without reading: the error is git's, not a broken pipe.
+        // git ends without reading its input: the error is git's, not a broken pipe.
         let e = git
             .run_ok_with_stdin(["no-such-command"], &big)
             .await

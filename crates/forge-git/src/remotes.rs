@@ -158,7 +158,8 @@ impl GitConfig {
     }
 }
 
-/// Keys and values. Non-UTF-8 entries are skipped: no forge and no branch of ours is named so.
+/// Keys and values. Entries that are not UTF-8 are skipped, because no forge and no branch of a
+/// pull request has such a name.
 fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
     output.split(|b| *b == 0).filter_map(|entry| {
         let text = std::str::from_utf8(entry).ok()?;

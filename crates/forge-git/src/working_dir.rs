@@ -20,8 +20,8 @@ impl WorkingDir {
         Self::of(Git::here())
     }
 
-    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if that is the process's own
-    /// directory, as for git.
+    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if `dir` is the current
+    /// directory of the process, as for git.
     #[must_use]
     pub fn at(dir: &Path, trust: Trust) -> Self {
         let here = dir == Path::new(".") || std::env::current_dir().is_ok_and(|cwd| cwd == dir);

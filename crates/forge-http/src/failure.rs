@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     Final(Error),
 }
 
-/// Reason of a failed connection: the source of such an error.
+/// Reason of a failed connection, used as the source of an error.
 #[derive(Debug)]
 struct NoConnection(String);
 
@@ -53,7 +53,7 @@ pub(crate) fn private_address(host: &str) -> Error {
         .with_retry(Retry::Never)
 }
 
-/// The answer exceeded its size limit: the source of such an error.
+/// The source of the error for an answer that exceeds its size limit.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 

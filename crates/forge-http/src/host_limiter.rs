@@ -34,7 +34,7 @@ struct HostSlots {
     writes: Arc<AsyncMutex<WriteHistory>>,
 }
 
-/// Held during a request.
+/// Occupies a slot of a host during a request.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _slot: Option<OwnedSemaphorePermit>,

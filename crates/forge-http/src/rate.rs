@@ -66,7 +66,7 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
     refused.then(|| rate_limit_wait(headers))
 }
 
-/// The wait, for an answer whose body marks it as such a refusal.
+/// The wait after an answer that is a rate limit refusal according to its body.
 #[must_use]
 pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {

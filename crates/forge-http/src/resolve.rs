@@ -34,7 +34,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// A name without public addresses, where only those may be contacted.
+/// The error for a name without public addresses, if only public addresses may be contacted.
 #[derive(Debug)]
 pub(crate) struct PrivateAddress(pub String);
 
@@ -57,7 +57,7 @@ impl StdError for PrivateAddress {}
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,
-    /// Leave out private addresses.
+    /// Whether to leave out private addresses.
     pub public_only: bool,
 }
 
@@ -65,7 +65,8 @@ impl Resolver {
     /// The addresses of `name` that may be contacted.
     ///
     /// # Errors
-    /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required and there is none.
+    /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required but
+    /// missing.
     pub async fn addresses(
         &self,
         name: &str,
