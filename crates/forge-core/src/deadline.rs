@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_of_the_reader_does_not_count() {
+    async fn reader_pauses_do_not_count_toward_deadline() {
         let deadline = Duration::from_secs(30);
         let mut body = within_deadline(slow(9), Op::PrDiff, deadline, deadline);
         for _ in 0..3 {

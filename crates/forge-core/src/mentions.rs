@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_keywords_close_and_no_other_word_does() {
+    fn only_nine_keywords_close_issues() {
         for word in CLOSING {
             assert_eq!(closed(&format!("It {word} #7.")), [7], "{word}");
         }

@@ -311,7 +311,7 @@ mod tests {
             assert_eq!(better.clone().worse(worse.clone()), *worse);
             assert_eq!(worse.clone().worse(better.clone()), *worse);
         }
-        // Of two equal verdicts the first is kept.
+        // If both verdicts are equal, the first is kept.
         let first = pending("at://x").worse(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typos_are_near_and_other_words_are_not() {
+    fn only_typos_are_suggested() {
         let labels = ["bug", "documentation", "enhancement", "good first issue"];
         for (typed, meant) in [
             ("Bug", "bug"),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_sorted_and_at_most_three() {
+    fn at_most_three_nearest_names_are_suggested() {
         let names = ["color4", "colour", "color", "colors", "colr"];
         assert_eq!(near("color", names), ["color", "color4", "colors"]);
         assert_eq!(
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_name_is_near() {
+    fn name_containing_word_is_suggested() {
         let branches = ["main", "feature/login", "feature/logout"];
         assert_eq!(near("login", branches), ["feature/login"]);
         assert!(near("in", ["feature/login"]).is_empty());
     }
 
     #[test]
-    fn corrected_call_has_the_nearest_name() {
+    fn corrected_call_uses_nearest_name() {
         let known = ["bug", "docs"];
         let both = [Param::AddLabel, Param::RemoveLabel];
         let action = corrected(&both, "bgu", known).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn few_names_are_listed_and_many_are_not() {
+    fn only_short_lists_are_shown_in_full() {
         let h = hint("bgu", ["bug", "docs"], "labels");
         assert_eq!(h, "did you mean 'bug'? the labels are 'bug', 'docs'");
         assert_eq!(hint("x", ["a\u{1b}b"], "labels"), "the labels are 'a␛b'");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn locally_translated_address_is_read_in_each_form() {
+    fn locally_translated_address_is_decoded_in_each_form() {
         for (address, public, form) in [
             ("64:ff9b:1::8.8.8.8", true, "/96"),
             ("64:ff9b:1:fffe::8.8.8.8", true, "/96"),

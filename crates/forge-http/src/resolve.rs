@@ -17,7 +17,7 @@ pub trait Lookup: fmt::Debug + Send + Sync {
     /// The addresses of `name`, in the order in which to try them.
     ///
     /// # Errors
-    /// If the name does not resolve, or no server answers.
+    /// Fails if the name does not resolve, or if no server answers.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 

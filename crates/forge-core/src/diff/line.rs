@@ -30,7 +30,7 @@ pub enum DiffLine<'a> {
     NoNewline,
     /// Content without lines: a binary patch or a combined diff.
     Opaque,
-    /// Not part of a diff, such as the message of a mail.
+    /// A line outside of a diff, such as the message of a mail.
     Other,
 }
 

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_two_spellings_of_repository_are_equal() {
+    fn links_with_different_repository_spelling_are_equal() {
         let github = |owner: &str| RepoId {
             kind: crate::ForgeKind::GITHUB,
             host: "github.com".to_owned(),

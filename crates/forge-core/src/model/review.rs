@@ -17,7 +17,7 @@ pub enum ReviewState {
     Commented,
     /// A verdict that was dismissed.
     Dismissed,
-    /// Not submitted yet.
+    /// The review is not submitted yet.
     Pending,
 }
 
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_opinion_outlasts_later_comments() {
+    fn later_comment_does_not_replace_opinion() {
         use ReviewState::{Approved, ChangesRequested, Commented, Dismissed, Pending};
         for (said, counts, decision) in [
             (&[Commented, Pending][..], Some(Commented), None),

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_logs_are_bounded_by_bytes() {
+    fn cached_logs_are_limited_by_bytes() {
         let shared = StoreCache::default();
         let of = |number| (PathBuf::from("/r"), number);
         for number in 1..=3 {

@@ -216,7 +216,7 @@ async fn identical_edits_at_one_version_have_one_winner() {
 }
 
 #[tokio::test]
-async fn issue_values_of_any_script_are_kept() {
+async fn issue_values_in_any_script_are_kept() {
     let repo = Repo::new();
     let local = repo.open().await;
     let long = "ü".repeat(4096);

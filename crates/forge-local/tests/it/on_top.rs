@@ -94,7 +94,7 @@ async fn repeated_merge_retargets_remaining_dependents() {
 }
 
 #[tokio::test]
-async fn stack_with_other_base_is_refused_or_ended() {
+async fn stacked_pull_needs_lower_head_as_base() {
     let repo = Repo::new();
     grow(&repo, "lower", "main");
     grow(&repo, "upper", "lower");

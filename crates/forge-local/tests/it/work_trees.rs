@@ -206,7 +206,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
 }
 
 #[tokio::test]
-async fn staged_revert_is_not_taken_for_files_left_behind() {
+async fn staged_revert_is_not_mistaken_for_old_files() {
     let (repo, local) = on_base().await;
     repo.write("other", "newer\n");
     repo.commit("newer");
@@ -427,7 +427,7 @@ async fn files_stay_when_git_dies_after_branch_move() {
 }
 
 #[tokio::test]
-async fn unrelated_submodule_is_left_alone() {
+async fn unrelated_submodule_is_not_changed() {
     let (repo, local) = on_base().await;
     let sub = Repo::new();
     let url = sub.path.to_str().unwrap();
@@ -718,7 +718,7 @@ async fn work_tree_with_non_utf8_path_is_updated() {
 }
 
 #[tokio::test]
-async fn missing_work_tree_is_warning() {
+async fn missing_work_tree_gives_warning() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -817,7 +817,7 @@ async fn update_branch_keeps_user_commit() {
 }
 
 #[tokio::test]
-async fn files_unable_to_follow_commit_are_named() {
+async fn failed_file_update_hints_at_read_tree() {
     let (repo, local) = on_base().await;
     let script = "git commit -qm mine --allow-empty --only; echo mine >changed";
     meanwhile(&repo, "post-index-change", "1", script);
@@ -888,7 +888,7 @@ async fn unstaged_deletion_blocks_changed_file() {
 }
 
 #[tokio::test]
-async fn file_behind_index_with_merge_is_refused() {
+async fn file_older_than_merged_index_is_refused() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
     // An interrupted checkout: the index has the merge, but one file does not.
@@ -904,7 +904,7 @@ async fn file_behind_index_with_merge_is_refused() {
 }
 
 #[tokio::test]
-async fn files_left_behind_are_noticed_despite_staged_changes() {
+async fn old_files_are_detected_despite_staged_changes() {
     for staged in ["other", "changed"] {
         let (repo, local) = on_base().await;
         local.merge(&pr(&local, 1), &leaving()).await.unwrap();
