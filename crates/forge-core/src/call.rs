@@ -1,7 +1,7 @@
-//! State of the running call that the transport reports: writes sent, bytes held, waits.
+//! State of the running call that the transport reports: writes sent, bytes in memory, waits.
 //!
 //! [`crate::Client`] opens the scope of a call; the transport finds the scope itself, so backends
-//! pass nothing along. Outside of a call every function here does nothing.
+//! do not pass a handle of the call. Outside of a call every function here does nothing.
 
 use std::{
     cell::RefCell,
@@ -156,19 +156,19 @@ fn with(tell: impl FnOnce(&CallState)) {
     }
 }
 
-/// Records that the call uses a transport, which counts its writes.
+/// Records that the call uses a transport, which counts the call's writes.
 pub fn uses_transport() {
     with(|call| call.uses_transport.store(true, Ordering::Relaxed));
 }
 
-/// Records that a write is about to be sent: from here on the forge may carry it out.
+/// Records that a write is about to be sent. From here on, the forge may carry out the write.
 pub fn write_begins() {
     with(|call| {
         call.writes.fetch_add(1, Ordering::Relaxed);
     });
 }
 
-/// Records that the last write was not carried out: never sent, or refused before it ran.
+/// Records that the last write was not carried out: the write was never sent, or was refused.
 pub fn write_refused() {
     with(|call| {
         let one_less = |writes: usize| writes.checked_sub(1);
@@ -264,7 +264,7 @@ pub fn is_spent(error: &Error) -> bool {
         .is_some_and(|source| source.is::<DeadlineSpent>())
 }
 
-/// Warning for a list cut short by an `error` for which [`is_spent`] holds.
+/// Warning for a list cut short by an `error` that [`is_spent`] accepts.
 #[must_use]
 pub fn cut_list(error: &Error) -> Warning {
     let warning = Warning::new(format!("the list is not whole: {}", error.message()));

@@ -85,7 +85,7 @@ capabilities! {
     PrReopen = "pr.reopen", "Reopening a pull request";
     /// Turn a draft into a ready one and back.
     PrDraft = "pr.draft", "Switching between draft and ready";
-    /// Lock the conversation, and unlock it.
+    /// Lock or unlock the conversation.
     PrLock = "pr.lock", "Locking a conversation";
     /// Open a pull request that reverts a merged one.
     PrRevert = "pr.revert", "Reverting a merged pull request";
@@ -194,7 +194,7 @@ capabilities! {
 }
 
 impl Capability {
-    /// Whether the capability only reads, so that a read-only repository has it as well.
+    /// Whether the capability only reads, so that read-only repositories also have the capability.
     #[must_use]
     pub fn reads(self) -> bool {
         // These capabilities are options of a reading operation and have no operation of their own.

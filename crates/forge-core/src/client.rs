@@ -39,7 +39,7 @@ pub enum Access {
 pub trait Observer: Send + Sync {
     /// A call begins.
     fn started(&self, op: Op, target: &str);
-    /// A call has ended; `error` is its code when it failed.
+    /// A call has ended; `error` is the code of the error if the call failed.
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
     /// The call waits because `host` limits the rate of requests.
     fn rate_limited(&self, host: &str, wait: Duration);
@@ -255,7 +255,7 @@ impl Repo {
         &self.id
     }
 
-    /// The client that runs its operations.
+    /// The client that runs this handle's operations.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -584,7 +584,7 @@ impl Repo {
             .await
     }
 
-    /// The diff, streamed. The deadline covers all time spent waiting for it.
+    /// The diff, streamed. The deadline covers all time spent waiting for the stream.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         req.check_since()?;
         let (begun, deadline) = (tokio::time::Instant::now(), self.client.policy.deadline);
@@ -914,7 +914,7 @@ impl Repo {
             .await
     }
 
-    /// Creates a field of issues, or adds missing options to it.
+    /// Creates a field of issues, or adds missing options to an existing field.
     pub async fn define_issue_field(
         &self,
         board: Option<&BoardId>,

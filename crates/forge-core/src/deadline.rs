@@ -1,4 +1,4 @@
-//! The deadline of a call, which also covers a body that is streamed after it returns.
+//! The deadline of a call, which also covers a body that is streamed after the call returns.
 
 use std::time::Duration;
 

@@ -55,7 +55,7 @@ pub enum Precondition {
     Conflicts(Vec<String>),
     /// The head has no commit that is missing from the base.
     NothingToMerge,
-    /// Another pull request comes before this one in a stack.
+    /// Another pull request comes before this pull request in a stack.
     Stacked,
     /// A rule of the forge or the repository forbids the operation; the message says which.
     Rule,
@@ -64,7 +64,7 @@ pub enum Precondition {
     WorkTree(Vec<String>),
 }
 
-/// What another writer changed since the caller read it.
+/// The value that another writer changed after the caller read the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Changed {
@@ -201,7 +201,7 @@ pub enum Retry {
     After(Duration),
     /// Yes, soon; nothing was written.
     Transient,
-    /// Not blindly: the write may have happened, so read the state back first.
+    /// Not without a check: the write may have happened, so read the state back first.
     Ambiguous,
 }
 
@@ -217,9 +217,9 @@ struct Inner {
 
 /// A failure of any operation, small enough to return by value.
 ///
-/// `Display` is only the message, on one line; [`Error::hint`] holds the recovery. `Debug` prints
-/// everything on several lines. Credentials are in neither: no field is filled from request headers
-/// or from the token store.
+/// `Display` is only the message, on one line; [`Error::hint`] has the recovery. `Debug` prints
+/// everything on several lines. Neither prints credentials, because no field is filled from request
+/// headers or from the token store.
 pub struct Error(Box<Inner>);
 
 impl Error {
@@ -276,7 +276,7 @@ impl Error {
         .with_hint(instead)
     }
 
-    /// Adds the recovery, without the word "Recovery:" (the renderers add it).
+    /// Adds the recovery, without the word "Recovery:", which the renderers add.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
@@ -297,7 +297,7 @@ impl Error {
         self
     }
 
-    /// Names the operation, unless an inner layer has named it.
+    /// Names the operation, unless an inner layer has already named the operation.
     #[must_use]
     pub fn with_op(mut self, op: &'static str) -> Self {
         self.0.op.get_or_insert(op);

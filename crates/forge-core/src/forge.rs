@@ -122,9 +122,9 @@ pub trait Repos: Send + Sync {
     /// Compares the answers of the forge's services with this backend's expectations.
     ///
     /// # Behavior
-    /// - Nothing is written. Without `live` nothing is sent either, and each entry is skipped.
+    /// - Nothing is written. Requests are sent only with `live`; otherwise each entry is skipped.
     /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
-    /// - No text holds a credential.
+    /// - No text contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
 
@@ -250,8 +250,8 @@ pub trait PullRequests: Send + Sync {
     /// Reopening an open pull request gives a warning; comments are handled as for closing.
     ///
     /// # Errors
-    /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if a branch is
-    /// gone.
+    /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if the branch is
+    /// missing.
     async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>>;
 
     /// Brings the head branch up to date with the base branch.
@@ -279,7 +279,7 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// A request for the current state changes nothing and gives a warning. A lock with another
-    /// reason replaces the reason; a lock without a reason keeps it.
+    /// reason replaces the reason; a lock without a reason keeps the current reason.
     ///
     /// # Errors
     /// `not_found`; `permission_denied` if the viewer may not lock.
@@ -310,7 +310,7 @@ pub trait PullRequests: Send + Sync {
     /// Rules hidden from the viewer are named in [`BaseRules::unread`].
     ///
     /// # Errors
-    /// A failed request is not an error: the rules that it would read stay unread.
+    /// A failed request is not an error, but leaves its rules unread.
     async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
 
     /// Merges the pull request.
@@ -335,7 +335,7 @@ pub trait PullRequests: Send + Sync {
     /// The diff, streamed.
     ///
     /// # Errors
-    /// `not_found` if a needed commit is gone.
+    /// `not_found` if a needed commit no longer exists.
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff>;
 
     /// The changed files, by path.
@@ -405,8 +405,8 @@ pub trait Reviews: Send + Sync {
     ///
     /// # Errors
     /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
-    /// if the viewer opened the pull request and the verdict is not a comment, or if it is closed
-    /// or merged; `conflict` for a stale `expected_head`.
+    /// if the viewer opened the pull request and the verdict is not a comment, or if the pull
+    /// request is closed or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
     /// Dismisses the review `key` ([`Review::id`]), so that its verdict no longer counts; `message`

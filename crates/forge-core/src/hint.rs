@@ -1,7 +1,7 @@
-//! Recovery hints: a sentence for people, and the call that carries it out as data.
+//! Recovery hints: a sentence for people, and the call that carries out the sentence as data.
 //!
-//! A [`Hint`] names no command, tool or flag: the command line renders its [`Action`] as a command
-//! to paste, the MCP server as a tool call.
+//! A [`Hint`] contains no name of a command, tool or flag: the command line renders its [`Action`]
+//! as a command to paste, the MCP server as a tool call.
 
 use std::{borrow::Cow, fmt};
 
@@ -228,7 +228,7 @@ pub enum Param {
     Milestone,
     /// A patch in place of a branch.
     Patch,
-    /// Whether to put a record again, so that the index ingests it.
+    /// Whether to put a record again, so that the index ingests the record.
     PutAgain,
     /// A label to remove; repeatable.
     RemoveLabel,
@@ -264,7 +264,7 @@ pub enum Arg {
     Choose,
     /// No value: the argument is omitted.
     Omit,
-    /// Replaces the first value by the second in every argument of the failed call that has it.
+    /// Replaces the first value by the second in every argument of the failed call with that value.
     Replace(Cow<'static, str>, Cow<'static, str>),
 }
 

@@ -231,7 +231,7 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// End of the comment that begins at `start`, if it is in this part.
+    /// End of the comment that begins at `start`, if the end is in this part.
     fn end_of_comment(&self, start: usize, part: Range<usize>) -> Option<usize> {
         end_of_comment(self.text, start, part)
     }
@@ -242,7 +242,7 @@ impl HtmlScan<'_> {
     }
 }
 
-/// End of the comment that begins at `start`, if it is in this part.
+/// End of the comment that begins at `start`, if the end is in this part.
 fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize> {
     let rest = text.get(part.clone())?;
     let ends = |at: &usize| {

@@ -225,7 +225,7 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of prose, and whether the words before it close or relate.
+/// A word of prose, and whether the preceding words close or relate.
 struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
@@ -355,7 +355,7 @@ fn behind_tag(html: &str) -> &str {
     ""
 }
 
-/// The reference in a word, ignoring punctuation around it.
+/// The reference in a word, ignoring punctuation around the reference.
 fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
     if let Some(digits) = word.strip_prefix('#') {

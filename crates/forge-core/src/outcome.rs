@@ -1,4 +1,4 @@
-//! Result of a write: the value, and whether others can see it yet.
+//! Result of a write: the value, and whether others can already see the value.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::Hint;
 pub struct Outcome<T> {
     /// The object after the write.
     pub value: T,
-    /// Ingestion of the object by the index that shows it.
+    /// Ingestion of the object by the index that shows the object.
     pub ingestion: Ingestion,
     /// The requested state existed before the call; the first warning describes that state. Side
     /// effects (a comment, the deletion of a branch) may still happen, and are then in `steps`. For
@@ -21,7 +21,7 @@ pub struct Outcome<T> {
     /// The requested state existed before the call, and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// Parts of the write, in order; after a partial failure, also those left to do.
+    /// Parts of the write, in order; after a partial failure, including the parts not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// Warnings about a write that succeeded.
@@ -92,7 +92,7 @@ impl<T> Outcome<T> {
 pub enum Ingestion {
     /// The forge itself shows the object.
     Immediate,
-    /// An index shows it, with the same content.
+    /// An index shows the object, with the same content.
     Confirmed {
         /// Name of the index.
         by: String,

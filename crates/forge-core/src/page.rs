@@ -52,7 +52,7 @@ pub struct Page<T> {
     /// Start of the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
-    /// Total number of items, if the forge returns it without further work.
+    /// Total number of items, if the forge returns the number without further work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Number of candidates examined to fill the page, where filters run on our side.

@@ -45,7 +45,8 @@ pub struct SearchCandidate<'a> {
     pub state: PrState,
     /// Whether the pull request is a draft.
     pub draft: bool,
-    /// Combined decision of the reviews ([`Filter::needs_reviews`], as for the next two fields).
+    /// Combined decision of the reviews. Used, like the next two fields, if
+    /// [`Filter::needs_reviews`].
     pub decision: Option<ReviewDecision>,
     /// Whether there is any review.
     pub reviewed: bool,
@@ -223,7 +224,7 @@ impl TermTest {
             }
             Self::Base(branch) => pull.base == branch,
             Self::Head(branch) => pull.head == branch,
-            // As on GitHub, merged pull requests are closed, too.
+            // As on GitHub, a merged pull request also counts as closed.
             Self::Is(PrState::Closed) => pull.state != PrState::Open,
             Self::Is(state) => pull.state == *state,
             Self::Draft(draft) => pull.draft == *draft,

@@ -1,4 +1,4 @@
-//! "Did you mean": existing names similar to a missing one.
+//! "Did you mean": existing names similar to a missing name.
 
 use crate::{Action, Param};
 
@@ -6,7 +6,7 @@ use crate::{Action, Param};
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum length of a list that a hint shows in full.
 const MAX_FULL_LIST: usize = 12;
-/// Minimum length of a word for suggesting names that contain it.
+/// Minimum length of a word for suggesting names that contain the word.
 const MIN_PART_LENGTH: usize = 3;
 /// Words are cut to this length, because comparison takes quadratic time.
 const MAX_COMPARED_LENGTH: usize = 128;

@@ -148,7 +148,7 @@ pub struct Neutraliser {
     before: PreviousChar,
 }
 
-/// The previous character, as far as it matters for a joiner or a variation selector.
+/// The previous character, as far as a joiner or a variation selector depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PreviousChar {
     /// A joiner or selector may not follow: ASCII, the beginning of a line, a character made

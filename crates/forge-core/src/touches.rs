@@ -11,12 +11,12 @@ pub const MAX_TOUCH_SCAN: u64 = 300;
 /// Paths, directories and globs, relative to the top of the repository.
 ///
 /// A path matches itself and, as a directory, everything below it. A glob follows
-/// [`glob::matches`]; without a `/` it also matches the file name in any directory.
+/// [`glob::matches`]; a glob without a `/` also matches the file name in any directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFilter(Vec<String>);
 
 impl PathFilter {
-    /// The filter of a query, if it has one.
+    /// The path filter of a query; `None` if the query has no paths.
     ///
     /// # Errors
     /// `invalid_input` (field `touches`) for a path that names no file below the repository's top.

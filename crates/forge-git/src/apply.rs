@@ -85,7 +85,7 @@ impl Git {
         Ok(mails)
     }
 
-    /// Parses one mail; `None` if it has no diff.
+    /// Parses one mail; `None` for a mail without a diff.
     async fn mail(&self, dir: &Path, mail: &[u8]) -> Result<Option<Mail>> {
         let (message, diff) = (dir.join("message"), dir.join("diff"));
         let args = [

@@ -60,7 +60,7 @@ pub struct Output {
 
 impl Git {
     /// Git in `dir`; its program is that of `FORGE_GIT`, or else `git`. Variables such as
-    /// `GIT_DIR`, which would lead it to another repository, are removed.
+    /// `GIT_DIR`, which would select another repository, are removed.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let program = std::env::var_os("FORGE_GIT").filter(|p| !p.is_empty());
@@ -189,7 +189,8 @@ impl Git {
     /// The version of the program, read once per process.
     ///
     /// # Errors
-    /// `config` if it is older than [`MINIMUM`](crate::MINIMUM); `git` if it cannot be run.
+    /// `config` if the version is older than [`MINIMUM`](crate::MINIMUM); `git` if the program
+    /// cannot be run.
     pub async fn version(&self) -> Result<Version> {
         version::ensure(self).await
     }
@@ -376,7 +377,7 @@ impl Output {
     /// Standard output if the status is 0.
     ///
     /// # Errors
-    /// `git` with the standard error; `subcommand` names the command in it.
+    /// `git` with the standard error and the name `subcommand`.
     pub fn ok(self, subcommand: &str) -> Result<Vec<u8>> {
         if self.status == 0 {
             Ok(self.stdout)

@@ -26,7 +26,7 @@ impl Git {
         let output = self.run(args).await?;
         match output.status {
             0 => Ok(parse(&output.stdout)),
-            // No key matches.
+            // Status 1 means that no key matches.
             1 => Ok(Vec::new()),
             _ => Err(output.error("config")),
         }

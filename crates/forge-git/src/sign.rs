@@ -25,8 +25,9 @@ const UNATTENDED: [(&str, &str); 6] = [
 ];
 
 impl Git {
-    /// Writes a commit that a branch will point to, signed if the configuration asks for it, and
-    /// returns its id, hex. Without a signature this is one process, like [`Git::put`].
+    /// Writes a commit that a branch will point to, signed if the configuration asks for a
+    /// signature, and returns its id, hex. Without a signature this takes one process, like
+    /// [`Git::put`].
     ///
     /// # Errors
     /// `git` with the program and its setting if signing fails; `precondition_failed` if git alters

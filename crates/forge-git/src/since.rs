@@ -40,7 +40,7 @@ impl Git {
     /// `invalid_input` (field `since`) if the digits are ambiguous.
     pub async fn find_commit(&self, id: &str) -> Result<Option<String>> {
         let asked = format!("--disambiguate={id}");
-        // A ref name is never accepted as an id, even if it looks like one.
+        // A ref name is never accepted as an id, even if the name looks like an id.
         let found = self.run(["rev-parse", &asked]).await?;
         let ids = String::from_utf8_lossy(&found.stdout);
         let ids: Vec<&str> = ids.lines().collect();
@@ -145,7 +145,7 @@ impl Git {
         })
     }
 
-    /// The old head on the newer base, as a commit or tree; `None` if git alone cannot move it.
+    /// The old head on the newer base, as a commit or tree; `None` if git cannot move the head.
     async fn moved_onto(
         &self,
         old: &str,
@@ -253,7 +253,8 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// The output of a command; `None`, and the command is killed, if it exceeds `max` bytes.
+    /// The output of a command. If the output exceeds `max` bytes, returns `None` and kills the
+    /// command.
     ///
     /// # Errors
     /// The errors of [`Git::run_ok`].

@@ -28,8 +28,8 @@ use crate::{
     tls,
 };
 
-/// Whether a request may be repeated; an extension of [`http::Request`]. Without it, `GET` and
-/// `HEAD` are reads and all other methods are writes.
+/// Whether a request may be repeated; an extension of [`http::Request`]. Without this extension,
+/// `GET` and `HEAD` are reads and all other methods are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotency {
     /// Changes nothing.
@@ -54,7 +54,7 @@ pub struct MaxRetries(pub u32);
 pub struct BodyMax(pub usize);
 
 /// An extension of [`http::Request`]: return a redirect instead of following it, for a caller that
-/// checks its target first.
+/// checks the redirect's target first.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRedirect;
 
@@ -220,7 +220,7 @@ impl Http {
 
     /// Sends a request, retrying by [`crate::RetryPolicy`]; the URI must be absolute.
     ///
-    /// Any status is an answer: after a 5xx, a write may have happened.
+    /// Any status is an answer and not an error; after a 5xx, a write may have happened.
     ///
     /// # Errors
     /// `network` or `timeout` without a complete answer, with [`Retry::Ambiguous`] for a write that

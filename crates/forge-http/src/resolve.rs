@@ -52,8 +52,8 @@ impl StdError for PrivateAddress {}
 
 /// Resolver for all connections of a client.
 ///
-/// `localhost` and all names below it are this machine (RFC 6761, section 6.3), whatever the lookup
-/// returns: clear-text requests to them must not leave it.
+/// `localhost` and all names below it are this machine (RFC 6761, section 6.3), regardless of the
+/// lookup: clear-text requests to these names must not leave the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,

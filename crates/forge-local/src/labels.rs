@@ -94,7 +94,7 @@ impl LabelSet {
         self.labels.iter().find(|l| same_login(&l.name, name))
     }
 
-    /// The label with the id of `label`, if it still exists.
+    /// The label with the id of `label`, if that label still exists.
     pub fn current(&self, label: &LabelRef) -> Option<&Label> {
         self.labels.iter().find(|l| l.id == label.id)
     }

@@ -2,11 +2,11 @@
 //!
 //! [`Local::open`] finds the repository and returns a [`Forge`]. The history of a pull request is
 //! the history of its ref (`git log --first-parent refs/forge/pulls/7`), and every write is a
-//! compare-and-swap on that ref. Work trees change in one case: their files follow a merge into the
-//! branch that is checked out. `docs/reference/local.md` describes the format.
+//! compare-and-swap on that ref. Work trees change in one case: their files follow a checked-out
+//! branch that a write moves. `docs/reference/local.md` describes the format.
 //!
-//! A plain repository has no accounts and no permissions: anyone who can write to it can write
-//! under any name. The viewer is the user of git's configuration.
+//! A plain repository has no accounts and no permissions: anyone with write access to the
+//! repository can write under any name. The viewer is the user of git's configuration.
 
 use std::{
     num::NonZeroUsize,

@@ -154,7 +154,7 @@ fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     })
 }
 
-/// Mode and object id of the only entry, if it is `path`.
+/// Mode and object id of the only entry, if that entry is `path`.
 fn entry(listed: &[u8], path: &str) -> Option<(String, String)> {
     let line = std::str::from_utf8(listed.strip_suffix(b"\0")?).ok()?;
     let (header, found) = line.split_once('\t')?;

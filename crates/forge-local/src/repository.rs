@@ -31,15 +31,15 @@ pub(crate) struct Repository {
     pub common_dir: PathBuf,
     /// Git in the named or current work tree: a linked one can have its own configuration.
     pub here: Git,
-    /// The main work tree as git reports it, if it was the one opened.
+    /// The main work tree as git reports it, if the main work tree was opened.
     pub main_tree: Option<PathBuf>,
     /// The id of the repository.
     pub id: RepoId,
 }
 
 impl Repository {
-    /// Finds the repository at `path`: a main or linked work tree, a directory in one, a bare
-    /// repository, or a `.git` directory. Git may run only programs that `trust` allows.
+    /// Finds the repository at `path`: a main or linked work tree, a directory in a work tree, a
+    /// bare repository, or a `.git` directory. Git may run only programs that `trust` allows.
     ///
     /// A bare repository opens only if a person named it, by its own path or by one of its work
     /// trees. Otherwise a bare repository committed as files in a clone would bring its own hooks.
@@ -96,7 +96,7 @@ impl Repository {
         }
         let mut git = Git::at(&root).with_trust(trust);
         if root == common_dir {
-            // The user named the bare repository itself, or a work tree of it.
+            // The user named the bare repository itself, or one of its work trees.
             git = git.opening_bare();
         }
         let mut repository = Self {
@@ -130,8 +130,8 @@ impl Repository {
         dir == self.root || dir == self.common_dir
     }
 
-    /// The work tree of the current directory, if it belongs to this repository, and whether it is
-    /// the main one.
+    /// The work tree of the current directory, if that work tree belongs to this repository, and
+    /// whether it is the main work tree.
     pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -178,7 +178,7 @@ impl Directories {
     /// Parses git's output for `path`.
     fn of(output: &Output, path: &Path) -> Result<Self> {
         let printed = &output.stdout;
-        // If the split fails, the work tree's own directory is outside the common one.
+        // If the split fails, the work tree's own directory is outside the common directory.
         let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
         let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
         let [common, own, top] = parts;

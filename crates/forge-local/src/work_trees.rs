@@ -1,7 +1,7 @@
 //! The work trees of the repository: which branches they use, and how their files follow a branch.
 //!
-//! A branch that moves under a work tree leaves its files behind, and the user's next commit of all
-//! files would revert the move. So the files are updated too, as with git's
+//! If a branch moves but the files of its work tree do not, the user's next commit of all files
+//! reverts the move. So the files are also updated, as with git's
 //! `receive.denyCurrentBranch=updateInstead`. As in git, the files come first: a process killed in
 //! between leaves the merge staged on the old commit, and committing that reverts nothing.
 
@@ -34,7 +34,7 @@ const LEAVE_CHECKOUT: Action =
 pub(crate) enum BranchUse {
     /// The branch is checked out.
     CheckedOut,
-    /// An unfinished git operation will return to the branch, or move it.
+    /// An unfinished git operation will return to the branch, or move the branch.
     Busy(&'static str),
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct WorkTree {
     pub path: PathBuf,
     /// How the work tree uses the branch.
     pub usage: BranchUse,
-    /// Whether it is the main work tree.
+    /// Whether this is the main work tree.
     is_main: bool,
     /// Whether the work tree is locked by `git worktree lock`, as on a disk that is not always
     /// mounted.
@@ -59,7 +59,8 @@ enum Directory {
     Proved,
     /// A linked work tree is missing.
     Gone,
-    /// A linked work tree is missing, but locked by `git worktree lock`, so it will come back.
+    /// A linked work tree is missing, but locked by `git worktree lock`, so the work tree will
+    /// return.
     Away,
     /// The directory does not point to the repository, or the repository not to the directory.
     Unproved,
@@ -365,7 +366,7 @@ impl Local {
                 continue;
             }
             if !the_move.leave && directory == Directory::Proved {
-                // If this fails, the warning below has the command.
+                // If the update fails, the warning below has the command.
                 if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
                     brought.steps.extend(step);
                     continue;
@@ -472,10 +473,11 @@ impl BranchMove {
     }
 
     /// Resets all work trees to the files of their current commits, after the branch did not move
-    /// or someone else moved it.
+    /// or another process moved the branch.
     ///
     /// # Errors
-    /// `git` if a work tree was changed in the meantime, with the command that resets it.
+    /// `git` if a work tree was changed in the meantime, with the command that resets the work
+    /// tree.
     pub async fn back(&self) -> Result<()> {
         back_all(&self.checkouts).await
     }
@@ -509,7 +511,7 @@ impl Checkout {
     }
 
     /// Resets the work tree to the files of its `HEAD`, keeping the user's changes. git reads
-    /// `HEAD` under the index lock, which a concurrent commit holds until `HEAD` has moved.
+    /// `HEAD` under the index lock; a concurrent commit keeps that lock until `HEAD` has moved.
     async fn back(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
@@ -638,8 +640,8 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// The error for an index based on an older commit: either the files of an earlier merge were
-    /// left behind, or the user is reverting that merge.
+    /// The error for an index based on an older commit: either an earlier merge did not update the
+    /// files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
         let message = format!(
@@ -770,8 +772,8 @@ async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     Ok(touched)
 }
 
-/// The paths in which the index differs from a commit. Only reads the index: `git write-tree` would
-/// lock it.
+/// The paths in which the index differs from a commit. Only reads the index, because `git
+/// write-tree` would lock it.
 async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     let args = [
         "diff-index",

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::{Warning, model::ChangedCommit, text::one_line};
 
-/// The differences of a newer diff from an older one.
+/// The differences between an older and a newer diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiffDelta {
-    /// The files whose changes differ, each with all of its newer changes.
+    /// The files whose changes differ, each with all changes of the newer diff.
     pub diff: Vec<u8>,
     /// The names of files that only the older diff changes.
     pub gone: Vec<String>,
@@ -74,7 +74,7 @@ fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
 
 enum Likeness {
     Same,
-    /// Same changed lines on a different base content.
+    /// The changed lines are the same, but the base content differs.
     Unplaced,
     Changed,
 }
@@ -142,7 +142,8 @@ pub struct SeriesCommit {
     pub oid: String,
     /// First line of the message.
     pub headline: String,
-    /// Value equal for the same commit in both versions, such as [`changed_lines`] of its diff.
+    /// Value that is equal for the same commit in both versions, such as [`changed_lines`] of its
+    /// diff.
     pub essence: Vec<u8>,
 }
 

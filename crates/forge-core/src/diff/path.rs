@@ -28,7 +28,7 @@ pub fn quote_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Reverses git's quoting of a path (`"a/\303\244"`) and strips the tab that may end it.
+/// Reverses git's quoting of a path (`"a/\303\244"`) and strips a trailing tab.
 #[must_use]
 pub fn unquote_path(text: &[u8]) -> String {
     let text = text.split(|b| *b == b'\t').next().unwrap_or_default();

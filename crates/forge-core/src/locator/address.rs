@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::{AtUri, PrKey, RepoId, RepoPath};
 
-/// A `forge://` address, split into a repository and a part of it.
+/// A `forge://` address, split into a repository and a part of the repository.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Address {
     /// The repository's locator.

@@ -57,7 +57,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         })?;
         (name, port)
     };
-    // The text in place of the port may be a password, so messages do not repeat it.
+    // Messages do not repeat the text in place of the port, because the text may be a password.
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: sanitize_input(&name),
         why,

@@ -12,7 +12,8 @@ use super::{
 
 /// Parses a repository or a pull request as people, agents and configurations write it.
 ///
-/// Uses no network, file system or environment. The first matching form of `docs/reference/locators.md` wins.
+/// Uses no network, file system or environment. The first matching form of
+/// `docs/reference/locators.md` applies.
 ///
 /// # Errors
 ///
@@ -75,12 +76,12 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
 
 /// Parses the URL of a git remote, as `git remote get-url` prints it.
 ///
-/// No shorthands apply: as in git, `owner/repo` is a path, and `#` and `!` are ordinary characters.
-/// Credentials in the URL are dropped.
+/// Shorthands do not apply: as in git, `owner/repo` is a path, and `#` and `!` are ordinary
+/// characters. Credentials in the URL are dropped.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError::UnknownHost`] for a host missing from `hosts` (it may be an alias of
+/// [`ParseLocatorError::UnknownHost`] for a host missing from `hosts` (possibly an alias of
 /// `ssh_config`), and the other variants for anything that is not a forge's repository.
 pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
     check_length(text)?;
@@ -194,7 +195,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return addressed(body, hosts);
     }
     if body.starts_with("did:") {
-        // A DID is global, so it gets no host, not even a configured one.
+        // A DID is global, so its repository gets no host, not even a configured host.
         if !body.contains('/') {
             return bare(Locator::Repo(atproto::repo(RepoPath::Did(atproto::did(
                 body,

@@ -7,12 +7,12 @@ pub(super) const GITHUB: &str = "github.com";
 /// Host of tangled's public appview.
 pub(super) const TANGLED: &str = "tangled.org";
 
-/// Maps hosts to kinds of forges, and holds the default host of `owner/repo`.
+/// Maps hosts to kinds of forges, and has the default host of `owner/repo`.
 ///
 /// Built in are `github.com` (also as `www.github.com` and `ssh.github.com`), `<tenant>.ghe.com`
 /// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also as its former name
 /// `tangled.sh`). Matching includes the port: `github.com:8443` is not `github.com`, and
-/// credentials for one must not reach the other.
+/// credentials for one host must not reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,

@@ -25,7 +25,8 @@ pub(super) fn is_path(text: &str) -> bool {
         || is_drive(text)
 }
 
-/// `C:\x` and `C:/x` are paths on Windows, and an scp form with a host of one letter elsewhere.
+/// `C:\x` and `C:/x` are paths on Windows. On other systems they are an scp form with a host of one
+/// letter.
 fn is_drive(text: &str) -> bool {
     let mut bytes = text.bytes();
     cfg!(windows)

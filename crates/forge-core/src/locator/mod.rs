@@ -150,7 +150,7 @@ pub enum RepoPath {
     /// A tangled repository by its at-uri.
     Record(AtUri),
     /// A directory: absolute, or relative as typed (`.`, `./x`, `../x`, `~/x`). The local backend
-    /// makes the path absolute when it opens the repository.
+    /// makes the path absolute when opening the repository.
     Dir(PathBuf),
 }
 

@@ -1296,7 +1296,7 @@ proptest! {
     ) {
         let text = format!("{scheme}://{userinfo}{host}{port}{path}");
         let Some(ours) = super::url::authority_of(&text) else { return Ok(()) };
-        // Only the `url` crate checks Punycode; no known host uses it.
+        // Only the `url` crate checks Punycode; no known host has a Punycode name.
         prop_assume!(!ours.name.contains("xn--"));
         let theirs = ::url::Url::parse(&text);
         prop_assert!(theirs.is_ok(), "{} {:?}", text, theirs);

@@ -158,7 +158,7 @@ impl Elements {
         Content::Markup
     }
 
-    /// Closes an element, if it is open.
+    /// Closes the element `name`, if open.
     pub fn end(&mut self, name: &str) {
         if FORMATTING.contains(&name) {
             if let Some(at) = self.formatting.iter().rposition(|open| open.name == name) {

@@ -17,7 +17,7 @@ type SpannedEvent<'t> = (Event<'t>, Range<usize>);
 pub struct Hidden {
     /// Byte range in the text.
     pub range: Range<usize>,
-    /// Whether the part is an HTML comment, as [`super::html_comments`] defines it.
+    /// Whether the part is an HTML comment by the definition of [`super::html_comments`].
     pub is_comment: bool,
 }
 
@@ -259,7 +259,7 @@ impl ScannedPage<'_> {
         self.cut_if_deep(at);
     }
 
-    /// Hides the rest of the text if too many elements are open to follow them.
+    /// Hides the rest of the text if too many elements are open.
     fn cut_if_deep(&mut self, at: usize) {
         if self.elements.are_too_many() && !self.is_cut {
             self.hide(at..self.text.len(), false);
@@ -466,7 +466,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Keeps a label starting at `from`, if it is one short word.
+    /// Keeps a label starting at `from`, if the label is one short word.
     fn keep_label(&mut self, from: usize, most: usize) {
         let rest = self.text.get(from..most).unwrap_or_default();
         let label = rest.split(']').next().unwrap_or_default();

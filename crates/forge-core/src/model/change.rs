@@ -154,8 +154,8 @@ pub struct Rounds {
     pub since: Option<usize>,
 }
 
-/// A clone of the repository on this machine. A forge may fetch into its object store and push from
-/// it. The only ref written is the remote-tracking ref that a push updates.
+/// A clone of the repository on this machine. A forge may fetch objects into the clone and push
+/// from the clone. The only ref written is the remote-tracking ref that a push updates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalClone {
     /// Directory of the clone.
@@ -235,7 +235,7 @@ pub struct ContentsReq {
     pub oid: String,
     /// Paths in the commit.
     pub paths: Vec<String>,
-    /// A clone on this machine, read instead of the forge if it has the commit.
+    /// A clone on this machine, read instead of the forge if the clone has the commit.
     pub clone: Option<LocalClone>,
 }
 
@@ -285,7 +285,7 @@ pub struct Diff {
     /// The merge base, hex, if known.
     pub base_oid: Option<String>,
     /// The head, as [`PullRequest::head_id`](super::PullRequest::head_id); empty if the forge sends
-    /// the diff without it.
+    /// only the diff.
     pub head_oid: String,
     /// Lines of context; `None` if the forge stores the finished diff.
     pub context_lines: Option<u32>,

@@ -89,9 +89,8 @@ pub struct CheckLog {
 }
 
 impl CheckLog {
-    /// The last whole lines of `bytes` that fit into `most` bytes. If the last line alone is
-    /// longer, the end of that line. `cut` states that something before `bytes` was left out
-    /// already.
+    /// The last whole lines of `bytes` that fit into `most` bytes. If even the last line is longer,
+    /// the end of that line. `cut` states that something before `bytes` was left out already.
     #[must_use]
     pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
         let from = bytes.len().saturating_sub(most);

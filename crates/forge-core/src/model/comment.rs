@@ -48,7 +48,7 @@ pub struct Comment {
     pub url: String,
     /// The viewer wrote the comment.
     pub viewer_did_author: bool,
-    /// Reason why the comment is hidden, if it is.
+    /// Reason why the comment is hidden; `None` for a visible comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized_reason: Option<String>,
 }

@@ -62,7 +62,7 @@ pub struct Mergeability {
 pub struct AutoMerge {
     /// Method.
     pub method: MergeMethod,
-    /// Account that enabled it.
+    /// Account that enabled the automatic merge.
     pub enabled_by: Actor,
     /// Time of enabling, if known.
     pub enabled_at: Option<Timestamp>,

@@ -61,7 +61,7 @@ pub struct PullRequest {
     /// `None` if there is none and the commits are made from the patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_ref: Option<String>,
-    /// The repository of the head branch, if it is another one (a fork).
+    /// The repository of the head branch, if it differs from the base branch's repository (a fork).
     pub head_repo: Option<RepoId>,
     /// Number of submitted rounds; `None` where a pull request follows its branch.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ pub struct RepoInfo {
     pub permission: Permission,
     /// The merge methods that the repository allows.
     pub merge_methods: Vec<MergeMethod>,
-    /// The method that the forge itself uses; `None` if it has no default.
+    /// The method that the forge itself uses; `None` if the forge has no default method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_merge_method: Option<MergeMethod>,
     /// Scopes that the credentials lack for changes in this repository, in the forge's names; empty

@@ -148,7 +148,7 @@ pub struct PushEdits {
 pub struct PushedCommit {
     /// The branch.
     pub branch: String,
-    /// The commit, hex; empty if the forge does not return it.
+    /// The commit, hex; empty if the forge does not return the id.
     pub oid: String,
 }
 
@@ -245,7 +245,7 @@ pub struct EditPull {
     pub assignees: SetChange<String>,
     /// Reviewers.
     pub reviewers: SetChange<Reviewer>,
-    /// Milestone, by title; `Some(None)` removes it.
+    /// Milestone, by title; `Some(None)` removes the milestone.
     pub milestone: Option<Option<String>>,
     /// Project boards, by title.
     pub projects: SetChange<String>,
@@ -302,7 +302,7 @@ impl LockReason {
     /// All reasons, in the order in which they are offered.
     pub const ALL: [Self; 4] = [Self::OffTopic, Self::Resolved, Self::Spam, Self::TooHeated];
 
-    /// The name in lower case, as forges and the command line write it.
+    /// The name in lower case, as used by forges and the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -386,7 +386,7 @@ pub struct CloseReq {
     pub comment: Option<String>,
     /// Delete the head branch afterwards.
     pub delete_branch: bool,
-    /// Keep the head branch, with a warning, unless it is at this commit (full id, hex).
+    /// Keep the head branch, with a warning, unless its tip is this commit (full id, hex).
     pub expected_head: Option<String>,
 }
 

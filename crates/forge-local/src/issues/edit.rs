@@ -271,7 +271,7 @@ fn change_values(
     Ok(changed)
 }
 
-/// Closes or reopens; returns the new state if it or its reason changes.
+/// Closes or reopens an issue; returns the new state if the state or its reason changes.
 fn change_state(
     s: &mut IssueSnapshot,
     edit: &EditIssue,

@@ -352,7 +352,7 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     Ok((base, head))
 }
 
-/// The warning for a head branch that is kept because it moved to `tip`.
+/// The warning for a head branch that is kept because the branch moved to `tip`.
 pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);

@@ -94,7 +94,8 @@ impl Local {
                         Ok(files) if touches.is_touched_by(&files) => {}
                         found => {
                             result.warnings.extend(found.err().map(|e| warning_of(&e)));
-                            // If the scan limit ends the page here, the next page starts after it.
+                            // If the scan limit ends the page here, the next page starts after this
+                            // number.
                             if result.items.len() < limit {
                                 last = pull.number;
                             }

@@ -49,7 +49,7 @@ struct HunkFinder<'a> {
     place: &'a LinePosition,
     line: Vec<u8>,
     reader: LineReader,
-    /// The hunk with the position, as far as it was read.
+    /// The part read so far of the hunk with the position.
     kept: Option<Vec<u8>>,
     ranges: Vec<String>,
 }

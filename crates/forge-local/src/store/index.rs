@@ -96,7 +96,7 @@ impl Index {
         out
     }
 
-    /// Parses the blob; `None` if it is not an index or is inconsistent.
+    /// Parses the blob; `None` if the blob is not an index or is inconsistent.
     pub fn decode(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         if lines.next()? != FORMAT {

@@ -174,7 +174,7 @@ impl EventStore {
     /// Reads issue `number`.
     ///
     /// # Errors
-    /// `not_found`, also for a deleted issue; `protocol` for a damaged one.
+    /// `not_found` for a missing or deleted issue; `protocol` for a damaged issue.
     pub async fn read_issue(&self, cat: &mut CatFile, number: u64) -> Result<StoredIssue> {
         let found = self.read_stored(cat, &[number]).await?.pop().flatten();
         self.require_issue(number, found)

@@ -85,7 +85,7 @@ pub(crate) enum PullRead {
     Broken(Error),
 }
 
-/// The index, and how it was obtained.
+/// The index, and whether it was rebuilt.
 pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The object that the ref points to.
@@ -98,7 +98,7 @@ impl EventStore {
     /// Reads pull request `number`.
     ///
     /// # Errors
-    /// `not_found`; `protocol` if it is damaged.
+    /// `not_found`; `protocol` if the pull request is damaged.
     pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<Pull> {
         match self.read_many(cat, &[number]).await?.pop() {
             Some(PullRead::Pull(pull)) => Ok(*pull),
@@ -224,7 +224,7 @@ impl EventStore {
         Ok(asked.status == 0)
     }
 
-    /// Reads the index, or rebuilds it from the refs if it is lost, damaged or outdated.
+    /// Reads the index, or rebuilds a lost, damaged or outdated index from the refs.
     pub async fn index(&self, cat: &mut CatFile) -> Result<LoadedIndex> {
         let stored = match cat.get(refs::INDEX).await {
             Ok(Some(object)) if object.kind == "blob" => {
@@ -265,12 +265,12 @@ impl EventStore {
         })
     }
 
-    /// Removes the index ref's file if a crash left it unreadable: git refuses to overwrite such a
-    /// ref, and the index can be rebuilt.
+    /// Removes the index ref's file if a crash left the file unreadable: git refuses to overwrite
+    /// such a ref, and the index can be rebuilt.
     pub fn clear_unreadable_index(&self) {
         let file = self.common_dir.join(refs::INDEX);
         if file.is_file() && !is_ref_file(&file) {
-            // If this fails, git reports the problem.
+            // If the removal fails, git reports the problem.
             let _ = std::fs::remove_file(file);
         }
     }
@@ -295,7 +295,7 @@ impl EventStore {
     }
 }
 
-/// Whether `file` holds an object id, like a ref's file.
+/// Whether `file` contains an object id, like a ref's file.
 fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }

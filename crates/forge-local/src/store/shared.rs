@@ -50,7 +50,7 @@ impl StoreCache {
         Some(kept)
     }
 
-    /// Caches events, and evicts those not read for the longest time.
+    /// Caches events, and evicts the events that were not read for the longest time.
     pub(crate) fn keep(&self, new: KeptLog) {
         let mut logs = self.logs();
         logs.retain(|kept| kept.of != new.of);

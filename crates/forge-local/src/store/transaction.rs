@@ -22,7 +22,7 @@ pub(crate) enum RefChange {
     },
     /// Deletes a ref that must be `old`.
     Delete { name: String, old: String },
-    /// Requires a ref to be `old` and keeps it.
+    /// Requires a ref to be `old`, and does not change the ref.
     Verify { name: String, old: String },
 }
 

@@ -72,8 +72,8 @@ impl EventStore {
         Ok(String::from_utf8_lossy(&oid).trim().to_owned())
     }
 
-    /// Writes the root commit of chains. Since it is the first parent of a first event, the head is
-    /// the second, and `--first-parent` stays on events.
+    /// Writes the root commit of chains. The root is the first parent of a first event and the head
+    /// is the second parent, so `--first-parent` stays on events.
     pub async fn put_root(&self) -> Result<String> {
         let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
         let tree = String::from_utf8_lossy(&tree).trim().to_owned();

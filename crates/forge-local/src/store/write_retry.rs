@@ -23,8 +23,8 @@ const TURN_FILE: &str = "forge.turn";
 
 /// The attempts of one write.
 ///
-/// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
-/// the process, only saves fifty writers from repeating each other's work.
+/// Compare-and-swap is enough to keep the data correct. The advisory lock, which the system
+/// releases with the process, only saves fifty writers from repeating each other's work.
 #[derive(Debug)]
 pub(crate) struct WriteRetry {
     _turn: Option<File>,

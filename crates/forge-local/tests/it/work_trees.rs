@@ -789,7 +789,7 @@ async fn user_commit_during_merge_is_kept() {
         (by_other, "dir/new", "new\n"),
     ] {
         let (repo, local) = on_base().await;
-        // The branch moves after the file update, before the merge moves it.
+        // Another commit moves the branch after the file update, before the merge moves the branch.
         meanwhile(&repo, "post-index-change", "1", script);
         local.merge(&pr(&local, 1), &squash()).await.unwrap();
         assert!(repo.path.with_file_name("done").exists());
@@ -880,7 +880,7 @@ async fn unstaged_deletion_blocks_changed_file() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert_eq!(in_the_way(&e), ["changed"], "{e}");
     assert!(!repo.path.join("changed").exists());
-    // The merge deletes this file too.
+    // The merge deletes `old`, so the deletion by the user does not block the merge.
     repo.git(&["checkout", "--quiet", "changed"]);
     fs::remove_file(repo.path.join("old")).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
