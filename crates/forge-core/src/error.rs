@@ -39,7 +39,7 @@ pub enum Noun {
     Other,
 }
 
-/// Why a pull request is not in the state that an operation needs.
+/// Reason why an operation cannot run in the pull request's current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precondition {

@@ -149,7 +149,7 @@ pub trait PullRequests: Send + Sync {
     /// A page of pull requests, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A page is filled up to its limit while there are matches, even if this program filters.
     /// - A malformed pull request becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -257,8 +257,8 @@ pub trait PullRequests: Send + Sync {
     /// Brings the head branch up to date with the base branch.
     ///
     /// # Behavior
-    /// - Only the head branch changes; a conflict changes nothing and names the files if the forge
-    ///   does.
+    /// - Only the head branch changes. A conflict changes nothing; the error names the files if the
+    ///   forge does.
     /// - A head that already contains the base branch is `unchanged`.
     ///
     /// # Errors
@@ -475,7 +475,7 @@ pub trait Issues: Send + Sync {
     /// A page of issues, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A page is filled up to its limit while there are matches, even if this program filters.
     /// - A malformed issue becomes a warning of the page, never an error of the list.
     ///
     /// # Errors

@@ -162,7 +162,7 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
 /// One step of a write with several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Name in a few words: `merge`, `delete head branch`.
+    /// Name of the step in a few words: `merge`, `delete head branch`.
     pub name: String,
     /// The step was done.
     pub done: bool,

@@ -58,7 +58,7 @@ impl PathFilter {
         all.any(|named| is_below(named) || is_glob(named) && glob::matches(named, path))
     }
 
-    /// Whether the filter matches one of `files`, by its path or its previous path.
+    /// Whether the filter matches one of `files`, by path or previous path.
     #[must_use]
     pub fn is_touched_by(&self, files: &[FileChange]) -> bool {
         let mut names = files.iter().flat_map(FileChange::names);

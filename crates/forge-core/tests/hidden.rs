@@ -281,7 +281,7 @@ fn hidden_agrees_with_rendered_page() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Consecutive blocks: an element left open in one can affect the next.
+    /// Consecutive blocks: an element left open in one block can affect the next block.
     #[test]
     fn hidden_of_several_blocks_agrees_with_rendered_page(
         blocks in proptest::collection::vec(proptest::sample::select(BLOCKS), 1..4),

@@ -133,7 +133,7 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// The repository's own settings that name programs, read once by one process.
+    /// The repository's own settings that name programs, read on first use by one process.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.

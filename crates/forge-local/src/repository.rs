@@ -29,7 +29,7 @@ pub(crate) struct Repository {
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
-    /// Git in the named or current work tree: a linked one can have its own configuration.
+    /// Git in the named or current work tree: a linked work tree can have its own configuration.
     pub here: Git,
     /// The main work tree as git reports it, if the main work tree was opened.
     pub main_tree: Option<PathBuf>,

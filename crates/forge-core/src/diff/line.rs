@@ -26,7 +26,7 @@ pub enum DiffLine<'a> {
         /// Line number in the old file, from 1.
         old: u64,
     },
-    /// `\ No newline at end of file`, about the line above.
+    /// `\ No newline at end of file`, which refers to the line above.
     NoNewline,
     /// Content without lines: a binary patch or a combined diff.
     Opaque,

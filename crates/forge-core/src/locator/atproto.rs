@@ -74,7 +74,7 @@ impl AtUri {
     }
 }
 
-/// The locator for an at-uri; `hosts` knows further collections.
+/// The locator for an at-uri; `hosts` defines further collections.
 pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocatorError> {
     let uri = AtUri::parse(text)?;
     match hosts.records_of(&uri.collection) {

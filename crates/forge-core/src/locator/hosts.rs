@@ -141,7 +141,7 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Whether some host has this kind, so that the kind works as a prefix.
+    /// Whether a host has this kind; only then is the kind a valid prefix.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)
     }

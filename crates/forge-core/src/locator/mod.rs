@@ -35,7 +35,7 @@ pub(crate) const ISSUE_SUFFIX: &str = "issue-";
 /// The longest accepted locator, in bytes; twice the longest path of Linux.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// The kind of a forge. The set is open: third-party backends bring their own word.
+/// The kind of a forge. The set is open: a third-party backend defines its own kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ForgeKind(Cow<'static, str>);
 

@@ -71,7 +71,7 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// A change of the file `path`, without counted lines.
+    /// A change of the file `path`, without the numbers of changed lines.
     pub fn new(path: impl Into<String>, status: FileStatus) -> Self {
         Self {
             path: path.into(),

@@ -1,5 +1,5 @@
-//! Stacked pull requests: the base branch is the head branch of the lower one, and changes to the
-//! lower one's base branch when that is merged.
+//! Stacked pull requests: the base branch is the head branch of the lower pull request. When the
+//! lower pull request is merged, the base changes to its base branch.
 
 use forge_core::{
     Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,

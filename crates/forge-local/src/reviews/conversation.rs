@@ -147,7 +147,7 @@ impl Conversation {
     }
 }
 
-/// The ids of items from event 7: `c7`, `r7`, `t7.0` and its first comment `c7.0`.
+/// Event 7 creates the ids `c7` (comment), `r7` (review), `t7.0` (thread) and `c7.0` (its comment).
 pub(crate) fn comment_id(seq: u64) -> String {
     format!("c{seq}")
 }
