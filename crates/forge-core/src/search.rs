@@ -154,7 +154,7 @@ impl Filter {
         self.state
     }
 
-    /// Whether the filter drops some pull requests of [`Self::state`].
+    /// Whether the filter drops some pull requests of [`Self::state()`].
     #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
