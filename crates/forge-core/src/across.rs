@@ -7,11 +7,11 @@ use crate::{
     model::{PullQuery, PullRequest, PullsAcross},
 };
 
-/// Maximum number of concurrent lists: a stranger's account can have thousands of repositories.
+/// Maximum number of concurrent lists, because an account can have thousands of repositories.
 const MAX_CONCURRENT_LISTS: usize = 8;
 
-/// Lists each of `repos` with its own query, eight at once. Repositories that cannot be read are in
-/// [`PullsAcross::failed`].
+/// Lists the pull requests of each of `repos` with its own query, eight queries at once.
+/// Repositories that cannot be read are in [`PullsAcross::failed`].
 pub async fn list_each<F: PullRequests>(
     forge: &F,
     repos: &[RepoId],
@@ -32,7 +32,7 @@ pub async fn list_each<F: PullRequests>(
     across
 }
 
-/// Returns the results of `asked` in its order.
+/// Runs the futures `asked` concurrently, and returns their results in the order of `asked`.
 async fn answers<T>(asked: Vec<impl Future<Output = T>>) -> Vec<T> {
     stream::iter(asked)
         .buffered(MAX_CONCURRENT_LISTS)

@@ -1,7 +1,7 @@
-//! State of the running call that the transport reports: writes sent, bytes held, waits.
+//! State of the running call that the transport reports: writes sent, bytes in memory, waits.
 //!
 //! [`crate::Client`] opens the scope of a call; the transport finds the scope itself, so backends
-//! pass nothing along. Outside of a call every function here does nothing.
+//! do not pass a handle of the call. Outside of a call every function here does nothing.
 
 use std::{
     cell::RefCell,
@@ -20,14 +20,16 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// Limit for what the answers of one call take in memory together, in bytes: their text twice, as it
-/// is parsed and printed, and a part for each object. A process stays below 150 MiB with it.
+/// Maximum memory for all answers of one call together, in bytes. The text of an answer counts
+/// twice, because it is parsed and printed, and each object adds a fixed share. With this limit a
+/// process stays below 150 MiB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
-/// As [`MAX_HELD`], for the results that all calls of a server keep at once; see [`kept`].
+/// Maximum memory for the results that all calls of a server keep at the same time, in bytes; see
+/// [`kept`].
 pub const MAX_KEPT: usize = MAX_HELD;
 
-/// What the results of all running [`kept`] take in memory.
+/// Memory that the results of all running [`kept`] scopes take, in bytes.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -50,16 +52,17 @@ impl Drop for CurrentCallGuard {
     }
 }
 
-/// The part of [`KEPT`] of one [`kept`].
+/// The share of one [`kept`] scope in [`KEPT`].
 struct Kept {
     weight: AtomicUsize,
-    /// Answers are refused beyond [`MAX_KEPT`].
+    /// Whether an answer that exceeds [`MAX_KEPT`] is refused.
     yields: bool,
     was_refused: AtomicBool,
 }
 
 impl Kept {
-    /// Adds to what is kept. Returns false if that is too much beside other calls.
+    /// Adds `weight` to the kept memory. Returns false if the total of all scopes exceeds the
+    /// limit.
     fn add(&self, weight: usize) -> bool {
         let total = |counter: &AtomicUsize| {
             let before = counter.fetch_add(weight, Ordering::Relaxed);
@@ -88,15 +91,15 @@ impl Drop for Kept {
 #[derive(Default)]
 pub(crate) struct CallState {
     observer: Option<Arc<dyn Observer>>,
-    /// Whether a transport counts the writes. A git repository has no transport.
+    /// Whether the call uses a transport that counts writes. A git repository has no transport.
     uses_transport: AtomicBool,
     /// Number of writes that the forge may have carried out.
     writes: AtomicUsize,
     /// Bytes of answers counted so far, shared with the enclosing call.
     received: Arc<AtomicUsize>,
-    /// Whether calls within this one count to `received`.
+    /// Whether calls within this call count to `received`.
     shares: bool,
-    /// The enclosing [`kept`].
+    /// The enclosing [`kept`] scope.
     kept: Option<Arc<Kept>>,
 }
 
@@ -129,7 +132,7 @@ impl CallState {
         self.uses_transport.load(Ordering::Relaxed) && self.writes.load(Ordering::Relaxed) == 0
     }
 
-    /// Marks the failure of a write with the fact that nothing was written, where that is certain.
+    /// Adds to the error of a write that nothing was written or sent, if that is certain.
     pub(crate) fn of_write(&self, e: Error) -> Error {
         let what = match (e.kind(), e.retry()) {
             (_, Retry::Ambiguous) => return e,
@@ -147,25 +150,25 @@ impl CallState {
 }
 
 fn with(tell: impl FnOnce(&CallState)) {
-    // The observer is called without the borrow: it may begin another call.
+    // The borrow ends before the observer is called, because the observer may begin another call.
     if let Some(call) = CALL.with_borrow(Clone::clone) {
         tell(&call);
     }
 }
 
-/// Records that the call uses a transport, which counts its writes.
+/// Records that the call uses a transport, which counts the call's writes.
 pub fn uses_transport() {
     with(|call| call.uses_transport.store(true, Ordering::Relaxed));
 }
 
-/// Records that a write is about to be sent: from here on the forge may carry it out.
+/// Records that a write is about to be sent. From here on, the forge may carry out the write.
 pub fn write_begins() {
     with(|call| {
         call.writes.fetch_add(1, Ordering::Relaxed);
     });
 }
 
-/// Records that the last write was not carried out: never sent, or refused before it ran.
+/// Records that the last write was not carried out: the write was never sent, or was refused.
 pub fn write_refused() {
     with(|call| {
         let one_less = |writes: usize| writes.checked_sub(1);
@@ -185,11 +188,11 @@ pub fn received(bytes: usize) -> usize {
     all
 }
 
-/// Counts an answer of `host` that is held in memory until the call has ended.
+/// Counts an answer of `host` that stays in memory until the call has ended.
 ///
 /// # Errors
 /// `protocol` if all such answers of the call weigh more than [`MAX_HELD`]; see [`is_spent`].
-/// `rate_limited` beside other calls; see [`kept`].
+/// `rate_limited` if the results of all calls together are too large; see [`kept`].
 pub fn hold(host: &str, weight: usize) -> Result<()> {
     keep(weight)?;
     if received(weight) <= MAX_HELD {
@@ -204,10 +207,10 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
         .with_hint(less))
 }
 
-/// Counts `weight` to the results of the innermost [`kept`], if there is one.
+/// Adds `weight` to the results of the innermost [`kept`] scope, if there is one.
 ///
 /// # Errors
-/// `rate_limited` beside other calls; see [`kept`].
+/// `rate_limited` if the results of all calls together are too large; see [`kept`].
 pub fn keep(weight: usize) -> Result<()> {
     let mut fits = true;
     with(|call| fits = call.kept.as_ref().is_none_or(|kept| kept.add(weight)));
@@ -217,7 +220,7 @@ pub fn keep(weight: usize) -> Result<()> {
     }
 }
 
-/// What the results of the innermost [`kept`] take in memory.
+/// Memory that the results of the innermost [`kept`] scope take, in bytes.
 #[must_use]
 pub fn kept_weight() -> usize {
     let mut weight = 0;
@@ -253,7 +256,7 @@ impl fmt::Display for DeadlineSpent {
 
 impl StdError for DeadlineSpent {}
 
-/// Whether a call failed because of [`MAX_HELD`]: everything read before that is valid.
+/// Whether a call failed because of [`MAX_HELD`]. Everything read before the failure is valid.
 #[must_use]
 pub fn is_spent(error: &Error) -> bool {
     error
@@ -261,7 +264,7 @@ pub fn is_spent(error: &Error) -> bool {
         .is_some_and(|source| source.is::<DeadlineSpent>())
 }
 
-/// Warning for a list cut short by an `error` for which [`is_spent`] holds.
+/// Warning for a list cut short by an `error` that [`is_spent`] accepts.
 #[must_use]
 pub fn cut_list(error: &Error) -> Warning {
     let warning = Warning::new(format!("the list is not whole: {}", error.message()));
@@ -271,14 +274,15 @@ pub fn cut_list(error: &Error) -> Warning {
     }
 }
 
-/// Runs calls that share one memory limit because their answers are held together.
+/// Runs calls that share one memory limit because their answers are in memory at the same time.
 pub async fn together<T>(calls: impl Future<Output = T>) -> T {
     CallState::new(None).scope(calls).await
 }
 
-/// Runs calls whose results stay in memory until the last one has ended, as those of one tool of a
-/// server. With `yields`, [`hold`] refuses an answer if all results that are kept would take more
-/// than [`MAX_KEPT`]; a refusal can also end as a warning. Returns whether there was one.
+/// Runs calls whose results stay in memory until the last call has ended, such as the calls of one
+/// tool of a server. With `yields`, [`hold`] refuses an answer that brings all kept results above
+/// [`MAX_KEPT`]. The returned flag says whether an answer was refused, because a caller can turn
+/// the refusal into a warning.
 pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) {
     let kept = Arc::new(Kept {
         weight: AtomicUsize::new(0),
@@ -293,7 +297,7 @@ pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) 
     (result, kept.was_refused.load(Ordering::Relaxed))
 }
 
-/// Reports that the results so far of the innermost [`kept`] are no longer in memory.
+/// Reports that the results so far of the innermost [`kept`] scope were dropped from memory.
 pub fn let_go() {
     with(|call| {
         if let Some(kept) = &call.kept {
@@ -368,7 +372,7 @@ mod tests {
         };
         let ((found, was_refused), _) = kept(true, beside).await;
         assert!(found.is_ok() && !was_refused);
-        // Results of a call alone are bounded by its own limit.
+        // A call without concurrent calls is limited only by `MAX_HELD`.
         let twice = async { read(MAX_HELD).await.and(read(MAX_HELD).await) };
         let (found, was_refused) = kept(true, twice).await;
         assert!(found.is_ok() && !was_refused);
@@ -400,7 +404,7 @@ mod tests {
         );
         let unknown = other.of_write(lost().with_retry(Retry::Ambiguous));
         assert_eq!(unknown.message(), "no connection");
-        // Without a transport a call has no count of its writes.
+        // Without a transport, writes are not counted.
         assert!(!CallState::new(None).wrote_nothing());
     }
 }

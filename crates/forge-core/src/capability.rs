@@ -1,4 +1,4 @@
-//! The capabilities of a forge, and for every "no" its reason and the nearest alternative.
+//! The capabilities of a forge. An unsupported capability states its reason and an alternative.
 
 use serde::{Serialize, Serializer};
 
@@ -85,9 +85,9 @@ capabilities! {
     PrReopen = "pr.reopen", "Reopening a pull request";
     /// Turn a draft into a ready one and back.
     PrDraft = "pr.draft", "Switching between draft and ready";
-    /// Lock the conversation, and unlock it.
+    /// Lock or unlock the conversation.
     PrLock = "pr.lock", "Locking a conversation";
-    /// Open a pull request that takes the changes of a merged one back.
+    /// Open a pull request that reverts a merged one.
     PrRevert = "pr.revert", "Reverting a merged pull request";
     /// Delete the head branch when closing or merging.
     PrDeleteBranch = "pr.delete_branch", "Deleting the head branch";
@@ -117,13 +117,13 @@ capabilities! {
     PrCommits = "pr.commits", "Listing the commits";
     /// Read the status history: who opened, closed and merged, and when.
     PrHistory = "pr.history", "Reading the status history";
-    /// Comments on the pull request.
+    /// Comment on a pull request.
     Comments = "comment.create", "Commenting";
     /// Replies to a comment.
     CommentReply = "comment.reply", "Replying to a comment";
-    /// Edit one's own comment.
+    /// Edit a comment of the viewer.
     CommentEdit = "comment.edit", "Editing a comment";
-    /// Delete one's own comment.
+    /// Delete a comment of the viewer.
     CommentDelete = "comment.delete", "Deleting a comment";
     /// Approve or request changes.
     ReviewVerdict = "review.verdict", "Giving a verdict in a review";
@@ -171,7 +171,7 @@ capabilities! {
     IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
     /// Fields of issues, with values.
     IssueValues = "issue.values", "Fields of issues";
-    /// The fields belong to a board, which has to be named.
+    /// The fields belong to a board, which a request must name.
     IssueBoard = "issue.board", "Boards that keep the fields of issues";
     /// Define the fields and their values.
     IssueFieldEdit = "issue.field", "Defining a field of issues";
@@ -194,10 +194,10 @@ capabilities! {
 }
 
 impl Capability {
-    /// Whether the capability changes nothing: a read-only repository has it too.
+    /// Whether the capability only reads, so that read-only repositories also have the capability.
     #[must_use]
     pub fn reads(self) -> bool {
-        // Parts of a reading operation without an operation of their own.
+        // These capabilities are options of a reading operation and have no operation of their own.
         let part = matches!(
             self,
             Self::PrListSearch
@@ -224,23 +224,23 @@ impl Serialize for Capability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "support", rename_all = "snake_case")]
 pub enum Support {
-    /// The forge supports it itself.
+    /// The forge supports the capability itself.
     Native,
-    /// We build it from other features of the forge.
+    /// This program builds the capability from other features of the forge.
     Emulated {
         /// The features used.
         how: &'static str,
     },
-    /// We do it on our side, at a named cost.
+    /// This program does the work itself, at a stated cost.
     ClientSide {
-        /// How, and what it costs.
+        /// The method and its cost.
         how: &'static str,
     },
-    /// The forge does not support it.
+    /// The forge does not support the capability.
     No {
         /// The forge's own limit.
         why: &'static str,
-        /// The nearest thing that works.
+        /// The nearest alternative that works.
         instead: &'static Hint,
     },
 }
@@ -253,20 +253,20 @@ impl Support {
     }
 }
 
-/// Recovery for a missing row.
+/// Recovery for a capability that is missing from a backend's table.
 static REPORT: Hint = Hint::new("report this as a defect");
 
 /// A backend's table: one row per capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// One row for each of [`Capability::ALL`]; a trial of the behaviour suite checks that.
+    /// One row for each of [`Capability::ALL`], which a test of the behaviour suite checks.
     pub table: &'static [(Capability, Support)],
     /// Size limits of the forge.
     pub limits: Limits,
 }
 
 impl Capabilities {
-    /// The row of `capability`. A missing row is a "no".
+    /// How the backend supports `capability`. A missing row counts as unsupported.
     #[must_use]
     pub fn get(&self, capability: Capability) -> Support {
         self.table.iter().find(|(c, _)| *c == capability).map_or(

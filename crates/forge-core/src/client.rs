@@ -39,7 +39,7 @@ pub enum Access {
 pub trait Observer: Send + Sync {
     /// A call begins.
     fn started(&self, op: Op, target: &str);
-    /// A call has ended; `error` is its code when it failed.
+    /// A call has ended; `error` is the code of the error if the call failed.
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
     /// The call waits because `host` limits the rate of requests.
     fn rate_limited(&self, host: &str, wait: Duration);
@@ -82,7 +82,7 @@ pub struct Policy {
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// How a repository on this machine was chosen.
+    /// Who chose the repository on this machine.
     pub trust: Trust,
 }
 
@@ -129,7 +129,7 @@ impl Client {
         &*self.forge
     }
 
-    /// The settings for its calls.
+    /// The settings for calls of this client.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -156,7 +156,7 @@ impl Client {
     /// Runs each of `queries` over the repositories of `scope`, all of this forge.
     ///
     /// # Errors
-    /// As [`PullRequests::list_across`](crate::PullRequests::list_across).
+    /// The errors of [`PullRequests::list_across`](crate::PullRequests::list_across).
     pub async fn list_across(
         &self,
         scope: &PullScope,
@@ -255,7 +255,7 @@ impl Repo {
         &self.id
     }
 
-    /// The client that runs its operations.
+    /// The client that runs this handle's operations.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -305,16 +305,16 @@ impl Repo {
         self.forge().capabilities().limits
     }
 
-    /// The capabilities that hold here: the backend's table, narrowed by the repository, its policy
-    /// and the viewer's rights.
+    /// The capabilities of this repository: the backend's table, narrowed by the repository, its
+    /// policy and the viewer's rights.
     ///
     /// # Errors
-    /// As [`Repos::repo`](crate::Repos::repo).
+    /// The errors of [`Repos::repo`](crate::Repos::repo).
     pub async fn capabilities(&self) -> Result<Vec<(Capability, Support)>> {
         Ok(self.capabilities_by(&self.info().await?))
     }
 
-    /// Like [`Self::capabilities`], from an already read [`Self::info`].
+    /// Like [`Self::capabilities`], for a repository whose [`Self::info`] was already read.
     #[must_use]
     pub fn capabilities_by(&self, info: &RepoInfo) -> Vec<(Capability, Support)> {
         let table = self.forge().capabilities();
@@ -378,10 +378,11 @@ impl Repo {
             .await
     }
 
-    /// Bytes of the file `path` at `at`, or on the default branch; `None` if the file is missing.
+    /// Bytes of the file `path` at the branch, tag or commit `at`, or on the default branch without
+    /// `at`; `None` if the file is missing.
     ///
     /// # Errors
-    /// As [`Self::repo_path`]; `invalid_input` (field `path`) for a directory.
+    /// The errors of [`Self::repo_path`]; `invalid_input` (field `path`) for a directory.
     pub async fn repo_file(&self, path: &str, at: Option<&str>) -> Result<Option<Vec<u8>>> {
         match self.repo_path(path, at).await? {
             None => Ok(None),
@@ -393,7 +394,8 @@ impl Repo {
         }
     }
 
-    /// The file or directory `path` at `at`, or on the default branch; `None` if there is nothing.
+    /// The file or directory `path` at the branch, tag or commit `at`, or on the default branch
+    /// without `at`; `None` if the path does not exist.
     pub async fn repo_path(&self, path: &str, at: Option<&str>) -> Result<Option<PathContent>> {
         self.client
             .run(Op::RepoFile, &self.id, vec![], || {
@@ -411,7 +413,8 @@ impl Repo {
             .await
     }
 
-    /// Compares the services with the backend's expectations; without `live` nothing is sent.
+    /// Compares the answers of the forge's services with the backend's expectations. Sends requests
+    /// only with `live`.
     pub async fn examine(&self, live: bool) -> Result<Vec<Examined>> {
         let (forge, id) = (self.forge(), &self.id);
         self.client
@@ -581,7 +584,7 @@ impl Repo {
             .await
     }
 
-    /// The diff, streamed. The deadline covers all time spent waiting for it.
+    /// The diff, streamed. The deadline covers all time spent waiting for the stream.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         req.check_since()?;
         let (begun, deadline) = (tokio::time::Instant::now(), self.client.policy.deadline);
@@ -730,7 +733,7 @@ impl Repo {
             .await
     }
 
-    /// Uploads files; each has a result of its own.
+    /// Uploads files, with one result for each file.
     pub async fn attach(&self, files: &[NewAttachment]) -> Result<Vec<Result<Attachment>>> {
         self.client
             .run(Op::Attach, &self.id, vec![], || {
@@ -824,7 +827,7 @@ impl Repo {
             .await
     }
 
-    /// Changes several issues; each has a result of its own, in the order of `edits`.
+    /// Changes several issues, with one result for each edit, in the order of `edits`.
     pub async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
@@ -911,7 +914,7 @@ impl Repo {
             .await
     }
 
-    /// Creates a field of issues, or adds missing options to it.
+    /// Creates a field of issues, or adds missing options to an existing field.
     pub async fn define_issue_field(
         &self,
         board: Option<&BoardId>,
@@ -959,32 +962,33 @@ impl Repo {
     }
 }
 
-/// Short names within this workspace; [`Repo::pulls`] and its neighbours are the public ones.
+/// Short names for use within this workspace. Library users call the long names, such as
+/// [`Repo::pulls`].
 #[allow(clippy::missing_errors_doc, reason = "said once, above")]
 #[doc(hidden)]
 impl Repo {
-    /// [`Self::pull_id`].
+    /// Same as [`Self::pull_id`].
     #[must_use]
     pub fn pr(&self, number: u64) -> PrId {
         self.pull_id(number)
     }
 
-    /// [`Self::create_pull`].
+    /// Same as [`Self::create_pull`].
     pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
         self.create_pull(req).await
     }
 
-    /// [`Self::pulls`].
+    /// Same as [`Self::pulls`].
     pub async fn list(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
         self.pulls(query, page).await
     }
 
-    /// [`Self::pull`].
+    /// Same as [`Self::pull`].
     pub async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.pull(pr, fields).await
     }
 
-    /// [`Self::edit_pull`].
+    /// Same as [`Self::edit_pull`].
     pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.edit_pull(pr, edit).await
     }

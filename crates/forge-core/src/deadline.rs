@@ -1,4 +1,4 @@
-//! The deadline of a call, which also covers a body that is streamed after it returns.
+//! The deadline of a call, which also covers a body that is streamed after the call returns.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     }
 }
 
-/// Wraps a body so that it fails after its reader has waited for `left`, the rest of `deadline`.
-/// Time between two reads does not count: a reader may stop at a pager.
+/// Wraps a body so that reading fails after `left`, the rest of `deadline`, was spent waiting for
+/// chunks. Time between two reads does not count, because the reader may wait for a pager.
 pub(crate) fn within_deadline(
     body: ByteStream,
     op: Op,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn time_of_the_reader_does_not_count() {
+    async fn reader_pauses_do_not_count_toward_deadline() {
         let deadline = Duration::from_secs(30);
         let mut body = within_deadline(slow(9), Op::PrDiff, deadline, deadline);
         for _ in 0..3 {

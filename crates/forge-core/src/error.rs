@@ -39,7 +39,7 @@ pub enum Noun {
     Other,
 }
 
-/// Why a pull request is not in the state that an operation needs.
+/// Reason why an operation cannot run in the pull request's current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precondition {
@@ -55,16 +55,16 @@ pub enum Precondition {
     Conflicts(Vec<String>),
     /// The head has no commit that is missing from the base.
     NothingToMerge,
-    /// Another pull request comes before this one in a stack.
+    /// Another pull request comes before this pull request in a stack.
     Stacked,
     /// A rule of the forge or the repository forbids the operation; the message says which.
     Rule,
-    /// A work tree has the branch checked out and blocks the operation: with changes in these files
-    /// or, without any, with an unfinished git operation.
+    /// A work tree with the branch checked out blocks the operation, because of changes in these
+    /// files. If the list is empty, a git operation is unfinished.
     WorkTree(Vec<String>),
 }
 
-/// What another writer changed since the caller read it.
+/// The value that another writer changed after the caller read the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Changed {
@@ -108,7 +108,7 @@ pub enum ErrorKind {
         /// Time when the limit resets.
         reset: Option<Timestamp>,
     },
-    /// A compare-and-swap lost: the value was not the expected one.
+    /// A compare-and-swap failed because the value was not the expected one.
     Conflict {
         /// The value that changed.
         what: Changed,
@@ -129,7 +129,7 @@ pub enum ErrorKind {
     },
     /// The state of the pull request does not allow this.
     Precondition(Precondition),
-    /// The forge does not support this at all.
+    /// The forge does not support the operation.
     Unsupported {
         /// The missing capability.
         capability: Capability,
@@ -143,7 +143,7 @@ pub enum ErrorKind {
     },
     /// The forge's answer, or a stored object, could not be parsed.
     Protocol,
-    /// No answer because of DNS, TCP or TLS.
+    /// A failure of DNS, TCP or TLS prevented an answer.
     Network,
     /// The deadline passed.
     Timeout {
@@ -161,7 +161,7 @@ pub enum ErrorKind {
     DryRun,
     /// Configuration is wrong.
     Config,
-    /// A defect of ours.
+    /// A defect in this program.
     Internal,
 }
 
@@ -201,7 +201,7 @@ pub enum Retry {
     After(Duration),
     /// Yes, soon; nothing was written.
     Transient,
-    /// Not blindly: the write may have happened, so read the state back first.
+    /// Not without a check: the write may have happened, so read the state back first.
     Ambiguous,
 }
 
@@ -217,9 +217,9 @@ struct Inner {
 
 /// A failure of any operation, small enough to return by value.
 ///
-/// `Display` is only the message, on one line; [`Error::hint`] holds the recovery. `Debug` prints
-/// everything on several lines. Credentials are in neither: no field is filled from request headers
-/// or from the token store.
+/// `Display` is only the message, on one line; [`Error::hint`] has the recovery. `Debug` prints
+/// everything on several lines. Neither prints credentials, because no field is filled from request
+/// headers or from the token store.
 pub struct Error(Box<Inner>);
 
 impl Error {
@@ -276,7 +276,7 @@ impl Error {
         .with_hint(instead)
     }
 
-    /// Adds the recovery, without the word "Recovery:" (the renderers add it).
+    /// Adds the recovery, without the word "Recovery:", which the renderers add.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
@@ -297,7 +297,7 @@ impl Error {
         self
     }
 
-    /// Names the operation, unless an inner layer has named it.
+    /// Names the operation, unless an inner layer has already named the operation.
     #[must_use]
     pub fn with_op(mut self, op: &'static str) -> Self {
         self.0.op.get_or_insert(op);
@@ -378,7 +378,7 @@ impl Error {
     }
 }
 
-/// Context key for the kind of thing that an argument names in vain.
+/// Context key for the kind of missing thing that an argument names.
 const WHAT: &str = "what";
 /// Value of [`WHAT`] for a missing branch.
 const BRANCH: &str = "branch";

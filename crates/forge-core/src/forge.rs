@@ -1,10 +1,10 @@
 //! The trait family that a backend implements.
 //!
-//! One trait per resource, so that a backend has one file per resource. There are no default
-//! bodies: a wrapper or a backend that forgets a method would compile and answer wrongly. An
-//! unsupported operation is one line that returns
-//! [`Error::unsupported`](crate::Error::unsupported), and a "no" in [`Capabilities`]; the behaviour
-//! suite checks that the two agree.
+//! One trait per resource, so that a backend has one file per resource. The traits have no default
+//! bodies, because a wrapper or a backend that forgot a method would then compile and answer
+//! wrongly. An unsupported operation is one line that returns
+//! [`Error::unsupported`](crate::Error::unsupported), and an unsupported row in [`Capabilities`];
+//! the behaviour suite checks that the two agree.
 //!
 //! Callers do not use these traits: they hold a [`Client`](crate::Client) or a
 //! [`Repo`](crate::Repo), which check capability, access and deadline once for all backends.
@@ -36,7 +36,7 @@ pub struct ForgeInfo {
     pub host: String,
 }
 
-/// A forge: everything that the rest of the workspace asks of one.
+/// A forge: all operations that the rest of the workspace uses.
 pub trait Forge:
     Repos
     + PullRequests
@@ -53,10 +53,10 @@ pub trait Forge:
     /// Kind and host of this forge.
     fn info(&self) -> &ForgeInfo;
 
-    /// All that this backend can ever do; a repository or the viewer's rights may allow less.
+    /// All capabilities of this backend; a repository or the viewer's rights may allow fewer.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// Number of requests worth having in flight.
+    /// Number of concurrent requests that the forge handles without slowing down.
     fn concurrency(&self) -> NonZeroUsize;
 
     /// URL of a page of the web site, or `None` if the site has no such page.
@@ -81,15 +81,15 @@ pub trait Repos: Send + Sync {
     /// The branches with their head commits, by name.
     ///
     /// # Errors
-    /// As [`Repos::repo`].
+    /// The errors of [`Repos::repo`].
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 
     /// The file or directory `path` at `at` (a branch, a tag or a commit; `None` is the default
-    /// branch), or `None` if there is nothing. An empty `path` is the root.
+    /// branch), or `None` if the path does not exist. An empty `path` is the root.
     ///
     /// # Errors
-    /// As [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a file of more
-    /// than [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
+    /// The errors of [`Repos::repo`]; `not_found` for `at`; `invalid_input` (field `path`) for a
+    /// file of more than [`MAX_REPO_FILE`](crate::limits::MAX_REPO_FILE) bytes.
     async fn repo_file(
         &self,
         repo: &RepoId,
@@ -100,18 +100,20 @@ pub trait Repos: Send + Sync {
     /// Commits edits of files on top of an existing branch.
     ///
     /// # Behavior
-    /// - The branch has to be at [`PushEdits::expected_head`], and is moved only from there.
+    /// - The branch moves only if [`PushEdits::expected_head`] is the branch's tip.
     /// - Everything is checked before anything is written.
     ///
     /// # Errors
-    /// As [`Repos::repo`]; `conflict` if the branch is at another commit; `invalid_input` for edits
-    /// that do not fit the branch's files (field `edits`) or a missing branch (field `branch`).
+    /// The errors of [`Repos::repo`]; `conflict` if the branch is at another commit;
+    /// `invalid_input` for edits that do not fit the branch's files (field `edits`) or a missing
+    /// branch (field `branch`).
     async fn push_edits(&self, repo: &RepoId, req: &PushEdits) -> Result<Outcome<PushedCommit>>;
 
     /// Makes a fork of the repository for the viewer.
     ///
     /// # Behavior
-    /// Returns an existing fork. The content of a new fork may appear a little later.
+    /// If the viewer already has a fork, the existing fork is returned. The content of a new fork
+    /// may appear a little later.
     ///
     /// # Errors
     /// `permission_denied` if the repository may not be forked.
@@ -120,9 +122,9 @@ pub trait Repos: Send + Sync {
     /// Compares the answers of the forge's services with this backend's expectations.
     ///
     /// # Behavior
-    /// - Nothing is written. Without `live` nothing is sent either, and each entry is skipped.
+    /// - Nothing is written. Requests are sent only with `live`; otherwise each entry is skipped.
     /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
-    /// - No text holds a credential.
+    /// - No text contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
 }
 
@@ -133,20 +135,21 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
-    /// - `already_exists`, with the URL, if an open pull request has the same head and base.
-    /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
-    ///   message. If that needs a branch, `head` names a new one; when opening fails, the branch is
-    ///   deleted or the error says that it remains.
+    /// - Fails with `already_exists` and the URL if an open pull request has the same head and
+    ///   base.
+    /// - With [`CreatePull::edits`] the changes are one commit on top of the base branch, with the
+    ///   title as message. If the forge needs a branch for the commit, `head` names the new branch.
+    ///   If opening fails, the branch is deleted, or the error says that the branch remains.
     ///
     /// # Errors
-    /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …), `precondition_failed`
-    /// with nothing to merge, `already_exists`.
+    /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …); `precondition_failed`
+    /// if there is nothing to merge; `already_exists`.
     async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
 
     /// A page of pull requests, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A page is filled up to its limit while there are matches, even if this program filters.
     /// - A malformed pull request becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -167,7 +170,7 @@ pub trait PullRequests: Send + Sync {
     ///   valid.
     ///
     /// # Errors
-    /// Only if nothing can be read; as [`PullRequests::list`].
+    /// Fails only if nothing can be read, with the errors of [`PullRequests::list`].
     async fn list_across(
         &self,
         scope: &PullScope,
@@ -185,11 +188,11 @@ pub trait PullRequests: Send + Sync {
     /// `not_found`; `protocol` if the stored pull request is malformed.
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
 
-    /// The pull requests of a head branch: open ones first, then newest first.
+    /// The pull requests of a head branch: open ones first, then newest first. Empty without a
+    /// match.
     ///
     /// # Errors
-    /// No match is an empty list. If a service that may know of a match did not answer, its failure
-    /// is returned.
+    /// Fails if a service that may know a matching pull request did not answer.
     async fn find(
         &self,
         repo: &RepoId,
@@ -201,7 +204,7 @@ pub trait PullRequests: Send + Sync {
     /// The pull requests that concern the viewer; `head` is the current branch, if any.
     ///
     /// # Errors
-    /// As [`Repos::viewer`].
+    /// The errors of [`Repos::viewer`].
     async fn status(
         &self,
         repo: &RepoId,
@@ -220,22 +223,23 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Earlier rounds stay as they are.
-    /// - Submitting the newest round again changes nothing and gives a warning; a comment passed
-    ///   along is posted anyway, as a step of the outcome.
+    /// - Submitting the newest round again changes nothing and gives a warning; a comment in the
+    ///   request is still posted, as a step of the outcome.
     ///
     /// # Errors
-    /// `permission_denied` if another account opened it; `precondition_failed` if it is not open or
-    /// its head adds nothing to the base; `invalid_input` (field `patch`) for a malformed patch;
-    /// `conflict` if it changed in the meantime.
+    /// `permission_denied` if another account opened the pull request; `precondition_failed` if the
+    /// pull request is not open or its head adds nothing to the base; `invalid_input` (field
+    /// `patch`) for a malformed patch; `conflict` if the pull request changed in the meantime.
     async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>>;
 
     /// Closes the pull request without merging.
     ///
     /// # Behavior
-    /// Closing a closed pull request gives a warning. Comment and branch deletion still happen, as
-    /// steps of the outcome, which is then not `unchanged`. A comment equal to the newest one is
-    /// not repeated. A head branch that is not at [`CloseReq::expected_head`] is kept, with a
-    /// warning.
+    /// Closing a closed pull request gives a warning. The comment is still posted and the branch
+    /// still deleted, as steps of an outcome that is then not `unchanged`. A comment equal to the
+    /// newest one is not repeated. A head branch that is not at [`CloseReq::expected_head`] is
+    /// kept, with a warning.
+    ///
     /// # Errors
     /// `precondition_failed` if merged; `invalid_input` if `expected_head` is not a full object id.
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>>;
@@ -246,15 +250,15 @@ pub trait PullRequests: Send + Sync {
     /// Reopening an open pull request gives a warning; comments are handled as for closing.
     ///
     /// # Errors
-    /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if a branch is
-    /// gone.
+    /// `precondition_failed` if merged; `invalid_input` (field `head` or `base`) if the branch is
+    /// missing.
     async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>>;
 
     /// Brings the head branch up to date with the base branch.
     ///
     /// # Behavior
-    /// - Only the head branch changes; a conflict changes nothing and names the files if the forge
-    ///   does.
+    /// - Only the head branch changes. A conflict changes nothing; the error names the files if the
+    ///   forge does.
     /// - A head that already contains the base branch is `unchanged`.
     ///
     /// # Errors
@@ -275,7 +279,7 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// A request for the current state changes nothing and gives a warning. A lock with another
-    /// reason replaces the reason; a lock without a reason keeps it.
+    /// reason replaces the reason; a lock without a reason keeps the current reason.
     ///
     /// # Errors
     /// `not_found`; `permission_denied` if the viewer may not lock.
@@ -299,14 +303,14 @@ pub trait PullRequests: Send + Sync {
     /// `precondition_failed` if the pull request is not open.
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
 
-    /// Requirements of the base branch of `pull`, reusing what [`PrFields::RULES`] already read;
-    /// `None` if the forge has no branch rules.
+    /// Requirements of the base branch of `pull`, reusing the data of [`PrFields::RULES`]; `None`
+    /// if the forge has no branch rules.
     ///
     /// # Behavior
     /// Rules hidden from the viewer are named in [`BaseRules::unread`].
     ///
     /// # Errors
-    /// A failed request is no error: it leaves rules unread.
+    /// A failed request is not an error, but leaves its rules unread.
     async fn base_rules(&self, pull: &PullRequest) -> Result<Option<BaseRules>>;
 
     /// Merges the pull request.
@@ -331,25 +335,25 @@ pub trait PullRequests: Send + Sync {
     /// The diff, streamed.
     ///
     /// # Errors
-    /// `not_found` if a needed commit is gone.
+    /// `not_found` if a needed commit no longer exists.
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff>;
 
     /// The changed files, by path.
     ///
     /// # Errors
-    /// As [`PullRequests::diff`].
+    /// The errors of [`PullRequests::diff`].
     async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>>;
 
     /// Content of each path at a commit of the pull request, in the order of the paths.
     ///
     /// # Errors
-    /// As [`PullRequests::diff`].
+    /// The errors of [`PullRequests::diff`].
     async fn contents(&self, pr: &PrId, req: &ContentsReq) -> Result<Vec<FileContent>>;
 
     /// The commits, oldest first.
     ///
     /// # Errors
-    /// As [`PullRequests::diff`].
+    /// The errors of [`PullRequests::diff`].
     async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>>;
 
     /// The status history, oldest first.
@@ -362,7 +366,7 @@ pub trait PullRequests: Send + Sync {
 /// Comments, reviews and threads.
 #[async_trait]
 pub trait Reviews: Send + Sync {
-    /// Adds a comment, or a reply to a comment. Replying to a thread's key replies in that thread.
+    /// Adds a comment, or a reply to a comment. A reply to a thread's key is posted in that thread.
     ///
     /// # Errors
     /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
@@ -382,7 +386,7 @@ pub trait Reviews: Send + Sync {
     /// Deletes a comment.
     ///
     /// # Errors
-    /// As [`Reviews::edit_comment`].
+    /// The errors of [`Reviews::edit_comment`].
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>>;
 
     /// The comments on the pull request (not those on lines), oldest first.
@@ -401,8 +405,8 @@ pub trait Reviews: Send + Sync {
     ///
     /// # Errors
     /// `invalid_input` (a missing body, or a line or file outside the diff); `precondition_failed`
-    /// if the viewer opened the pull request and the verdict is not a comment, or if it is closed
-    /// or merged; `conflict` for a stale `expected_head`.
+    /// if the viewer opened the pull request and the verdict is not a comment, or if the pull
+    /// request is closed or merged; `conflict` for a stale `expected_head`.
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
 
     /// Dismisses the review `key` ([`Review::id`]), so that its verdict no longer counts; `message`
@@ -450,7 +454,7 @@ pub trait Checks: Send + Sync {
     /// failed step. `None` where the forge knows only [`Check::summary`].
     ///
     /// # Errors
-    /// As [`Checks::checks`].
+    /// The errors of [`Checks::checks`].
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>>;
 
     /// Reruns the failed and cancelled checks of the head commit, and returns them.
@@ -460,7 +464,7 @@ pub trait Checks: Send + Sync {
     /// - A check that cannot be rerun is named in a warning.
     ///
     /// # Errors
-    /// As [`Checks::checks`]; `precondition_failed` if no failed check can be rerun;
+    /// The errors of [`Checks::checks`]; `precondition_failed` if no failed check can be rerun;
     /// `permission_denied`.
     async fn rerun_failed_checks(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>>;
 }
@@ -471,7 +475,7 @@ pub trait Issues: Send + Sync {
     /// A page of issues, newest first.
     ///
     /// # Behavior
-    /// - A page is filled up to its limit while there are matches, whichever side filters.
+    /// - A page is filled up to its limit while there are matches, even if this program filters.
     /// - A malformed issue becomes a warning of the page, never an error of the list.
     ///
     /// # Errors
@@ -487,14 +491,14 @@ pub trait Issues: Send + Sync {
     async fn issue(&self, issue: &IssueId, fields: &IssueFields) -> Result<Issue>;
 
     /// The issues of `ids` with their relations and the sections of `fields`. Related issues in the
-    /// same answer are returned too, also with their relations.
+    /// same answer are also returned, with their own relations.
     ///
     /// # Behavior
     /// - As few requests as the forge allows, for any number of `ids`.
     /// - An issue that cannot be read is in [`IssueSet::failed`].
     ///
     /// # Errors
-    /// Only if no issue can be read.
+    /// Fails only if no issue can be read.
     async fn related_issues(&self, ids: &[IssueId], fields: &IssueFields) -> Result<IssueSet>;
 
     /// Opens an issue, with labels and assignees.
@@ -510,7 +514,7 @@ pub trait Issues: Send + Sync {
     ///
     /// # Behavior
     /// - An edit that changes nothing gives a warning.
-    /// - Adding a present label or removing an absent one is no failure.
+    /// - Adding a present label or removing an absent label is not an error.
     ///
     /// # Errors
     /// `invalid_input` (field `labels` for a missing label); `permission_denied` if the viewer may
@@ -520,7 +524,8 @@ pub trait Issues: Send + Sync {
     /// Closes or reopens an issue, with an optional comment.
     ///
     /// # Behavior
-    /// A request for the current state changes nothing, posts no comment, and warns about both.
+    /// A request for the current state changes nothing, posts no comment, and gives a warning about
+    /// the state and the comment.
     ///
     /// # Errors
     /// `permission_denied`.
@@ -549,14 +554,14 @@ pub trait Issues: Send + Sync {
     /// Deletes the comment `key` on an issue.
     ///
     /// # Errors
-    /// As [`Issues::edit_issue_comment`].
+    /// The errors of [`Issues::edit_issue_comment`].
     async fn delete_issue_comment(&self, issue: &IssueId, key: &str) -> Result<Outcome<()>>;
 
     /// Changes several issues like [`Issues::edit_issue`], in as few requests as the forge allows;
     /// results are in the order of `edits`.
     ///
     /// # Errors
-    /// Only if nothing was tried; otherwise each edit has its own.
+    /// Fails only if no edit was tried; otherwise each edit has its own result.
     async fn edit_issues(
         &self,
         edits: &[(IssueId, EditIssue)],
@@ -596,8 +601,7 @@ pub trait Issues: Send + Sync {
     /// Links of a pull request or an issue to others, in both directions.
     ///
     /// # Behavior
-    /// - References in a text count outside of code and if their target exists: a number missing
-    ///   from the same repository is no link.
+    /// - References in code do not count, nor do numbers that do not exist in the same repository.
     /// - References to another repository are not looked up: such a link has no title and no state.
     /// - A direction that cannot be read, or that the forge does not record, is a warning.
     ///
@@ -638,7 +642,7 @@ pub trait Attachments: Send + Sync {
     /// repeated; if its answer is lost, the file stays on the forge unreferenced.
     ///
     /// # Errors
-    /// Only if no file can be uploaded: `not_found` for the repository, `permission_denied`.
+    /// Fails only if no file can be uploaded: `not_found` for the repository, `permission_denied`.
     async fn attach(
         &self,
         repo: &RepoId,

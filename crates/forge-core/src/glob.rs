@@ -2,8 +2,8 @@
 
 /// Whether `path` or its base name matches `pattern`.
 ///
-/// `*` and `?` stop at a `/`, `**` does not, `[a-z]` and `[!a-z]` are sets, `\` takes the next
-/// character as it is.
+/// `*` and `?` do not match a `/`, `**` does; `[a-z]` and `[!a-z]` are sets; `\` makes the next
+/// character literal.
 #[must_use]
 pub fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
@@ -13,7 +13,7 @@ pub fn matches(pattern: &str, path: &str) -> bool {
 }
 
 /// Backtracks only to the last star, so a hostile pattern costs at most the product of the lengths.
-/// The last `**` is kept separately, because it can match what `*` cannot.
+/// The last `**` is kept separately, because `**` also matches a `/`.
 fn whole(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -52,7 +52,7 @@ fn whole(pattern: &[char], text: &[char]) -> bool {
     true
 }
 
-/// Position in the pattern after its element at `p` matches `c`.
+/// The next position in the pattern, if the pattern's element at `p` matches `c`.
 fn single(pattern: &[char], p: usize, c: Option<char>) -> Option<usize> {
     let c = c?;
     match *pattern.get(p)? {

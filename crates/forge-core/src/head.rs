@@ -6,8 +6,8 @@ use crate::{Action, Changed, Error, ErrorKind, Hint, Op, Result, text};
 
 /// Checks that the head of `pull` is the expected commit, if one is expected.
 ///
-/// Only full ids are accepted: two commits with the same first twelve digits take seconds to make.
-/// For a patch ([`crate::model::PullRequest::head_id`]) the id is its CID.
+/// Only full ids are accepted, because two commits with the same first twelve digits can be made in
+/// seconds. The id of a patch is its CID ([`crate::model::PullRequest::head_id`]).
 ///
 /// # Errors
 /// `invalid_input` if `expected` is not a full object id; `conflict` if the head is another commit

@@ -1,7 +1,7 @@
-//! Recovery hints: a sentence for people, and the call that carries it out as data.
+//! Recovery hints: a sentence for people, and the call that carries out the sentence as data.
 //!
-//! A [`Hint`] names no command, tool or flag: the command line renders its [`Action`] as a command
-//! to paste, the MCP server as a tool call.
+//! A [`Hint`] contains no name of a command, tool or flag: the command line renders its [`Action`]
+//! as a command to paste, the MCP server as a tool call.
 
 use std::{borrow::Cow, fmt};
 
@@ -20,7 +20,8 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// An imperative sentence without a full stop, such as `push the branch first`.
+    /// Creates a hint from an imperative sentence without a full stop, such as `push the branch
+    /// first`.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
         Self {
@@ -45,7 +46,7 @@ impl Hint {
         }
     }
 
-    /// Like [`Self::with_action`], in a constant.
+    /// Creates a hint with an action, in a constant.
     #[must_use]
     pub const fn fixed(text: &'static str, action: Action) -> Self {
         Self {
@@ -173,15 +174,15 @@ impl Serialize for Call {
 pub enum Param {
     /// An account's name at its host.
     Account,
-    /// One more assignee; given once for each.
+    /// An assignee to add; repeatable.
     AddAssignee,
-    /// One more label; given once for each.
+    /// A label to add; repeatable.
     AddLabel,
-    /// One more project board, by its title; given once for each.
+    /// A project board to add, by its title; repeatable.
     AddProject,
-    /// One more account, bot or team to request a review from; given once for each.
+    /// An account, bot or team to request a review from; repeatable.
     AddReviewer,
-    /// Merging despite the rules.
+    /// Whether to merge despite the rules.
     Admin,
     /// Files to attach.
     Attach,
@@ -189,7 +190,7 @@ pub enum Param {
     Author,
     /// The e-mail address of a merge commit's author.
     AuthorEmail,
-    /// Merging as soon as the rules are met.
+    /// Whether to merge as soon as the rules are met.
     Auto,
     /// The base branch.
     Base,
@@ -199,13 +200,13 @@ pub enum Param {
     Claim,
     /// Cursor at which the next page of a list begins.
     Cursor,
-    /// Deleting the head branch as well.
+    /// Whether to delete the head branch as well.
     DeleteBranch,
     /// The pull request below in the stack.
     DependsOn,
-    /// Draft or not.
+    /// Whether the pull request is a draft.
     Draft,
-    /// Changing what exists.
+    /// Whether to change something that already exists.
     Force,
     /// The head branch.
     Head,
@@ -217,7 +218,7 @@ pub enum Param {
     Key,
     /// The kind of a forge.
     Kind,
-    /// Leaving the files of a work tree as they are.
+    /// Whether to leave the files of a work tree unchanged.
     LeaveCheckout,
     /// Number of rows.
     Limit,
@@ -227,9 +228,9 @@ pub enum Param {
     Milestone,
     /// A patch in place of a branch.
     Patch,
-    /// Putting a record again, so that the index ingests it.
+    /// Whether to put a record again, so that the index ingests the record.
     PutAgain,
-    /// One label less; given once for each.
+    /// A label to remove; repeatable.
     RemoveLabel,
     /// A repository.
     Repo,
@@ -249,7 +250,7 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
-    /// A token on standard input.
+    /// Whether to read a token from standard input.
     WithToken,
 }
 
@@ -263,7 +264,7 @@ pub enum Arg {
     Choose,
     /// No value: the argument is omitted.
     Omit,
-    /// Replaces the first value, wherever the failed call has it, with the second.
+    /// Replaces the first value by the second in every argument of the failed call with that value.
     Replace(Cow<'static, str>, Cow<'static, str>),
 }
 
@@ -278,25 +279,25 @@ pub struct Action {
 }
 
 impl Action {
-    /// A call without a target: the pull request or issue is that of the failed call.
+    /// Creates a call on the pull request or issue of the failed call.
     #[must_use]
     pub const fn new(call: Call) -> Self {
         Self::fixed(call, &[])
     }
 
-    /// As [`Self::new`], for an operation of the forge.
+    /// Like [`Self::new`], for an operation of the forge.
     #[must_use]
     pub const fn op(op: Op) -> Self {
         Self::new(Call::Op(op))
     }
 
-    /// The failed call again, with changed arguments.
+    /// Creates a call that repeats the failed call with changed arguments.
     #[must_use]
     pub const fn again(args: &'static [(Param, Arg)]) -> Self {
         Self::fixed(Call::Again, args)
     }
 
-    /// A call with arguments, in a constant.
+    /// Creates a call with arguments, in a constant.
     #[must_use]
     pub const fn fixed(call: Call, args: &'static [(Param, Arg)]) -> Self {
         Self {
@@ -306,7 +307,7 @@ impl Action {
         }
     }
 
-    /// Names the pull request, issue or record: a number, or an at-uri.
+    /// Sets the target: a pull request, issue or record, by number or at-uri.
     #[must_use]
     pub fn on(mut self, target: impl ToString) -> Self {
         self.target = Some(target.to_string());
@@ -321,7 +322,7 @@ impl Action {
         self
     }
 
-    /// Corrects a value of the failed call, alone or in a list.
+    /// Corrects a value of the failed call: a single value, or an element of a list.
     #[must_use]
     pub fn replace(
         mut self,
@@ -347,7 +348,7 @@ impl Action {
         self.call
     }
 
-    /// The pull request, issue or record; `None` for that of the failed call.
+    /// The target pull request, issue or record; `None` for the target of the failed call.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()

@@ -1,8 +1,8 @@
 //! The core of `forge`: forges ([`Forge`] and its family), capabilities ([`Capability`]), requests
 //! and results ([`model`], [`Outcome`], [`Page`]), repository names ([`locator`]), errors
-//! ([`Error`]), and the handle that callers hold ([`Repo`]).
+//! ([`Error`]), and the handle that callers use ([`Repo`]).
 //!
-//! This crate does no I/O: backends bring it. Library users start at the `forge` crate.
+//! This crate does no I/O; the backends do. Library users start at the `forge` crate.
 
 mod across;
 pub mod call;

@@ -1,7 +1,7 @@
 //! Sizes that a forge enforces, and the checks of texts and labels before anything is written.
 //!
-//! A length is counted in characters. A title is trimmed before it is checked, as GitHub's server
-//! does; the text of a description or comment is kept to the byte.
+//! A length is counted in characters. A title is trimmed before the check, as on GitHub's server;
+//! the text of a description or comment stays unchanged.
 
 use serde::Serialize;
 

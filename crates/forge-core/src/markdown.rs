@@ -160,7 +160,8 @@ impl HtmlScan<'_> {
                     from = start + 1;
                     if behind.starts_with("!--") {
                         self.at = HtmlState::Comment(start);
-                        // The opening hyphens may also close it: `<!-->` and `<!--->` are comments.
+                        // The opening hyphens may also close the comment: `<!-->` and `<!--->` are
+                        // comments.
                         from = start + 2;
                     } else if behind.starts_with(['!', '?'])
                         || closing.is_some()
@@ -230,7 +231,7 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// End of the comment that begins at `start`, if it is in this part.
+    /// End of the comment that begins at `start`, if the end is in this part.
     fn end_of_comment(&self, start: usize, part: Range<usize>) -> Option<usize> {
         end_of_comment(self.text, start, part)
     }
@@ -241,7 +242,7 @@ impl HtmlScan<'_> {
     }
 }
 
-/// End of the comment that begins at `start`, if it is in this part.
+/// End of the comment that begins at `start`, if the end is in this part.
 fn end_of_comment(text: &str, start: usize, part: Range<usize>) -> Option<usize> {
     let rest = text.get(part.clone())?;
     let ends = |at: &usize| {
@@ -316,7 +317,7 @@ mod tests {
             ("<div>\n<!--\n\nno\n\n<i>\n-->", &["<!--\n\nno\n\n<i>\n-->"]),
             ("> <!-- 1\n\nno `-->`", &["<!-- 1\n\nno `-->`"]),
             ("<!-- 1\n\n~~~\n2", &["<!-- 1\n\n~~~\n2"]),
-            // None of this is shown.
+            // The page shows none of these comments.
             ("[a]: <!-- 1 --> \"2\"\n\n[a]", &["<!-- 1 -->"]),
             ("[a](<!-- 1 -->)", &["<!-- 1 -->"]),
             ("|a|\n|-|\n|b|<!-- 1 -->|", &["<!-- 1 -->"]),

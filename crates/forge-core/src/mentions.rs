@@ -1,7 +1,8 @@
 //! Finds references in a text: pull requests, issues and records, outside of code.
 //!
 //! A text is Markdown. Fences, code spans and HTML comments contain no references; an address
-//! counts bare or as a link's target. Nothing is looked up, so missing numbers are found, too.
+//! counts if it is bare or a link's target. The repository is not consulted, so the references
+//! include numbers that do not exist.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -102,9 +103,9 @@ impl MentionTarget {
 pub struct Mention {
     /// The referenced thing.
     pub named: MentionTarget,
-    /// Whether a closing keyword stands right before it: `fixes #7`.
+    /// Whether a closing keyword directly precedes the reference: `fixes #7`.
     pub closes: bool,
-    /// Whether a relating phrase stands right before it: `part of #7`, `see #7`.
+    /// Whether a relating phrase directly precedes the reference: `part of #7`, `see #7`.
     pub relates: bool,
 }
 
@@ -174,8 +175,8 @@ pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket>
 
 /// The ticket key at the start of a text, unless the word continues after it.
 ///
-/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1`
-/// continues, so it is no key; names of standards such as `UTF-8` are none either.
+/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1` is not
+/// a key, because the word continues. Names of standards such as `UTF-8` are not keys.
 #[must_use]
 pub fn ticket_key(text: &str) -> Option<&str> {
     ticket_shape(text).filter(|key| !is_standard(key))
@@ -224,7 +225,7 @@ fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// A word of prose, and whether the words before it close or relate.
+/// A word of prose, and whether the preceding words close or relate.
 struct ProseWord<'a> {
     text: &'a str,
     closes: bool,
@@ -354,7 +355,7 @@ fn behind_tag(html: &str) -> &str {
     ""
 }
 
-/// The reference in a word, ignoring punctuation around it.
+/// The reference in a word, ignoring punctuation around the reference.
 fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
     if let Some(digits) = word.strip_prefix('#') {
@@ -436,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_keywords_close_and_no_other_word_does() {
+    fn only_nine_keywords_close_issues() {
         for word in CLOSING {
             assert_eq!(closed(&format!("It {word} #7.")), [7], "{word}");
         }

@@ -1,4 +1,4 @@
-//! Result of a write: the value, and whether others can see it yet.
+//! Result of a write: the value, and whether others can already see the value.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::Hint;
 pub struct Outcome<T> {
     /// The object after the write.
     pub value: T,
-    /// Ingestion of the object by the index that shows it.
+    /// Ingestion of the object by the index that shows the object.
     pub ingestion: Ingestion,
-    /// The requested state existed before; the first warning describes it. Side effects (a comment,
-    /// the deletion of a branch) may still happen, and are then in `steps`. For a merge see
-    /// [`Merge::already_merged`](crate::model::Merge::already_merged).
+    /// The requested state existed before the call; the first warning describes that state. Side
+    /// effects (a comment, the deletion of a branch) may still happen, and are then in `steps`. For
+    /// a merge see [`Merge::already_merged`](crate::model::Merge::already_merged).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// The requested state existed before and nothing was written.
+    /// The requested state existed before the call, and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// Parts of the write, in order; after a partial failure, also those left to do.
+    /// Parts of the write, in order; after a partial failure, including the parts not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// Warnings about a write that succeeded.
@@ -58,7 +58,7 @@ impl<T> Outcome<T> {
         self
     }
 
-    /// Adds steps. A step that was done means that something was written.
+    /// Adds steps. A done step means that the write changed something.
     pub fn add_steps(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.steps.extend(steps);
         self.unchanged &= !self.steps.iter().any(|step| step.done);
@@ -92,7 +92,7 @@ impl<T> Outcome<T> {
 pub enum Ingestion {
     /// The forge itself shows the object.
     Immediate,
-    /// An index shows it, with the same content.
+    /// An index shows the object, with the same content.
     Confirmed {
         /// Name of the index.
         by: String,
@@ -100,10 +100,10 @@ pub enum Ingestion {
         #[serde(rename = "after_ms", serialize_with = "millis")]
         after: Duration,
     },
-    /// No index shows the record yet, and nothing rules out that one will.
+    /// No index shows the record yet, but an index may still show it.
     Pending {
-        /// The record's at-uri; `None` if the record is not known to be written: earlier steps
-        /// remain, and a warning says how to finish.
+        /// The record's at-uri; `None` if it is unknown whether the record was written. Steps that
+        /// were done remain, and a warning says how to finish.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
         /// Waiting time so far, in milliseconds.
@@ -162,7 +162,7 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
 /// One step of a write with several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Name in a few words: `merge`, `delete head branch`.
+    /// Name of the step in a few words: `merge`, `delete head branch`.
     pub name: String,
     /// The step was done.
     pub done: bool,
@@ -205,9 +205,9 @@ impl Warning {
         self
     }
 
-    /// Warnings of a list's rows, without those in `told`, each once, in the order of the rows. A
-    /// warning of only some rows names them, three at most; a hint that differs between rows is
-    /// dropped.
+    /// Merges the warnings of a list's rows: each warning once, in the order of the rows, without
+    /// the warnings in `told`. A warning of only some rows names up to three of these rows. A hint
+    /// that differs between rows is dropped.
     ///
     /// Each row has a name and warnings.
     #[must_use]
@@ -311,7 +311,7 @@ mod tests {
             assert_eq!(better.clone().worse(worse.clone()), *worse);
             assert_eq!(worse.clone().worse(better.clone()), *worse);
         }
-        // Of two equal verdicts the first is kept.
+        // If both verdicts are equal, the first is kept.
         let first = pending("at://x").worse(pending("at://y"));
         assert_eq!(first, pending("at://x"));
     }

@@ -37,7 +37,7 @@ impl PageReq {
     /// The position in the cursor; `None` for the first page.
     ///
     /// # Errors
-    /// As [`Cursor::position`].
+    /// The errors of [`Cursor::position`].
     pub fn position(&self, scheme: &str, query: &impl Hash) -> Result<Option<&str>> {
         let cursor = self.cursor.as_ref();
         cursor.map(|c| c.position(scheme, query)).transpose()
@@ -52,13 +52,13 @@ pub struct Page<T> {
     /// Start of the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Cursor>,
-    /// Total number of items, if the forge returns it without further work.
+    /// Total number of items, if the forge returns the number without further work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Number of candidates examined to fill the page, where filters run on our side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
-    /// The service that answered, where several can: `the index at api.tangled.org`.
+    /// The service that answered, if several can: `the index at api.tangled.org`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Items that could not be read; the rest of the page is valid.
@@ -82,7 +82,7 @@ impl<T> Page<T> {
     }
 }
 
-/// An opaque position, bound to its query: any other query refuses it.
+/// An opaque position, valid only for the query that created it.
 ///
 /// The text is `<scheme>:<hash of the query, hex>:<position>`; only the backend that created it
 /// parses the position.

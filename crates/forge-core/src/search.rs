@@ -25,7 +25,7 @@ const QUALIFIERS: [&str; 11] = [
 /// The fields of a pull request that filters use. Fields without a term may be left empty.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate<'a> {
-    /// Number, if it has one.
+    /// Number, if the pull request has one.
     pub number: Option<u64>,
     /// Title.
     pub title: &'a str,
@@ -43,9 +43,10 @@ pub struct SearchCandidate<'a> {
     pub head: &'a str,
     /// State.
     pub state: PrState,
-    /// Whether it is a draft.
+    /// Whether the pull request is a draft.
     pub draft: bool,
-    /// Combined decision of the reviews ([`Filter::needs_reviews`], as for the next two fields).
+    /// Combined decision of the reviews. Used, like the next two fields, if
+    /// [`Filter::needs_reviews`].
     pub decision: Option<ReviewDecision>,
     /// Whether there is any review.
     pub reviewed: bool,
@@ -68,7 +69,7 @@ struct SearchTerm {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TermTest {
-    /// In title or description, ignoring case.
+    /// A word in the title or description, ignoring case.
     Word(String),
     Author(String),
     Assignee(String),
@@ -153,7 +154,7 @@ impl Filter {
         self.state
     }
 
-    /// Whether the filter drops pull requests in its state.
+    /// Whether the filter drops some pull requests of [`Self::state()`].
     #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
@@ -223,7 +224,7 @@ impl TermTest {
             }
             Self::Base(branch) => pull.base == branch,
             Self::Head(branch) => pull.head == branch,
-            // As on GitHub, merged pull requests are closed, too.
+            // As on GitHub, a merged pull request also counts as closed.
             Self::Is(PrState::Closed) => pull.state != PrState::Open,
             Self::Is(state) => pull.state == *state,
             Self::Draft(draft) => pull.draft == *draft,
@@ -255,7 +256,7 @@ struct SearchWord {
     quoted_from: Option<usize>,
 }
 
-/// Splits at spaces outside of quotes, which are dropped.
+/// Splits at spaces outside of quotes, and removes the quotes.
 fn split_words(search: &str) -> Result<Vec<SearchWord>> {
     let mut all = Vec::new();
     let mut word = SearchWord {

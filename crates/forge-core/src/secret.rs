@@ -11,7 +11,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text, for the one place that writes it into a header.
+    /// The text of the credential, for the one place that writes the credential into a header.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -2,8 +2,7 @@ use std::{future::Future, time::Duration};
 
 use crate::Result;
 
-/// GitHub computes mergeability only after the first request for it; these are the pauses before
-/// the retries.
+/// Pauses before the retries. GitHub computes mergeability only after the first request.
 const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),

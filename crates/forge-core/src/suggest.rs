@@ -1,4 +1,4 @@
-//! "Did you mean": existing names similar to a missing one.
+//! "Did you mean": existing names similar to a missing name.
 
 use crate::{Action, Param};
 
@@ -6,7 +6,7 @@ use crate::{Action, Param};
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum length of a list that a hint shows in full.
 const MAX_FULL_LIST: usize = 12;
-/// Minimum length of a word for suggesting names that contain it.
+/// Minimum length of a word for suggesting names that contain the word.
 const MIN_PART_LENGTH: usize = 3;
 /// Words are cut to this length, because comparison takes quadratic time.
 const MAX_COMPARED_LENGTH: usize = 128;
@@ -59,8 +59,9 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// The hint for a missing name: similar names from `known`, and all names if there are few; the
-/// first ones if there are many and none is similar. `what` is their plural, such as `labels`.
+/// The hint for a missing name: similar names from `known`, and all names if there are few. Without
+/// a similar name, a long list shows its first names. `what` is the plural noun for the names, such
+/// as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -79,7 +80,7 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// The failed call with the nearest name in place of `word`, in whichever of `params` has it.
+/// The failed call with `word` replaced by the nearest name in the arguments `params`.
 #[must_use]
 pub fn corrected<'a>(
     params: &[Param],
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typos_are_near_and_other_words_are_not() {
+    fn only_typos_are_suggested() {
         let labels = ["bug", "documentation", "enhancement", "good first issue"];
         for (typed, meant) in [
             ("Bug", "bug"),
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_sorted_and_at_most_three() {
+    fn at_most_three_nearest_names_are_suggested() {
         let names = ["color4", "colour", "color", "colors", "colr"];
         assert_eq!(near("color", names), ["color", "color4", "colors"]);
         assert_eq!(
@@ -138,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_name_is_near() {
+    fn name_containing_word_is_suggested() {
         let branches = ["main", "feature/login", "feature/logout"];
         assert_eq!(near("login", branches), ["feature/login"]);
         assert!(near("in", ["feature/login"]).is_empty());
     }
 
     #[test]
-    fn corrected_call_has_the_nearest_name() {
+    fn corrected_call_uses_nearest_name() {
         let known = ["bug", "docs"];
         let both = [Param::AddLabel, Param::RemoveLabel];
         let action = corrected(&both, "bgu", known).unwrap();
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn few_names_are_listed_and_many_are_not() {
+    fn only_short_lists_are_shown_in_full() {
         let h = hint("bgu", ["bug", "docs"], "labels");
         assert_eq!(h, "did you mean 'bug'? the labels are 'bug', 'docs'");
         assert_eq!(hint("x", ["a\u{1b}b"], "labels"), "the labels are 'a␛b'");

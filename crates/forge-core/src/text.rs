@@ -71,8 +71,8 @@ pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     bytes.contains(&0x1B) || bytes.windows(2).any(c1)
 }
 
-/// Removes the characters that [`neutralise`] makes visible, and returns their number: for readers
-/// such as a model, which visible markers in the middle of words would mislead. Tabs, line breaks
+/// Removes the characters that [`neutralise`] makes visible, and returns their number. For readers
+/// such as a language model, which visible markers within words would mislead. Tabs, line breaks
 /// and carriage returns stay.
 #[must_use]
 pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
@@ -148,10 +148,11 @@ pub struct Neutraliser {
     before: PreviousChar,
 }
 
-/// The previous character, as far as it matters for a joiner or a variation selector.
+/// The previous character, as far as a joiner or a variation selector depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum PreviousChar {
-    /// No modifier may follow: ASCII, the beginning of a line, a character made visible.
+    /// A joiner or selector may not follow: ASCII, the beginning of a line, a character made
+    /// visible.
     #[default]
     Plain,
     /// A digit, `#` or `*`, which U+FE0F makes a keycap.
@@ -213,7 +214,7 @@ impl Neutraliser {
         *self = Self::default();
     }
 
-    /// Bytes that are not UTF-8.
+    /// Handles bytes that are not UTF-8.
     fn foreign(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.flush_return(out);
         self.before = PreviousChar::Plain;

@@ -11,12 +11,12 @@ pub const MAX_TOUCH_SCAN: u64 = 300;
 /// Paths, directories and globs, relative to the top of the repository.
 ///
 /// A path matches itself and, as a directory, everything below it. A glob follows
-/// [`glob::matches`]; without a `/` it also matches the file name in any directory.
+/// [`glob::matches`]; a glob without a `/` also matches the file name in any directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFilter(Vec<String>);
 
 impl PathFilter {
-    /// The filter of a query, if it has one.
+    /// The path filter of a query; `None` if the query has no paths.
     ///
     /// # Errors
     /// `invalid_input` (field `touches`) for a path that names no file below the repository's top.
@@ -30,7 +30,7 @@ impl PathFilter {
     /// Parses user input: a leading `./` and a trailing `/` are ignored.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// The errors of [`Self::of`].
     pub fn new(paths: &[impl AsRef<str>]) -> Result<Self> {
         let paths = paths.iter().map(|path| {
             let written = path.as_ref();
@@ -58,7 +58,7 @@ impl PathFilter {
         all.any(|named| is_below(named) || is_glob(named) && glob::matches(named, path))
     }
 
-    /// Whether the filter matches one of `files`, by its path or its previous path.
+    /// Whether the filter matches one of `files`, by path or previous path.
     #[must_use]
     pub fn is_touched_by(&self, files: &[FileChange]) -> bool {
         let mut names = files.iter().flat_map(FileChange::names);

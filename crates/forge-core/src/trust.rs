@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Who chose a repository on this machine, which decides whose programs git may start in it.
+/// Who chose a repository on this machine. This decides whose programs git may start there.
 ///
 /// A repository's own configuration can name programs (hooks, filters, merge drivers,
 /// `core.sshCommand` and some thirty more), and the repository may come from a stranger. The table
@@ -19,7 +19,7 @@ pub enum Trust {
     /// bare repository is opened.
     #[default]
     Named,
-    /// A person at a shell named the path or works in it: a write runs the same programs as git.
+    /// A person at a shell named the path or works there: a write runs the same programs as git.
     Person,
 }
 
@@ -49,7 +49,7 @@ static HIDDEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Hides another environment variable from every child of this process.
 pub fn hide_variable(name: &str) {
-    // Each of `SECRET_VARIABLES` has rules of its own.
+    // `SECRET_VARIABLES` have their own rules.
     if !SECRET_VARIABLES.contains(&name) {
         let mut hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner);
         hidden.insert(name.to_owned());

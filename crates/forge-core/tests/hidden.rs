@@ -281,13 +281,13 @@ fn hidden_agrees_with_rendered_page() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Consecutive blocks: an element left open in one can affect the next.
+    /// Consecutive blocks: an element left open in one block can affect the next block.
     #[test]
     fn hidden_of_several_blocks_agrees_with_rendered_page(
         blocks in proptest::collection::vec(proptest::sample::select(BLOCKS), 1..4),
         spans in proptest::collection::vec(proptest::sample::select(SPANS), 1..4),
     ) {
-        // Of two footnotes with one name, the renderer shows the one without a reference.
+        // If two footnotes have one name, the renderer shows the one without a reference.
         let mut notes = 0;
         let mut blocks = blocks;
         blocks.retain(|block| {
@@ -345,7 +345,7 @@ fn text_beyond_maximum_length_is_hidden() {
 
 /// Every tag is compared with the open elements, so their number bounds the work.
 #[test]
-fn text_behind_too_many_open_elements_is_hidden() {
+fn text_after_too_many_open_elements_is_hidden() {
     for open in ["<div>", "<b>", "<details>", "<x>", "<i>\n"] {
         let few = format!("{} end", open.repeat(100));
         assert!(hidden(&few).is_empty(), "{open}");
@@ -360,7 +360,7 @@ fn text_behind_too_many_open_elements_is_hidden() {
 }
 
 #[test]
-fn footnotes_behind_too_many_open_elements_are_hidden() {
+fn footnotes_after_too_many_open_elements_are_hidden() {
     let text = format!("[^n]\n\n[^n]: shown last\n\n{}", "<div>".repeat(600));
     let note = text.find("shown").unwrap();
     let is_in = |part: &forge_core::markdown::Hidden| part.range.contains(&note);

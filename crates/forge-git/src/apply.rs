@@ -17,7 +17,7 @@ const REFUSALS: [&str; 4] = [
     ": does not match index",
 ];
 
-/// Limit, because each mail costs several git processes.
+/// Maximum number of mails in a patch, because each mail takes several git processes.
 const MAX_MAILS: usize = 1_000;
 
 /// One change, with the author and message of its commit.
@@ -36,7 +36,7 @@ pub struct Mail {
 pub enum ApplyResult {
     /// The changed tree, hex.
     Tree(String),
-    /// The files to which it does not apply, sorted.
+    /// The files to which the patch does not apply, sorted.
     Conflicts(Vec<String>),
 }
 
@@ -85,7 +85,7 @@ impl Git {
         Ok(mails)
     }
 
-    /// Parses one mail; `None` if it has no diff.
+    /// Parses one mail; `None` for a mail without a diff.
     async fn mail(&self, dir: &Path, mail: &[u8]) -> Result<Option<Mail>> {
         let (message, diff) = (dir.join("message"), dir.join("diff"));
         let args = [
@@ -135,8 +135,8 @@ impl Git {
         }))
     }
 
-    /// Applies `diff` to `tree` (the id of a tree or commit). If it does not apply directly but
-    /// names existing blobs, falls back to a three-way merge. Only objects are written.
+    /// Applies `diff` to `tree` (the id of a tree or commit). If the diff does not apply directly
+    /// but names existing blobs, falls back to a three-way merge. Only objects are written.
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.

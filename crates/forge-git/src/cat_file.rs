@@ -65,10 +65,11 @@ impl ObjectLookup {
     }
 }
 
-/// One `git cat-file --batch-command` process: lookups start no further process.
+/// One `git cat-file --batch-command` process, shared by all lookups.
 ///
-/// The process starts with the first lookup and again after a damaged object ended it, and sees
-/// current refs. Names are anything that git resolves (`refs/heads/x`, `<oid>:path`, an id).
+/// The process starts with the first lookup, and again after a damaged object ended it. Each lookup
+/// sees the current refs. Names are anything that git resolves (`refs/heads/x`, `<oid>:path`, an
+/// id).
 #[derive(Debug)]
 pub struct CatFile {
     git: Git,
@@ -118,7 +119,7 @@ impl CatFile {
     /// The object `name` with its content; `None` if there is none.
     ///
     /// # Errors
-    /// `protocol` if it is damaged or larger than 32 MiB; `git` if git cannot be run.
+    /// `protocol` if the object is damaged or larger than 32 MiB; `git` if git cannot be run.
     pub async fn get(&mut self, name: &str) -> Result<Option<Object>> {
         let mut found = self.get_many(&[name]).await?;
         found.pop().unwrap_or(ObjectLookup::Missing).into_object()
@@ -127,7 +128,7 @@ impl CatFile {
     /// Type and size of the object `name`, without reading it; `None` if there is none.
     ///
     /// # Errors
-    /// As [`CatFile::get`].
+    /// The errors of [`CatFile::get`].
     pub async fn info(&mut self, name: &str) -> Result<Option<ObjectInfo>> {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
@@ -157,7 +158,7 @@ impl CatFile {
             let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
-                // Git gave up while reading this object.
+                // git gave up while reading the object of this name.
                 Some(name) => {
                     let said = process.end().await?;
                     found.push(ObjectLookup::Unreadable(unreadable(name.as_ref(), &said)));
@@ -204,16 +205,16 @@ impl CatFile {
         Ok(found)
     }
 
-    /// Moves the process out of the field: a cancelled lookup must not leave a process with unread
-    /// answers there.
+    /// Moves the process out of the field, because a cancelled lookup must not leave a process with
+    /// unread answers in the field.
     fn take(&mut self) -> Result<Process> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }
 
     fn start(&self) -> Result<Process> {
         let broken = |e| not_run(self.git.program(), self.git.dir(), e);
-        // Names of refs are complete. Otherwise git searches five more places for each name, to
-        // warn about ambiguity.
+        // Ref names are complete here. Without this setting, git searches five more places for each
+        // name, to warn about ambiguous names.
         let fast = "core.warnAmbiguousRefs=false";
         let mut command = self
             .git
@@ -254,8 +255,8 @@ fn damaged(name: &str, why: &str) -> Error {
     .with_hint("git fsck names what is damaged")
 }
 
-/// The commands for `names`. An empty name or one with a newline finds nothing, like the `^` that
-/// replaces it.
+/// The commands for `names`. An empty name, or a name with a newline, becomes `^`, which finds
+/// nothing.
 fn questions<S: AsRef<str>>(command: &str, names: &[S]) -> Vec<u8> {
     let mut all = String::new();
     for name in names {

@@ -1,8 +1,8 @@
 //! Parses and encodes commit objects.
 //!
-//! `git hash-object -t commit` writes them, because it takes exactly the given author, date,
-//! encoding and message, where `git commit-tree` goes through the environment and the user's
-//! settings. Commits that land on a branch may have to be signed ([`Git::put_landing_commit`]).
+//! `git hash-object -t commit` writes them, because this command takes exactly the given author,
+//! date, encoding and message; `git commit-tree` uses the environment and the user's settings.
+//! Commits that land on a branch may have to be signed ([`Git::put_landing_commit`]).
 //!
 //! [`Git::put_landing_commit`]: crate::Git::put_landing_commit
 
@@ -99,7 +99,8 @@ pub fn signature(actor: &Actor, at: Timestamp) -> String {
     )
 }
 
-/// Parses name, e-mail address and time of `Name <email> seconds offset`, lossy.
+/// Parses `Name <email> seconds offset` into name, e-mail address and time, with invalid UTF-8
+/// replaced.
 #[must_use]
 pub fn parse_signature(line: &[u8]) -> Option<(String, String, Timestamp)> {
     let line = String::from_utf8_lossy(line);

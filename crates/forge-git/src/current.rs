@@ -1,8 +1,9 @@
 //! Finds the pull request of the current branch.
 //!
 //! The order is gh's (`find_refs_resolution.go`, since 2.70): a branch that tracks
-//! `refs/pull/N/head`, then git's own `@{push}`, then the push settings. The upstream branch alone,
-//! which gh once used, finds the wrong pull request for users who track `main` and push elsewhere.
+//! `refs/pull/N/head`, then git's own `@{push}`, then the push settings. Older versions of gh used
+//! only the upstream branch, which finds the wrong pull request for users who track `main` and push
+//! elsewhere.
 
 use forge_core::{Error, Noun, Result};
 
@@ -87,7 +88,7 @@ pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<Curren
     decide(&branch, config, push_ref.as_deref()).map(Some)
 }
 
-/// The decision of [`current_pull`], without a process: `push_ref` is the ref of `@{push}`.
+/// Decides like [`current_pull`], without a process: `push_ref` is the ref of `@{push}`.
 ///
 /// # Errors
 /// `not_found` if `push.default` is `upstream` but the branch has no upstream.

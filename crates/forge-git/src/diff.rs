@@ -30,7 +30,7 @@ const PLAIN: [&str; 14] = [
 
 /// Options that override the user's settings for a series of mails.
 const PLAIN_MAIL: [&str; 24] = [
-    // "auto" alone would keep a "true" from the user.
+    // A value "auto" would not override a "true" of the user.
     "-c",
     "format.numbered=false",
     "-c",

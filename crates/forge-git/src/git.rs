@@ -43,7 +43,7 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     fetches_missing: bool,
-    /// The repository's own settings that name programs, once read.
+    /// The repository's own settings that name programs, read on first use.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
 
@@ -60,7 +60,7 @@ pub struct Output {
 
 impl Git {
     /// Git in `dir`; its program is that of `FORGE_GIT`, or else `git`. Variables such as
-    /// `GIT_DIR`, which would lead it to another repository, are removed.
+    /// `GIT_DIR`, which would select another repository, are removed.
     #[must_use]
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         let program = std::env::var_os("FORGE_GIT").filter(|p| !p.is_empty());
@@ -78,7 +78,7 @@ impl Git {
         }
     }
 
-    /// The program in the user's place: the current directory, or the repository of `GIT_DIR`.
+    /// Git in the current directory, or in the repository of `GIT_DIR`.
     #[must_use]
     pub fn here() -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Git {
         }
     }
 
-    /// The same program and trust in another directory, without opening a bare repository there.
+    /// This git in another directory, without opening a bare repository there.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -99,29 +99,29 @@ impl Git {
         }
     }
 
-    /// The same, with another level of trust.
+    /// This git with another level of trust.
     #[must_use]
     pub fn with_trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// The same, also opening a bare repository: its exact path was named.
+    /// This git, which may also open a bare repository, because its exact path was named.
     #[must_use]
     pub fn opening_bare(mut self) -> Self {
         self.opens_bare = true;
         self
     }
 
-    /// The same, without fetching objects that a partial clone lacks: a person named the
-    /// repository, but works elsewhere.
+    /// This git, which does not fetch objects that a partial clone lacks, for a named repository
+    /// outside of the current directory.
     #[must_use]
     pub fn without_lazy_fetch(mut self) -> Self {
         self.fetches_missing = false;
         self
     }
 
-    /// The same for processes that move refs, merge trees to land, or change a work tree. A new
+    /// This git for processes that move refs, merge trees to land, or change a work tree. A new
     /// [`Git`] is for reading.
     #[must_use]
     pub fn for_write(&self) -> Self {
@@ -131,7 +131,7 @@ impl Git {
         }
     }
 
-    /// The same for processes that contact a remote: only they get tokens from the environment.
+    /// This git for processes that contact a remote: only they get tokens from the environment.
     ///
     /// # Errors
     /// `permission_denied` if the repository is guarded, and its own configuration names a program,
@@ -189,12 +189,13 @@ impl Git {
     /// The version of the program, read once per process.
     ///
     /// # Errors
-    /// `config` if it is older than [`MINIMUM`](crate::MINIMUM); `git` if it cannot be run.
+    /// `config` if the version is older than [`MINIMUM`](crate::MINIMUM); `git` if the program
+    /// cannot be run.
     pub async fn version(&self) -> Result<Version> {
         version::ensure(self).await
     }
 
-    /// The process of a command, for callers that give it the terminal.
+    /// The process of a command, for callers that connect the process to the terminal.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
@@ -244,8 +245,8 @@ impl Git {
     }
 
     /// Like [`Git::run_with_stdin`], for a command that holds locks: dropping the future does not
-    /// kill it, because a killed git leaves its lock files behind. With its input cut off, git
-    /// gives up by itself.
+    /// kill the command, because a killed git leaves its lock files. git ends by itself when its
+    /// input is cut off.
     ///
     /// # Errors
     /// `git` if the program cannot be run.
@@ -274,7 +275,7 @@ impl Git {
     /// Like [`Git::run_ok`], with `input` on the command's standard input.
     ///
     /// # Errors
-    /// As [`Git::run_ok`].
+    /// The errors of [`Git::run_ok`].
     pub async fn run_ok_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -296,7 +297,7 @@ impl Git {
     /// Like [`Git::stream`], with `input` on the command's standard input.
     ///
     /// # Errors
-    /// As [`Git::stream`].
+    /// The errors of [`Git::stream`].
     pub(crate) fn stream_with_stdin<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -329,7 +330,7 @@ impl Git {
         Ok(stream::of(child, name))
     }
 
-    /// A process for object lookups, started by the first one.
+    /// A process for object lookups, which starts with the first lookup.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())
@@ -376,7 +377,7 @@ impl Output {
     /// Standard output if the status is 0.
     ///
     /// # Errors
-    /// `git` with the standard error; `subcommand` names the command in it.
+    /// `git` with the standard error and the name `subcommand`.
     pub fn ok(self, subcommand: &str) -> Result<Vec<u8>> {
         if self.status == 0 {
             Ok(self.stdout)
@@ -429,7 +430,7 @@ mod tests {
         let oid = String::from_utf8(oid).unwrap();
         let back = git.run_ok(["cat-file", "blob", oid.trim()]).await.unwrap();
         assert_eq!(back, big);
-        // git ends without reading: the error is git's, not a broken pipe.
+        // git ends without reading its input: the error is git's, not a broken pipe.
         let e = git
             .run_ok_with_stdin(["no-such-command"], &big)
             .await

@@ -1,7 +1,7 @@
-//! Runs the git program as a subprocess; the product starts git nowhere else.
+//! Runs the git program as a subprocess; no other crate of the product starts git.
 //!
-//! [`Git`] runs a command and returns its output, [`Git::stream`] streams it, and [`CatFile`] keeps
-//! one process for many object lookups.
+//! [`Git`] runs a command and returns its output, [`Git::stream`] streams the output, and
+//! [`CatFile`] keeps one process for many object lookups.
 
 mod apply;
 mod cat_file;

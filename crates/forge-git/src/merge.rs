@@ -55,7 +55,8 @@ impl Git {
     }
 
     /// The newest merge commit of `base..head` whose tree differs from git's automatic merge of its
-    /// two parents; an octopus merge always counts. Its changes are in no other commit.
+    /// two parents. An octopus merge always counts. No other commit has the changes of such a
+    /// merge.
     ///
     /// # Errors
     /// `git` if a commit is missing.

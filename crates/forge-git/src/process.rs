@@ -1,7 +1,7 @@
 //! Restricts git processes by the trust in the repository and by purpose.
 //!
-//! `docs/reference/git-processes.md` has the rules as a table; `tests/adversary` plants a program in every
-//! place from which git starts one, and checks the table.
+//! `docs/reference/git-processes.md` has the rules as a table; `tests/adversary` checks the table
+//! with a program in every place from which git starts one.
 
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
@@ -63,8 +63,8 @@ const PROGRAM_KEYS: &str = concat!(
     r"|hook\..*\.command)$"
 );
 
-/// Output of the replacement for a merge driver. Git reports a status above 128 as a failure only
-/// since 2.44, before that as a conflict, so the text is checked instead of the status.
+/// Text that a replaced merge driver prints. The text is checked instead of the exit status,
+/// because git before 2.44 reports a status above 128 as a conflict.
 const REFUSAL: &str = "forge-refuses-merge-driver";
 
 /// Adds the settings and environment for a purpose to `command`, which has no arguments yet.
@@ -86,7 +86,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         set(&REMOTE);
     }
     // Users see and confirm exactly the objects that are merged, so replacements and grafts are
-    // off: git reads no grafts if the path of their file cannot exist.
+    // off: git reads no grafts if the path of the grafts file cannot exist.
     command
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/grafts");
@@ -97,7 +97,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         }
         command
             .env("GIT_EDITOR", ":")
-            // Set but empty, so that git tries no other program.
+            // Set but empty, so that git tries no other askpass program.
             .env("GIT_ASKPASS", "")
             .env_remove("SSH_ASKPASS")
             .env_remove("GPG_TTY");
@@ -133,7 +133,7 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// The repository's own settings that name programs, read once by one process.
+    /// The repository's own settings that name programs, read on first use by one process.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.
@@ -148,7 +148,7 @@ impl Git {
     }
 
     /// Refuses an operation in a guarded repository whose configuration names a program under a key
-    /// that `needed` accepts. In a person's own clone nothing is refused.
+    /// that `needed` accepts. Other repositories are never refused.
     ///
     /// # Errors
     /// `permission_denied` with the keys.
@@ -172,7 +172,7 @@ impl Git {
     /// finds in the output.
     ///
     /// # Errors
-    /// As [`Git::program_settings`].
+    /// The errors of [`Git::program_settings`].
     pub(crate) async fn without_drivers(&self) -> Result<Self> {
         if !self.trust().is_guarded() && self.purpose() == Purpose::Write {
             return Ok(self.clone());
@@ -206,12 +206,12 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// The purpose of a process for a remote. In a guarded repository its own configuration may not
-    /// choose a program, a proxy or a certificate; in a person's repository such a choice means
+    /// The purpose of a process for a remote. The own configuration of a guarded repository may not
+    /// choose a program, a proxy or a certificate. In a person's repository, such a choice means
     /// that no tokens are passed on.
     ///
     /// # Errors
-    /// As [`Git::refuse_programs`].
+    /// The errors of [`Git::refuse_programs`].
     pub(crate) async fn remote_purpose(&self) -> Result<Purpose> {
         self.refuse_programs("going to a remote", is_for_remotes)
             .await?;

@@ -68,7 +68,8 @@ impl Git {
                 tip_tree = commit.tree.to_owned();
                 continue;
             }
-            // A commit with the new tree and the old parent makes the old parent the merge base.
+            // This commit has the new tree and the old parent, so the old parent becomes the merge
+            // base.
             let stand_in = RawCommit {
                 tree: &tip_tree,
                 parents: parent.into_iter().collect(),

@@ -1,8 +1,9 @@
 //! Checks names by the rules of `git check-ref-format`, without a process.
 
-/// Maximum length of a component in bytes: a file name has 255, including git's lock suffix.
+/// Maximum length of a component in bytes. A file name has at most 255, including git's lock
+/// suffix.
 const MAX_PART: usize = 240;
-/// Maximum length of a name in bytes: paths of files end at 4096.
+/// Maximum length of a name in bytes. The path of a file has at most 4096.
 const MAX_NAME: usize = 2000;
 
 /// The problem of `name` as a full ref name (`refs/heads/x`), or `None` if it is valid.

@@ -68,7 +68,7 @@ impl GitConfig {
             .await?;
         match output.status {
             0 => Ok(Self::parse(&output.stdout)),
-            // No key matches.
+            // Status 1 means that no key matches.
             1 => Ok(Self::default()),
             _ => Err(output.error("config")),
         }
@@ -158,7 +158,8 @@ impl GitConfig {
     }
 }
 
-/// Keys and values. Non-UTF-8 entries are skipped: no forge and no branch of ours is named so.
+/// Keys and values. Entries that are not UTF-8 are skipped, because no forge and no branch of a
+/// pull request has such a name.
 fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
     output.split(|b| *b == 0).filter_map(|entry| {
         let text = std::str::from_utf8(entry).ok()?;
@@ -181,10 +182,10 @@ fn rewrite(url: &str, instead: &[(String, String)]) -> String {
 }
 
 /// The directory that identifies the repository: its main work tree, or the git directory if that
-/// is not called `.git` (a bare or separate one). `GIT_DIR` applies.
+/// directory is not called `.git` (a bare or separate git directory). `GIT_DIR` applies.
 ///
 /// # Errors
-/// `not_found` outside of a repository, `git` if git refuses it.
+/// `not_found` outside of a repository; `git` if git refuses the repository.
 pub async fn root(git: &Git) -> Result<PathBuf> {
     let output = git
         .run(["rev-parse", "--path-format=absolute", "--git-common-dir"])

@@ -11,7 +11,8 @@ pub struct Setting {
     pub key: String,
     /// Value; `None` for a key without a value, which means true.
     pub value: Option<String>,
-    /// The repository's own configuration has it, rather than the user's or the system's.
+    /// Whether the setting is in the repository's own configuration, not the user's or the
+    /// system's.
     pub of_repository: bool,
 }
 
@@ -25,7 +26,7 @@ impl Git {
         let output = self.run(args).await?;
         match output.status {
             0 => Ok(parse(&output.stdout)),
-            // No key matches.
+            // Status 1 means that no key matches.
             1 => Ok(Vec::new()),
             _ => Err(output.error("config")),
         }

@@ -1,7 +1,7 @@
 //! Signs commits that land on a branch.
 //!
-//! `git commit-tree -S` signs, so formats, keys and programs are git's own. It normalises names and
-//! dates from the environment, so the result is compared with the requested commit.
+//! `git commit-tree -S` signs, so formats, keys and programs are git's own. This command normalises
+//! names and dates from the environment, so the result is compared with the requested commit.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -25,8 +25,9 @@ const UNATTENDED: [(&str, &str); 6] = [
 ];
 
 impl Git {
-    /// Writes a commit that a branch will point to, signed if the configuration asks for it, and
-    /// returns its id, hex. Without a signature this is one process, like [`Git::put`].
+    /// Writes a commit that a branch will point to, signed if the configuration asks for a
+    /// signature, and returns its id, hex. Without a signature this takes one process, like
+    /// [`Git::put`].
     ///
     /// # Errors
     /// `git` with the program and its setting if signing fails; `precondition_failed` if git alters
@@ -100,7 +101,7 @@ impl Git {
 }
 
 impl Signing {
-    /// Pattern for the keys of these settings, for [`Git::settings`].
+    /// Pattern for the keys of the signing settings, for [`Git::settings`].
     pub const KEYS: &str = r"commit\.gpgsign|user\.signingkey|gpg\.(.*\.)?(format|program)|gpg\.ssh\.defaultkeycommand";
 
     /// Picks the signing settings out of `settings`.
@@ -116,7 +117,7 @@ impl Signing {
     /// Reads the settings with one process.
     ///
     /// # Errors
-    /// As [`Git::settings`].
+    /// The errors of [`Git::settings`].
     pub async fn read(git: &Git) -> Result<Self> {
         Ok(Self::of(
             git.settings(&format!("^({})$", Self::KEYS)).await?,
@@ -129,10 +130,10 @@ impl Signing {
         Self(of_user.cloned().collect())
     }
 
-    /// A script around gpg or gpgsm that keeps them from asking for a passphrase, and the setting
-    /// for it. Their agent asks in the session that started it, ignoring the client's environment;
-    /// only an option prevents that, and git passes no options on. `ssh-keygen` asks according to
-    /// the environment.
+    /// A script around gpg or gpgsm that prevents a prompt for the passphrase, and the setting that
+    /// names the script. The gpg agent prompts in the session that started the agent and ignores
+    /// the client's environment. Only an option prevents the prompt, and git passes no options on.
+    /// `ssh-keygen` needs no script, because it follows the environment.
     fn wrapper(&self) -> Option<(&'static str, String)> {
         let format = self.last(&["gpg.format"]);
         let key = match format.and_then(|s| s.value.as_deref()) {

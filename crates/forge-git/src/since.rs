@@ -19,7 +19,7 @@ const MAX_COMMITS: usize = 250;
 /// Maximum size of compared changes per version, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// Length of a line's start that determines its kind: the longest is a commit id.
+/// Length of a line's start that determines the line's kind: the longest start is a commit id.
 const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.
@@ -40,7 +40,7 @@ impl Git {
     /// `invalid_input` (field `since`) if the digits are ambiguous.
     pub async fn find_commit(&self, id: &str) -> Result<Option<String>> {
         let asked = format!("--disambiguate={id}");
-        // A ref name is never accepted as an id, even if it looks like one.
+        // A ref name is never accepted as an id, even if the name looks like an id.
         let found = self.run(["rev-parse", &asked]).await?;
         let ids = String::from_utf8_lossy(&found.stdout);
         let ids: Vec<&str> = ids.lines().collect();
@@ -145,7 +145,7 @@ impl Git {
         })
     }
 
-    /// The old head on the newer base, as a commit or tree; `None` if git alone cannot move it.
+    /// The old head on the newer base, as a commit or tree; `None` if git cannot move the head.
     async fn moved_onto(
         &self,
         old: &str,
@@ -253,10 +253,11 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// The output of a command; `None`, and the command is killed, if it exceeds `max` bytes.
+    /// The output of a command. If the output exceeds `max` bytes, returns `None` and kills the
+    /// command.
     ///
     /// # Errors
-    /// As [`Git::run_ok`].
+    /// The errors of [`Git::run_ok`].
     pub async fn run_within(&self, args: Vec<&str>, max: usize) -> Result<Option<Vec<u8>>> {
         let mut chunks = self.stream(args)?;
         let mut printed = Vec::new();
@@ -324,9 +325,9 @@ impl HashedSeries {
     }
 }
 
-/// Hashes the diffs that `git diff-tree --stdin` prints, each after its commit's id: the lines that
-/// name or change files, without context, line numbers, and the ids of blobs whose lines are shown.
-/// No line of a diff looks like a commit id.
+/// Hashes the diffs that `git diff-tree --stdin` prints, each after its commit's id. The hash
+/// covers the lines that name or change files, without context, line numbers, and the ids of blobs
+/// whose lines are shown. No line of a diff looks like a commit id.
 #[derive(Default)]
 struct SeriesReader {
     hashes: HashMap<Vec<u8>, Vec<u8>>,
@@ -464,7 +465,7 @@ mod tests {
         let other = format!("{A}\n{}{B}\n{}", diff("7..8", 9, &long), binary("7..8"));
         let (first, _) = read(&one, 4096, 4096).await;
         let (second, _) = read(&other, 4096, 4096).await;
-        // Positions do not matter, and a binary file has only its ids.
+        // Positions do not matter, and a binary file is compared only by its blob ids.
         assert_eq!(first[0], second[0]);
         assert_ne!(first[1], second[1]);
         assert_eq!(first[2], b"headline");

@@ -11,8 +11,8 @@ const SSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The host that ssh connects to for `name`, as `ssh -G` prints it from the user's `ssh_config`.
 ///
-/// Returns `None` if that is `name` itself, if there is no ssh, and for names that ssh refuses.
-/// Git's own `core.sshCommand` is ignored.
+/// Returns `None` if the host is `name` itself, if ssh is not installed, and for names that ssh
+/// refuses. Git's own `core.sshCommand` is ignored.
 pub async fn ssh_host(name: &str) -> Option<String> {
     // ssh would take the name for an option, and some options run programs.
     if name.starts_with('-') {

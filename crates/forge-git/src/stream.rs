@@ -20,7 +20,7 @@ struct RunningGit {
 
 /// The standard output of `child` in chunks, with a failure as the last item.
 pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
-    // The caller pipes both; without them there is nothing to read.
+    // The caller pipes both outputs; without them there is nothing to read.
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Box::pin(stream::empty());
     };
@@ -58,7 +58,7 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     }))
 }
 
-/// Reads to the end, so that git never blocks on a full pipe, but keeps only the beginning.
+/// Reads to the end, so that git never blocks on a full pipe, but returns only the beginning.
 pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];

@@ -49,7 +49,7 @@ impl Git {
     }
 
     /// Writes a new tree: `tree` (the id of a tree or commit) with `changes`, each an entry for a
-    /// path or `None` to delete it. The index of a work tree is not touched.
+    /// path, or `None` to delete the path. The index of a work tree is not touched.
     ///
     /// A file replaces a directory with its name, and the other way round; [`Git::paths_between`]
     /// shows whether that was intended.
@@ -79,7 +79,7 @@ impl Git {
         let input = gone + &there;
         let update = plainly(&["update-index", "-z", "--index-info"]);
         let output = git.run_with_stdin(update, input.as_bytes()).await?;
-        // git skips a path that it refuses, with this message and status 0.
+        // git skips a refused path, with this message and status 0.
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status != 0 || said.contains("Ignoring path") {
             return Err(output.error("update-index"));

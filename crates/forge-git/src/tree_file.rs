@@ -24,8 +24,8 @@ pub struct TreeFile {
 /// credentials, so the path is resolved first and compared with the root.
 ///
 /// # Errors
-/// For a path outside of the work tree or in a git directory, a non-regular file (a FIFO would
-/// block), and a file that is too long or not UTF-8.
+/// Fails for a path outside of the work tree or in a git directory, for a non-regular file (a FIFO
+/// would block), and for a file that is too long or not UTF-8.
 pub fn read_tree_file(root: &Path, path: &Path, max: u64) -> io::Result<Option<TreeFile>> {
     let refused = |why: &str| Err(io::Error::other(why.to_owned()));
     let real = match path.canonicalize() {

@@ -20,8 +20,8 @@ impl WorkingDir {
         Self::of(Git::here())
     }
 
-    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if that is the process's own
-    /// directory, as for git.
+    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if `dir` is the current
+    /// directory of the process, as for git.
     #[must_use]
     pub fn at(dir: &Path, trust: Trust) -> Self {
         let here = dir == Path::new(".") || std::env::current_dir().is_ok_and(|cwd| cwd == dir);
@@ -46,7 +46,7 @@ impl WorkingDir {
     /// Git's configuration in this directory.
     ///
     /// # Errors
-    /// As [`GitConfig::read`].
+    /// The errors of [`GitConfig::read`].
     pub async fn config(&self) -> Result<&GitConfig> {
         self.config
             .get_or_try_init(|| GitConfig::read(&self.git))

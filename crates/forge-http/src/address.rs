@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address is publicly routable.
 ///
-/// Contacting such an address for a stranger reveals nothing about the local network. An IPv6
+/// Contacting a public address for a stranger reveals nothing about the local network. An IPv6
 /// address that a translator or relay maps to IPv4 is as public as that IPv4 address: in an
-/// IPv6-only network every name resolves to such addresses.
+/// IPv6-only network every name resolves to mapped addresses.
 #[must_use]
 pub fn is_public_address(address: IpAddr) -> bool {
     match address {
@@ -49,7 +49,8 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         // NAT64 of the well-known prefix (RFC 6052).
         [0x64, 0xff9b, 0, 0, 0, 0, _, _] => is_public_v4(v4_at([12, 13, 14, 15])),
         // NAT64 of a network's own prefix (RFC 8215), whose length is unknown: each of the four
-        // longer forms of RFC 6052 is decoded. A form that yields no host is not the one in use.
+        // longer forms of RFC 6052 is decoded. A form that decodes to no host is not the form in
+        // use.
         [0x64, 0xff9b, 1, ..] => {
             let forms = [
                 [6, 7, 9, 10],
@@ -156,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn locally_translated_address_is_read_in_each_form() {
+    fn locally_translated_address_is_decoded_in_each_form() {
         for (address, public, form) in [
             ("64:ff9b:1::8.8.8.8", true, "/96"),
             ("64:ff9b:1:fffe::8.8.8.8", true, "/96"),
             ("64:ff9b:1::10.0.0.1", false, "/96"),
             ("64:ff9b:1:808:8:800::", true, "/48"),
             ("64:ff9b:1:a00:0:100::", false, "/48"),
-            // Choosing the suffix hides nothing.
+            // A chosen suffix does not hide the private address.
             ("64:ff9b:1:a00:0:100:808:808", false, "/48"),
             ("64:ff9b:1:8:8:808::", true, "/56"),
             ("64:ff9b:1:a:0:1::", false, "/56"),

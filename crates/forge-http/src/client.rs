@@ -28,8 +28,8 @@ use crate::{
     tls,
 };
 
-/// Whether a request may be repeated; an extension of [`http::Request`]. Without it, `GET` and
-/// `HEAD` are reads and all other methods are writes.
+/// Whether a request may be repeated; an extension of [`http::Request`]. Without this extension,
+/// `GET` and `HEAD` are reads and all other methods are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotency {
     /// Changes nothing.
@@ -54,12 +54,13 @@ pub struct MaxRetries(pub u32);
 pub struct BodyMax(pub usize);
 
 /// An extension of [`http::Request`]: return a redirect instead of following it, for a caller that
-/// checks its target first.
+/// checks the redirect's target first.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRedirect;
 
 /// An extension of [`http::Request`]: a stranger named the host, so only public addresses are
-/// contacted. Behind a proxy, the proxy decides: the name may not even be resolvable here.
+/// contacted. Behind a proxy, the proxy decides, because this machine may not even resolve the
+/// name.
 #[derive(Clone, Copy, Debug)]
 pub struct PublicOnly;
 
@@ -69,8 +70,8 @@ pub struct Http(Arc<HttpInner>);
 
 struct HttpInner {
     client: reqwest::Client,
-    /// For hosts named by strangers. Its connections are separate, so that it never reuses a
-    /// connection to an address that it would refuse.
+    /// For hosts named by strangers. The connections of this client are separate, so that a
+    /// connection to a private address is never reused.
     public: reqwest::Client,
     connections: Connections,
     settings: Settings,
@@ -86,7 +87,8 @@ struct Secrets {
     uses: u64,
 }
 
-/// A long-running process gets a new token every few seconds, each valid for a minute.
+/// Maximum number of registered credentials. A long-running process gets a new token every few
+/// seconds, each valid for a minute.
 const MAX_SECRETS: usize = 1_000;
 
 impl Secrets {
@@ -184,8 +186,8 @@ impl Http {
     }
 
     /// Registers a credential, so that [`Self::redact`] recognises it in any shape. Credentials in
-    /// `Authorization` headers are registered automatically. Beyond a thousand, the one unused for
-    /// longest is dropped.
+    /// `Authorization` headers are registered automatically. Beyond a thousand, the credential that
+    /// was unused for longest is dropped.
     pub fn remember(&self, secret: &Secret) {
         if secret.expose().len() >= 4 {
             let mut secrets = self
@@ -218,7 +220,7 @@ impl Http {
 
     /// Sends a request, retrying by [`crate::RetryPolicy`]; the URI must be absolute.
     ///
-    /// Any status is an answer: after a 5xx, a write may have happened.
+    /// Any status is an answer and not an error; after a 5xx, a write may have happened.
     ///
     /// # Errors
     /// `network` or `timeout` without a complete answer, with [`Retry::Ambiguous`] for a write that
@@ -509,7 +511,7 @@ impl Http {
     }
 }
 
-/// A size as people write it.
+/// A size in a unit that people read easily.
 fn size(bytes: usize) -> String {
     match bytes % (1 << 20) {
         0 => format!("{} MiB", bytes >> 20),
@@ -517,7 +519,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// A client without redirects, proxies and addresses of its own.
+/// A client that follows no redirects, uses no proxies and resolves names with the transport's
+/// lookup.
 fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
@@ -536,7 +539,7 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .tcp_nodelay(true)
 }
 
-/// The IP address in place of a host name, which no resolver sees.
+/// The IP address that a URL has in place of a host name. The resolver never sees such an address.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,

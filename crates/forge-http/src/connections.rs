@@ -19,17 +19,17 @@ use crate::failure::Failure;
 /// A thread with a runtime of its own, which starts with the first request and ends with its owner.
 ///
 /// A server can keep hyper busy without a pause, as with interim answers (1xx) without end. On the
-/// caller's own thread no deadline would be noticed meanwhile, and no other call answered.
+/// caller's own thread, the caller's deadlines and other calls would be blocked meanwhile.
 #[derive(Default)]
 pub(crate) struct Connections(Mutex<Option<ConnectionRuntime>>);
 
 struct ConnectionRuntime {
     runtime: Handle,
-    /// The thread ends when this is dropped.
+    /// Dropping this sender ends the thread.
     _end: oneshot::Sender<()>,
 }
 
-/// A task that ends when nobody waits for it anymore.
+/// A task that is cancelled when its handle is dropped.
 struct OwnedTask<T>(JoinHandle<T>);
 
 impl<T> Drop for OwnedTask<T> {
@@ -39,7 +39,7 @@ impl<T> Drop for OwnedTask<T> {
 }
 
 impl Connections {
-    /// Runs a future on the thread. Whoever drops the result cancels it.
+    /// Runs a future on the thread. Dropping the result cancels the future.
     pub async fn run<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -83,7 +83,7 @@ impl Connections {
                     .enable_all()
                     .event_interval(1)
                     .build();
-                // The receivers are gone only if the caller is.
+                // A failed send means that the caller is gone.
                 match runtime {
                     Ok(runtime) => {
                         let _ = made.send(Ok(runtime.handle().clone()));

@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     Final(Error),
 }
 
-/// Reason of a failed connection: the source of such an error.
+/// Reason of a failed connection, used as the source of an error.
 #[derive(Debug)]
 struct NoConnection(String);
 
@@ -37,7 +37,7 @@ pub fn is_no_connection(error: &Error) -> bool {
         .is_some_and(|source| source.is::<NoConnection>())
 }
 
-/// Whether a request was not sent because it may contact only public addresses.
+/// Whether a request was not sent because the request may contact only public addresses.
 #[must_use]
 pub fn is_private_address(error: &Error) -> bool {
     error
@@ -53,7 +53,7 @@ pub(crate) fn private_address(host: &str) -> Error {
         .with_retry(Retry::Never)
 }
 
-/// The answer exceeded its size limit: the source of such an error.
+/// The source of the error for an answer that exceeds its size limit.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
@@ -72,7 +72,7 @@ pub fn is_too_long(error: &Error) -> bool {
     error.source().is_some_and(|source| source.is::<TooLong>())
 }
 
-/// Maps an error of reqwest before the answer or while it arrives.
+/// Maps an error of reqwest that occurs before or during the answer.
 pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> Failure {
     let why = cause(error);
     if let Some(tls) = find::<rustls::Error>(error) {

@@ -34,7 +34,7 @@ struct HostSlots {
     writes: Arc<AsyncMutex<WriteHistory>>,
 }
 
-/// Held during a request.
+/// Occupies a slot of a host during a request.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _slot: Option<OwnedSemaphorePermit>,
@@ -67,7 +67,7 @@ impl HostLimiter {
         }
     }
 
-    /// Waits for a slot at `host`: one of several for a read, the only one for a write.
+    /// Waits for one of the slots of `host`. A write first waits until no other write is running.
     pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Permit {
         let gate = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@
 //! with a [`Idempotency`]; [`Http::send`] returns the server's answer with any status, or a
 //! [`forge_core::Error`] that says whether a retry is safe.
 //!
-//! [`HttpService`] wraps it as a `tower` service, for clients of other crates.
+//! [`HttpService`] wraps the transport as a `tower` service, for clients of other crates.
 
 mod address;
 mod body;

@@ -28,7 +28,7 @@ impl Proxies {
             let value = get(upper).or_else(|| get(&upper.to_ascii_lowercase()));
             value.filter(|text| !text.trim().is_empty())
         };
-        // In a CGI program, HTTP_PROXY is the request header "Proxy", so it is ignored.
+        // In a CGI program, HTTP_PROXY is the request header "Proxy", so the variable is ignored.
         let http = if get("REQUEST_METHOD").is_some() {
             None
         } else {

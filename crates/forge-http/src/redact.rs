@@ -97,7 +97,8 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         .or_else(|| announced(bytes, at))
 }
 
-/// `ghp_…` and similar. Newer tokens contain dots, so everything up to the end of the word goes.
+/// The end of a token such as `ghp_…`. Newer tokens contain dots, so everything up to the end of
+/// the word is removed.
 fn token(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = tail(bytes, at);
     let prefix = if rest.starts_with(b"github_pat_") {

@@ -1,4 +1,5 @@
-//! Follows redirects for reads, and for writes within their host; credentials stay at their origin.
+//! Follows redirects: reads to any host, writes within their host. Credentials stay at their
+//! origin.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};

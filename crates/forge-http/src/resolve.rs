@@ -17,7 +17,7 @@ pub trait Lookup: fmt::Debug + Send + Sync {
     /// The addresses of `name`, in the order in which to try them.
     ///
     /// # Errors
-    /// If the name does not resolve, or no server answers.
+    /// Fails if the name does not resolve, or if no server answers.
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
@@ -34,7 +34,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// A name without public addresses, where only those may be contacted.
+/// The error for a name without public addresses, if only public addresses may be contacted.
 #[derive(Debug)]
 pub(crate) struct PrivateAddress(pub String);
 
@@ -52,12 +52,12 @@ impl StdError for PrivateAddress {}
 
 /// Resolver for all connections of a client.
 ///
-/// `localhost` and all names below it are this machine (RFC 6761, section 6.3), whatever the lookup
-/// returns: clear-text requests to them must not leave it.
+/// `localhost` and all names below it are this machine (RFC 6761, section 6.3), regardless of the
+/// lookup: clear-text requests to these names must not leave the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,
-    /// Leave out private addresses.
+    /// Whether to leave out private addresses.
     pub public_only: bool,
 }
 
@@ -65,7 +65,8 @@ impl Resolver {
     /// The addresses of `name` that may be contacted.
     ///
     /// # Errors
-    /// As [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required and there is none.
+    /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required but
+    /// missing.
     pub async fn addresses(
         &self,
         name: &str,

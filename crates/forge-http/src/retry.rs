@@ -18,7 +18,7 @@ pub struct RetryPolicy {
     pub cap: Duration,
     /// Total time that a request may wait for rate limits.
     pub budget: Duration,
-    /// Whether pauses are slept. `false` is for tests: same decisions without the time.
+    /// Whether to sleep during pauses. `false` is for tests: the same decisions without the time.
     pub sleep: bool,
 }
 
@@ -50,7 +50,7 @@ impl RetryPolicy {
         longest.mul_f64(fastrand::f64())
     }
 
-    /// Sleeps for `pause`, if pauses are slept.
+    /// Sleeps for `pause`, unless the policy is without pauses.
     pub async fn wait(&self, pause: Duration) {
         if self.sleep {
             tokio::time::sleep(pause).await;

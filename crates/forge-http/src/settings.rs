@@ -63,7 +63,7 @@ impl Settings {
     /// `system_roots` the system's certificate store is trusted instead of the bundled list.
     ///
     /// # Errors
-    /// As [`Proxies::from_env`].
+    /// The errors of [`Proxies::from_env`].
     pub fn from_env(get: &dyn Fn(&str) -> Option<String>, system_roots: bool) -> Result<Self> {
         Ok(Self {
             roots: Roots::from_env(get, system_roots),

@@ -76,7 +76,7 @@ impl Roots {
                 }
                 for dir in dirs {
                     let found = rustls_native_certs::load_certs_from_paths(None, Some(dir));
-                    // An empty directory is normal if the file holds everything.
+                    // An empty directory is normal if the file has all certificates.
                     if !found.certs.is_empty() {
                         add(
                             &mut store,

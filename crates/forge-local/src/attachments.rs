@@ -1,4 +1,4 @@
-//! Attachments: unsupported, since a git repository has no page to show them.
+//! Attachments: unsupported, because a git repository has no page to show them.
 
 use async_trait::async_trait;
 use forge_core::{

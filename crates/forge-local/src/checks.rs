@@ -1,4 +1,4 @@
-//! Checks: a plain git repository has none.
+//! Checks: unsupported, because a plain git repository has no checks.
 
 use async_trait::async_trait;
 use forge_core::{

@@ -31,8 +31,8 @@ impl Identity {
 }
 
 /// The viewer: the author that git would record, with the login of `forge.login` or the local part
-/// of the e-mail address. The time is git's too, so `GIT_COMMITTER_DATE` and `GIT_AUTHOR_DATE` are
-/// respected.
+/// of the e-mail address. The time also comes from git, so `GIT_COMMITTER_DATE` and
+/// `GIT_AUTHOR_DATE` are respected.
 pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
     let keys = format!(r"^(forge\.login|{})$", Signing::KEYS);

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 50;
 /// Recovery for an existing name.
 static OVERWRITE: Hint = Hint::fixed(
@@ -55,7 +55,7 @@ const STARTERS: [(&str, &str, &str); 9] = [
     ("wontfix", "f2f2f2", "It stays as it is"),
 ];
 
-/// `labels.json`.
+/// The content of `labels.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelSet {
     format: u32,
@@ -94,7 +94,7 @@ impl LabelSet {
         self.labels.iter().find(|l| same_login(&l.name, name))
     }
 
-    /// The label with the id of `label`, if it still exists.
+    /// The label with the id of `label`, if that label still exists.
     pub fn current(&self, label: &LabelRef) -> Option<&Label> {
         self.labels.iter().find(|l| l.id == label.id)
     }

@@ -2,11 +2,11 @@
 //!
 //! [`Local::open`] finds the repository and returns a [`Forge`]. The history of a pull request is
 //! the history of its ref (`git log --first-parent refs/forge/pulls/7`), and every write is a
-//! compare-and-swap on that ref. Work trees change in one case: their files follow a merge into the
-//! branch that is checked out. `docs/reference/local.md` describes the format.
+//! compare-and-swap on that ref. Work trees change in one case: their files follow a checked-out
+//! branch that a write moves. `docs/reference/local.md` describes the format.
 //!
-//! A plain repository has no accounts and no permissions: anyone who can write to it can write
-//! under any name. The viewer is the user of git's configuration.
+//! A plain repository has no accounts and no permissions: anyone with write access to the
+//! repository can write under any name. The viewer is the user of git's configuration.
 
 use std::{
     num::NonZeroUsize,
@@ -59,16 +59,16 @@ impl Local {
     ///
     /// # Errors
     /// `not_found` if there is no repository; `config` if git is older than 2.38; `git` if git
-    /// refuses the repository, as for one of another owner, and for a bare one that was not named
+    /// refuses the repository, for example one of another owner, or a bare one that was not named
     /// by its own path.
     pub async fn open(path: &Path, trust: Trust) -> Result<Arc<Self>> {
         Self::open_with(path, trust, None).await
     }
 
-    /// As [`Local::open`], with a cache shared between calls.
+    /// Like [`Local::open`], with a cache shared between calls.
     ///
     /// # Errors
-    /// As [`Local::open`].
+    /// The errors of [`Local::open`].
     pub async fn open_shared(
         path: &Path,
         trust: Trust,
@@ -188,7 +188,7 @@ impl Forge for Local {
     }
 
     fn concurrency(&self) -> NonZeroUsize {
-        // Each call runs git processes; more of them at once are slower.
+        // Each call runs git processes, and more than four calls at once are slower.
         NonZeroUsize::MIN.saturating_add(3)
     }
 

@@ -15,9 +15,9 @@ use crate::{
     store::{Pull, PullRead, Snapshot, StoredIssue},
 };
 
-/// How many mentions in a text are looked up.
+/// Maximum number of mentions looked up in one text.
 const MAX_NUMBERS: usize = 50;
-/// How many texts that may mention the subject are read.
+/// Maximum number of texts read because they may mention the subject.
 const MAX_MENTIONING: usize = 100;
 
 /// A pull request or an issue, with all its texts.
@@ -25,7 +25,7 @@ struct LinkSource {
     link: Link,
     description: String,
     said: Vec<String>,
-    /// The pull request, unless this is an issue.
+    /// The pull request; `None` if the source is an issue.
     pull: Option<Pull>,
 }
 
@@ -234,8 +234,8 @@ impl Local {
         Ok(())
     }
 
-    /// Adds whatever closes or mentions the subject. git finds the number in all events, but only
-    /// current texts count.
+    /// Adds the pull requests and issues that close or mention the subject. git finds the number in
+    /// all events, but only current texts count.
     async fn add_mentioning(
         &self,
         cat: &mut CatFile,

@@ -9,11 +9,11 @@ use crate::caps::LIMITS;
 /// The prefix of this backend's cursors.
 pub(crate) const SCHEME: &str = "local";
 
-/// The page limit of lists that are always computed in full, where short pages would only repeat
-/// the work.
+/// Maximum page size of lists that are always computed in full, because each short page would
+/// repeat the work.
 const MAX_FULL_LIST: usize = 10_000;
 
-/// How many pull requests a page may hold.
+/// Maximum number of pull requests on the requested page.
 pub(crate) fn limit(page: &PageReq) -> usize {
     page.limit.clamp(1, LIMITS.page_max)
 }

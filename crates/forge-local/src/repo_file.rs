@@ -89,7 +89,7 @@ impl Local {
         }
     }
 
-    /// Lists the tree of an id, or of a commit.
+    /// Lists the directory `tree`, the id of a tree or a commit.
     async fn directory(&self, tree: &str) -> Result<PathContent> {
         let args = ["ls-tree", "-z", "--full-tree", tree];
         let listed = self.git().run_ok(args).await?;
@@ -144,7 +144,7 @@ fn check_path(path: &str) -> Result<()> {
         .with_hint("write it from the top of the repository, such as docs/plan.md"))
 }
 
-/// The entry in a line of `git ls-tree`; `None` behind the last one.
+/// The entry in a line of `git ls-tree`; `None` after the last line.
 fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     let line = String::from_utf8_lossy(line);
     let (header, name) = line.split_once('\t')?;
@@ -154,7 +154,7 @@ fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     })
 }
 
-/// Mode and object id of the only entry, if it is `path`.
+/// Mode and object id of the only entry, if that entry is `path`.
 fn entry(listed: &[u8], path: &str) -> Option<(String, String)> {
     let line = std::str::from_utf8(listed.strip_suffix(b"\0")?).ok()?;
     let (header, found) = line.split_once('\t')?;

@@ -17,7 +17,7 @@ const DIRECTORIES: [&str; 5] = [
     "--git-dir",
     "--show-cdup",
 ];
-/// The most bytes that are read of a git state file.
+/// Maximum size of a git state file, in bytes.
 pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
 /// An opened repository, ready to run git in.
@@ -25,21 +25,21 @@ pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 pub(crate) struct Repository {
     /// Git in the main work tree, or in the bare repository.
     pub git: Git,
-    /// The directory of `git`, absolute and without links.
+    /// The directory in which `git` runs, absolute and without links.
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
-    /// Git in the named or current work tree: a linked one can have its own configuration.
+    /// Git in the named or current work tree: a linked work tree can have its own configuration.
     pub here: Git,
-    /// The main work tree as git reports it, if it was the one opened.
+    /// The main work tree as git reports it, if the main work tree was opened.
     pub main_tree: Option<PathBuf>,
     /// The id of the repository.
     pub id: RepoId,
 }
 
 impl Repository {
-    /// Finds the repository at `path`: a main or linked work tree, a directory in one, a bare
-    /// repository, or a `.git` directory. Git may run only programs that `trust` allows.
+    /// Finds the repository at `path`: a main or linked work tree, a directory in a work tree, a
+    /// bare repository, or a `.git` directory. Git may run only programs that `trust` allows.
     ///
     /// A bare repository opens only if a person named it, by its own path or by one of its work
     /// trees. Otherwise a bare repository committed as files in a clone would bring its own hooks.
@@ -75,7 +75,7 @@ impl Repository {
                     "neither it nor a directory above it has a .git",
                 ));
             }
-            // For example a repository of another owner: git's message says what to do.
+            // An example is a repository of another owner: git's message says what to do.
             return Err(found.error("rev-parse"));
         }
         let Directories {
@@ -96,7 +96,7 @@ impl Repository {
         }
         let mut git = Git::at(&root).with_trust(trust);
         if root == common_dir {
-            // The user named the bare repository itself, or a work tree of it.
+            // The user named the bare repository itself, or one of its work trees.
             git = git.opening_bare();
         }
         let mut repository = Self {
@@ -116,8 +116,8 @@ impl Repository {
         {
             repository.here = Git::at(top).with_trust(trust);
         }
-        // Only the clone of the current directory fetches missing objects: a named one may be a
-        // stranger's, with a program as its remote.
+        // Only a clone that contains the current directory fetches missing objects. A named clone
+        // may come from a stranger and have a program as its remote.
         if repository.stands_in().is_none() {
             repository.git = repository.git.without_lazy_fetch();
             repository.here = repository.here.without_lazy_fetch();
@@ -125,13 +125,13 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Returns whether this directory names the repository, but no particular work tree.
+    /// Whether this directory names the repository, but no particular work tree.
     fn is_named(&self, dir: &Path) -> bool {
         dir == self.root || dir == self.common_dir
     }
 
-    /// The work tree of the current directory, if it belongs to this repository, and whether it is
-    /// the main one.
+    /// The work tree of the current directory, if that work tree belongs to this repository, and
+    /// whether it is the main work tree.
     pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -157,7 +157,7 @@ impl Repository {
             && back == dir.join(".git").canonicalize().ok()
     }
 
-    /// `file:///…`
+    /// The repository's `file:///…` URL.
     pub fn url(&self) -> String {
         self.id.to_string()
     }
@@ -178,7 +178,7 @@ impl Directories {
     /// Parses git's output for `path`.
     fn of(output: &Output, path: &Path) -> Result<Self> {
         let printed = &output.stdout;
-        // If the split fails, the work tree's own directory is outside the common one.
+        // If the split fails, the work tree's own directory is outside the common directory.
         let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
         let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
         let [common, own, top] = parts;
@@ -186,7 +186,7 @@ impl Directories {
         Ok(Self {
             common: common.canonicalize().unwrap_or(common),
             is_linked: !own.is_empty(),
-            // Outside a work tree git prints no line.
+            // git prints no line for the top outside a work tree.
             top: top.strip_suffix(b"\n").map(|up| {
                 let top = path.join(path_of(up));
                 top.canonicalize().unwrap_or(top)
@@ -234,9 +234,9 @@ pub(crate) fn line(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// Refuses a repository with parts that link elsewhere: the permission for its path does not cover
-/// those. Hooks are exempt, because none runs, and so is `objects/info/alternates`: a clone with
-/// `--reference` borrows objects, but no branches.
+/// Refuses a repository with files that link outside of it, because the permission for its path
+/// does not cover the targets. Hooks are exempt, because no hook runs. `objects/info/alternates` is
+/// exempt, because a clone with `--reference` borrows objects but not branches.
 fn refuse_links_outwards(common: &Path) -> Result<()> {
     let parts = ["objects", "refs", "logs", "reftable", "worktrees", "info"];
     let mut dirs = vec![common.to_owned()];
@@ -275,13 +275,13 @@ fn leads_outwards(link: &Path) -> Error {
     )
 }
 
-/// Returns whether git refuses because all processes have `safe.bareRepository=explicit`.
+/// Whether git refuses a bare repository because all processes have `safe.bareRepository=explicit`.
 fn is_refused_as_bare(output: &Output) -> bool {
     output.status != 0
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
 }
 
-/// The error for a bare repository, or a directory in one, that no person named.
+/// The error for a bare repository, or a directory in a bare repository, that no person named.
 fn bare(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {

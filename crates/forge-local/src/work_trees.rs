@@ -1,7 +1,7 @@
 //! The work trees of the repository: which branches they use, and how their files follow a branch.
 //!
-//! A branch that moves under a work tree leaves its files behind, and the user's next commit of all
-//! files would revert the move. So the files are updated too, as with git's
+//! If a branch moves but the files of its work tree do not, the user's next commit of all files
+//! reverts the move. So the files are also updated, as with git's
 //! `receive.denyCurrentBranch=updateInstead`. As in git, the files come first: a process killed in
 //! between leaves the merge staged on the old commit, and committing that reverts nothing.
 
@@ -21,9 +21,9 @@ use crate::{
     repository::{MAX_STATE_FILE, line, show, state_file},
 };
 
-/// How many commits of a branch are searched for the one that the index of a work tree matches.
+/// Maximum number of commits of a branch searched for the commit that a work tree's index matches.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// How many files a message names; the error itself has all of them.
+/// Maximum number of files in a message; the error has all of them.
 const MAX_NAMED_FILES: usize = 5;
 /// Repeats the failed call without updating work trees.
 const LEAVE_CHECKOUT: Action =
@@ -34,7 +34,7 @@ const LEAVE_CHECKOUT: Action =
 pub(crate) enum BranchUse {
     /// The branch is checked out.
     CheckedOut,
-    /// An unfinished git operation will return to the branch, or move it.
+    /// An unfinished git operation will return to the branch, or move the branch.
     Busy(&'static str),
 }
 
@@ -45,9 +45,10 @@ pub(crate) struct WorkTree {
     pub path: PathBuf,
     /// How the work tree uses the branch.
     pub usage: BranchUse,
-    /// Whether it is the main work tree.
+    /// Whether this is the main work tree.
     is_main: bool,
-    /// Whether `git worktree lock` keeps it, as on a disk that is not always mounted.
+    /// Whether the work tree is locked by `git worktree lock`, as on a disk that is not always
+    /// mounted.
     is_locked: bool,
 }
 
@@ -58,9 +59,10 @@ enum Directory {
     Proved,
     /// A linked work tree is missing.
     Gone,
-    /// A linked work tree is missing, but locked by `git worktree lock`, so it will come back.
+    /// A linked work tree is missing, but locked by `git worktree lock`, so the work tree will
+    /// return.
     Away,
-    /// The directory does not point to the repository, or not the reverse.
+    /// The directory does not point to the repository, or the repository not to the directory.
     Unproved,
 }
 
@@ -70,7 +72,7 @@ pub(crate) struct BranchMove {
     branch: String,
     from: String,
     to: String,
-    /// Leaves the files of work trees unchanged.
+    /// Whether to leave the files of work trees unchanged.
     leave: bool,
     checkouts: Vec<Checkout>,
     warnings: Vec<Warning>,
@@ -194,8 +196,8 @@ impl Local {
         Ok(found)
     }
 
-    /// The main work tree. If the repository is not called `.git`, git lists the repository in its
-    /// place and only the work tree's own link leads to it.
+    /// The directory of the main work tree. If the git directory is not called `.git`, git lists
+    /// the git directory instead, and only the link in the work tree connects the two.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -209,7 +211,8 @@ impl Local {
         }
     }
 
-    /// Refuses a branch that is an alias of another one, whose users would be missed.
+    /// Refuses a branch that is a symbolic ref to another branch, because the work trees of the
+    /// other branch would be missed.
     async fn is_direct(&self, branch: &str) -> Result<()> {
         let full = format!("refs/heads/{branch}");
         let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
@@ -252,7 +255,8 @@ impl Local {
             return Directory::Proved;
         }
         let is_there = tree.path.join(".git").symlink_metadata().is_ok();
-        // The command may run in a moved linked work tree, and that may be this one.
+        // The command may run in a linked work tree that was moved, and that work tree may be
+        // `tree`.
         let is_here = || {
             let stands_in = self.repository.stands_in();
             stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
@@ -329,9 +333,9 @@ impl Local {
         Ok(checkout)
     }
 
-    /// Checks the work trees again after the move: one that checked out the branch since then is
-    /// updated, and one that left it gets the files of its current commit. Failures become
-    /// warnings, because the branch has moved.
+    /// Checks the work trees again after the move. A work tree that checked out the branch in the
+    /// meantime is updated. A work tree that left the branch gets the files of its current commit.
+    /// Failures become warnings, because the branch has moved.
     pub(crate) async fn finish_move(&self, the_move: BranchMove) -> BroughtAlong {
         let mut brought = BroughtAlong {
             warnings: the_move.warnings.clone(),
@@ -362,7 +366,7 @@ impl Local {
                 continue;
             }
             if !the_move.leave && directory == Directory::Proved {
-                // If this fails, the warning below has the command.
+                // If the update fails, the warning below has the command.
                 if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
                     brought.steps.extend(step);
                     continue;
@@ -469,15 +473,16 @@ impl BranchMove {
     }
 
     /// Resets all work trees to the files of their current commits, after the branch did not move
-    /// or someone else moved it.
+    /// or another process moved the branch.
     ///
     /// # Errors
-    /// `git` if a work tree was changed in the meantime, with the command that resets it.
+    /// `git` if a work tree was changed in the meantime, with the command that resets the work
+    /// tree.
     pub async fn back(&self) -> Result<()> {
         back_all(&self.checkouts).await
     }
 
-    /// As [`Self::back`], after the failure `e`; returns the error to report.
+    /// Like [`Self::back`], after the failure `e`; returns the error to report.
     pub async fn back_after(&self, e: Error) -> Error {
         match self.back().await {
             Ok(()) => e,
@@ -506,7 +511,7 @@ impl Checkout {
     }
 
     /// Resets the work tree to the files of its `HEAD`, keeping the user's changes. git reads
-    /// `HEAD` under the index lock, which a concurrent commit holds until `HEAD` has moved.
+    /// `HEAD` under the index lock; a concurrent commit keeps that lock until `HEAD` has moved.
     async fn back(&self) -> Result<()> {
         let Self { to, path, .. } = self;
         self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
@@ -538,7 +543,7 @@ impl Checkout {
         if let Ok(cwd) = cwd
             && cwd.starts_with(&self.path)
         {
-            // git keeps its start directory.
+            // git does not delete the directory in which it starts.
             git = git.in_dir(cwd);
             args.extend(["-C".into(), self.path.clone().into()]);
         }
@@ -635,8 +640,8 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// The error for an index based on an older commit: either the files of an earlier merge were
-    /// left behind, or the user is reverting that merge.
+    /// The error for an index based on an older commit: either an earlier merge did not update the
+    /// files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
         let message = format!(
@@ -767,8 +772,8 @@ async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     Ok(touched)
 }
 
-/// The paths in which the index differs from a commit. Only reads the index: `git write-tree` would
-/// lock it.
+/// The paths in which the index differs from a commit. Only reads the index, because `git
+/// write-tree` would lock it.
 async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     let args = [
         "diff-index",
@@ -783,12 +788,12 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     Ok(fields(&listed).map(<[u8]>::to_owned).collect())
 }
 
-/// The commit that the index is based on: `onto`, or an older one if the files of an earlier merge
-/// were left behind. Updating such an index from `onto` would keep the difference as a change of
+/// The commit that the index is based on: `onto`, or an older commit if an earlier merge did not
+/// update the files. Updating such an index from `onto` would keep the difference as a change of
 /// the user.
 ///
 /// An index with staged changes is based on an older commit if it differs from that commit in fewer
-/// paths than from `onto`, all of them among those.
+/// paths than from `onto`, and each of these paths also differs from `onto`.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     let from_onto = staged(git, onto).await.ok()?;
     if from_onto.is_empty() {
@@ -850,7 +855,7 @@ fn away(branch: &str, path: &Path) -> Error {
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
-/// Returns whether a key names a program that a checkout runs, or another work tree.
+/// Whether a key names a program that a checkout runs, or another work tree.
 fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::{Warning, model::ChangedCommit, text::one_line};
 
-/// The differences of a newer diff from an older one.
+/// The differences between an older and a newer diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiffDelta {
-    /// The files whose changes differ, each with all of its newer changes.
+    /// The files whose changes differ, each with all changes of the newer diff.
     pub diff: Vec<u8>,
     /// The names of files that only the older diff changes.
     pub gone: Vec<String>,
-    /// Files left out although their base content differs: the changed lines are the same, possibly
-    /// at another position.
+    /// Files left out of `diff` because their changed lines are the same. The base content of these
+    /// files differs, so the lines may be at another position.
     pub unplaced: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
 
 enum Likeness {
     Same,
-    /// Same changed lines on a different base content.
+    /// The changed lines are the same, but the base content differs.
     Unplaced,
     Changed,
 }
@@ -102,8 +102,8 @@ fn lines<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     parts.iter().flat_map(lines)
 }
 
-/// The lines of a file without blob ids and line numbers, which change when the base moves. For a
-/// binary file without shown content the ids are kept: nothing else tells contents apart.
+/// The lines of a file without blob ids and line numbers, which change when the base moves. The ids
+/// of a binary file without shown content are kept, because only they distinguish contents.
 fn essence<'a>(parts: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let is_hidden = lines(parts).any(|line| line.starts_with(b"Binary files "));
     lines(parts).map(move |line| {
@@ -142,7 +142,8 @@ pub struct SeriesCommit {
     pub oid: String,
     /// First line of the message.
     pub headline: String,
-    /// Value equal for the same commit in both versions, such as [`changed_lines`] of its diff.
+    /// Value that is equal for the same commit in both versions, such as [`changed_lines`] of its
+    /// diff.
     pub essence: Vec<u8>,
 }
 
@@ -160,8 +161,8 @@ pub fn changed_lines(diff: &[u8]) -> Vec<u8> {
 }
 
 /// The commits that differ between two versions of a series. Commits with equal essence are left
-/// out, equal headlines make a changed commit, the rest are dropped or new. New commits come in
-/// their order, dropped ones last.
+/// out. Two commits with equal headlines count as one changed commit; all others count as dropped
+/// or new. New commits come in their order, dropped ones last.
 #[must_use]
 pub fn changed_commits(old: &[SeriesCommit], new: &[SeriesCommit]) -> Vec<ChangedCommit> {
     let mut left: Vec<&SeriesCommit> = old.iter().collect();

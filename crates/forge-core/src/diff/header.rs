@@ -19,11 +19,11 @@ pub struct FileHeader {
     pub new_mode: Option<u32>,
     /// Similarity of a renamed or copied file, in percent.
     pub similarity: Option<u8>,
-    /// The file is binary: the diff has no lines of it, but possibly its content.
+    /// The file is binary: the diff contains no lines of the file, but possibly its content.
     pub binary: bool,
-    /// The file is text, but its lines are omitted.
+    /// The file is text, but the diff omits the lines.
     pub lines_left_out: bool,
-    /// Names from the first line, a fallback for when no other line names the file.
+    /// Both names from the `diff --git` line, used if no other line names the file.
     names: String,
 }
 

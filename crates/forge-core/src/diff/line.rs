@@ -3,7 +3,7 @@
 pub enum DiffLine<'a> {
     /// `diff --git a/x b/x`: the start of a file. The value is both names as written.
     File(&'a [u8]),
-    /// `diff --cc x` or `diff --combined x`: a file of a merge; its lines are not parsed.
+    /// `diff --cc x` or `diff --combined x`: a file of a merge, whose lines are not parsed.
     Combined(&'a [u8]),
     /// A line of a file's header (git-diff(1), "extended header lines").
     Header(HeaderKey, &'a [u8]),
@@ -26,11 +26,11 @@ pub enum DiffLine<'a> {
         /// Line number in the old file, from 1.
         old: u64,
     },
-    /// `\ No newline at end of file`, about the line above.
+    /// `\ No newline at end of file`, which refers to the line above.
     NoNewline,
     /// Content without lines: a binary patch or a combined diff.
     Opaque,
-    /// Not part of a diff, such as the message of a mail.
+    /// A line outside of a diff, such as the message of a mail.
     Other,
 }
 
@@ -67,7 +67,7 @@ pub enum HeaderKey {
     BinaryFiles,
     /// `GIT binary patch`: the following lines are opaque.
     BinaryPatch,
-    /// `Files a/x and b/x differ`: text with its lines omitted, as diff(1) writes it.
+    /// `Files a/x and b/x differ`: a text file whose lines are omitted, in the format of diff(1).
     LinesLeftOut,
 }
 
@@ -93,11 +93,11 @@ const HEADERS: [(&[u8], HeaderKey); 16] = [
 /// Position of a hunk in both files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HunkHeader<'a> {
-    /// First line in the old file; for an empty range, the line before it.
+    /// First line in the old file; for an empty range, the line before the range.
     pub old_start: u64,
     /// Number of lines of the old file.
     pub old_count: u64,
-    /// First line in the new file; for an empty range, the line before it.
+    /// First line in the new file; for an empty range, the line before the range.
     pub new_start: u64,
     /// Number of lines of the new file.
     pub new_count: u64,
@@ -140,7 +140,8 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
 /// Classifies each line of a diff.
 ///
 /// The lines of a hunk are counted, so content that looks like a header stays content. A line
-/// beginning with `diff --git` ends even an incomplete hunk: content lines never begin that way.
+/// beginning with `diff --git` ends even an incomplete hunk, because no content line begins with
+/// these characters.
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
     /// Number of the next line on each side.

@@ -1,8 +1,8 @@
 //! Parses git's unified diffs, line by line or file by file.
 //!
 //! Every input parses: a line that git would not write is [`DiffLine::Other`], a path that is not
-//! UTF-8 gets replacement characters, and a number that is too large makes its line an ordinary
-//! one. Results borrow the input, or are as long as the header of one file.
+//! UTF-8 gets replacement characters, and a line with too large a number counts as ordinary text.
+//! Results borrow the input or own at most the header of one file.
 
 mod between;
 mod header;

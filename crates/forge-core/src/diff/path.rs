@@ -28,7 +28,7 @@ pub fn quote_path(path: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Reverses git's quoting of a path (`"a/\303\244"`) and strips the tab that may end it.
+/// Reverses git's quoting of a path (`"a/\303\244"`) and strips a trailing tab.
 #[must_use]
 pub fn unquote_path(text: &[u8]) -> String {
     let text = text.split(|b| *b == b'\t').next().unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn unquote_path(text: &[u8]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The path of `a/x b/x`, where both names are of one path.
+/// The path `x` of `a/x b/x`; `None` if the two names have different paths.
 #[must_use]
 pub fn shared_path(names: &[u8]) -> Option<String> {
     let (old, new) = halves(names)?;
@@ -75,7 +75,7 @@ pub fn shared_path(names: &[u8]) -> Option<String> {
     (new.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
 }
 
-/// Splits a `diff --git` line into two names of equal length, if there are such.
+/// Splits the names of a `diff --git` line into two of equal length, if possible.
 pub(super) fn halves(names: &[u8]) -> Option<(String, String)> {
     let half = names.len().checked_sub(1)? / 2;
     let (old, new) = (names.get(..half)?, names.get(half + 1..)?);

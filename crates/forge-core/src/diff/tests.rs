@@ -135,7 +135,7 @@ fn incomplete_hunk_ends_at_next_file() {
 }
 
 #[test]
-fn malformed_hunk_headers_are_no_hunks() {
+fn malformed_hunk_headers_are_not_hunks() {
     for line in [
         "@@ -1 +2,3",
         "-@@ -1 +2 @@",
@@ -150,7 +150,7 @@ fn malformed_hunk_headers_are_no_hunks() {
 }
 
 #[test]
-fn paths_without_usual_names_are_shown() {
+fn paths_with_unusual_prefixes_are_parsed() {
     for (diff, path) in [
         ("diff --git x x\nold mode 100644\n", "x"),
         ("diff --git a/x b/y\nold mode 100644\n", "a/x b/y"),

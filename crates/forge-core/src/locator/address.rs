@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::{AtUri, PrKey, RepoId, RepoPath};
 
-/// A `forge://` address, split into a repository and a part of it.
+/// A `forge://` address, split into a repository and a part of the repository.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Address {
     /// The repository's locator.
@@ -137,7 +137,7 @@ fn of_issue(behind: &str) -> Option<Part> {
 }
 
 /// Splits off a number or an at-uri, whose `/` and `:` may be percent-encoded, as URI templates do.
-/// Returns the rest, too.
+/// Also returns the remaining text.
 fn key(text: &str) -> Option<(PrKey, &str)> {
     if text.starts_with("at://") {
         let end = text

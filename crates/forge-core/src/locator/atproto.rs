@@ -74,7 +74,7 @@ impl AtUri {
     }
 }
 
-/// The locator for an at-uri; `hosts` knows further collections.
+/// The locator for an at-uri; `hosts` defines further collections.
 pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocatorError> {
     let uri = AtUri::parse(text)?;
     match hosts.records_of(&uri.collection) {
@@ -162,7 +162,7 @@ pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
     Ok(lower)
 }
 
-/// Authority segments as in a domain name, then a name of letters and digits.
+/// Whether the text is an NSID: segments as in a domain name, then a name of letters and digits.
 fn is_nsid(text: &str) -> bool {
     let segments: Vec<&str> = text.split('.').collect();
     let [authority @ .., name] = segments.as_slice() else {

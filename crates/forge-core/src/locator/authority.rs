@@ -24,7 +24,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// `name`, `name:port`, `[v6]`, `[v6]:port`.
+/// Parses `name`, `name:port`, `[v6]` or `[v6]:port`.
 pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: sanitize_input(text),
@@ -57,7 +57,7 @@ pub(super) fn host(text: &str) -> Result<Host, ParseLocatorError> {
         })?;
         (name, port)
     };
-    // The text in place of the port may be a password, so messages do not repeat it.
+    // Messages do not repeat the text in place of the port, because the text may be a password.
     let refuse = |why| ParseLocatorError::InvalidHost {
         host: sanitize_input(&name),
         why,
@@ -115,7 +115,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a word was probably meant as a host: it has a dot or a port, or is an address.
+/// Whether a word was probably meant as a host: a name with a dot or a port, or an address.
 pub(super) fn looks_like_host(word: &str) -> bool {
     word.contains(['.', ':']) || word == "localhost" || word.parse::<IpAddr>().is_ok()
 }

@@ -12,7 +12,8 @@ use super::{
 
 /// Parses a repository or a pull request as people, agents and configurations write it.
 ///
-/// Uses no network, file system or environment. The first matching form of `docs/reference/locators.md` wins.
+/// Uses no network, file system or environment. The first matching form of
+/// `docs/reference/locators.md` applies.
 ///
 /// # Errors
 ///
@@ -75,12 +76,12 @@ pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
 
 /// Parses the URL of a git remote, as `git remote get-url` prints it.
 ///
-/// No shorthands apply: as in git, `owner/repo` is a path, and `#` and `!` are ordinary characters.
-/// Credentials in the URL are dropped.
+/// Shorthands do not apply: as in git, `owner/repo` is a path, and `#` and `!` are ordinary
+/// characters. Credentials in the URL are dropped.
 ///
 /// # Errors
 ///
-/// [`ParseLocatorError::UnknownHost`] for a host missing from `hosts` (it may be an alias of
+/// [`ParseLocatorError::UnknownHost`] for a host missing from `hosts` (possibly an alias of
 /// `ssh_config`), and the other variants for anything that is not a forge's repository.
 pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
     check_length(text)?;
@@ -88,7 +89,7 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
         return Err(ParseLocatorError::Empty);
     }
     if local::is_path(text) {
-        // Git does not expand a tilde here; a local repository would.
+        // Git does not expand a tilde in a remote, but a local locator does.
         if text == "~" || text.starts_with("~/") {
             return local::plain(&format!("./{text}"));
         }
@@ -161,7 +162,8 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     {
         return pull_only(text, parsed.locator);
     }
-    // No branch contains a colon, so the last one ends the owner, even if that is a DID.
+    // A branch name contains no colon, so the last colon ends the owner, even if the owner is a
+    // DID.
     match text.rsplit_once(':') {
         Some((owner, branch)) => {
             if !is_owner(owner) {
@@ -193,7 +195,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return addressed(body, hosts);
     }
     if body.starts_with("did:") {
-        // A DID is global, so it gets no host, not even a configured one.
+        // A DID is global, so its repository gets no host, not even a configured host.
         if !body.contains('/') {
             return bare(Locator::Repo(atproto::repo(RepoPath::Did(atproto::did(
                 body,
@@ -214,7 +216,7 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         return bare(Locator::Repo(repo));
     }
     let parts: Vec<&str> = body.split('/').collect();
-    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form: a path there has two parts.
+    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form, whose path has two parts.
     match *parts.as_slice() {
         [host, owner, name] if is_host_and_port(host) => {
             return bare(Locator::Repo(at_host(body, host, owner, name, hosts)?));
@@ -268,7 +270,7 @@ fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorE
     Ok((locator, had_credentials))
 }
 
-/// `word:rest`, where the word names a forge.
+/// Parses `word:rest`, where the word names a forge.
 fn prefixed(
     body: &str,
     word: &str,
@@ -307,7 +309,8 @@ fn prefixed(
     }
 }
 
-/// A tangled repository: `[@]handle/repo`, `did/repo` or `did`, each optionally after a host.
+/// Parses a tangled repository: `[@]handle/repo`, `did/repo` or `did`, each optionally after a
+/// host.
 fn tangled(
     body: &str,
     text: &str,
@@ -331,7 +334,7 @@ fn tangled(
     }
 }
 
-/// `owner/name` without a host.
+/// Parses `owner/name` without a host.
 fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
     // GitHub logins have no dots, and atproto handles always have one.
     if owner.starts_with('@') || owner.contains('.') {
@@ -352,7 +355,7 @@ fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, Pa
     }
 }
 
-/// `HOST/owner/name`.
+/// Parses `HOST/owner/name`.
 fn at_host(
     body: &str,
     host: &str,
@@ -466,7 +469,7 @@ fn check_length(text: &str) -> Result<(), ParseLocatorError> {
     Ok(())
 }
 
-/// A word such as `gh` or `my-forge`, in any case.
+/// Whether the text is a word such as `gh` or `my-forge`, in any case.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
@@ -484,7 +487,7 @@ fn is_host_and_port(text: &str) -> bool {
     })
 }
 
-/// A login, a handle or a DID in `owner:branch`.
+/// Whether the text can be the owner in `owner:branch`: a login, a handle or a DID.
 fn is_owner(text: &str) -> bool {
     let login = |t: &str| {
         (1..=253).contains(&t.len())

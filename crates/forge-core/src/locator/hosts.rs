@@ -7,12 +7,12 @@ pub(super) const GITHUB: &str = "github.com";
 /// Host of tangled's public appview.
 pub(super) const TANGLED: &str = "tangled.org";
 
-/// Maps hosts to kinds of forges, and holds the default host of `owner/repo`.
+/// Maps hosts to kinds of forges, and has the default host of `owner/repo`.
 ///
 /// Built in are `github.com` (also as `www.github.com` and `ssh.github.com`), `<tenant>.ghe.com`
 /// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also as its former name
 /// `tangled.sh`). Matching includes the port: `github.com:8443` is not `github.com`, and
-/// credentials for one must not reach the other.
+/// credentials for one host must not reach the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
@@ -58,7 +58,7 @@ impl Hosts {
     }
 
     /// Makes `alias` another name of `host`, as a knot is for the tangled host whose repositories
-    /// it serves. Built-in hosts cannot be aliases, and an unknown `host` gets none.
+    /// it serves. Ignored if `alias` is a built-in host or `host` is unknown.
     #[must_use]
     pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
         if builtin(alias).is_none()
@@ -141,7 +141,7 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Whether some host has this kind, so that the kind works as a prefix.
+    /// Whether a host has this kind; only then is the kind a valid prefix.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)
     }

@@ -25,7 +25,8 @@ pub(super) fn is_path(text: &str) -> bool {
         || is_drive(text)
 }
 
-/// `C:\x` and `C:/x` are paths on Windows, and an scp form with a host of one letter elsewhere.
+/// `C:\x` and `C:/x` are paths on Windows. On other systems they are an scp form with a host of one
+/// letter.
 fn is_drive(text: &str) -> bool {
     let mut bytes = text.bytes();
     cfg!(windows)
@@ -34,7 +35,7 @@ fn is_drive(text: &str) -> bool {
         && matches!(bytes.next(), Some(b'/' | b'\\'))
 }
 
-/// A path as typed, without decoding.
+/// The repository at a path as typed, without decoding.
 pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.contains('\0') {
         return Err(ParseLocatorError::InvalidPath {
@@ -45,7 +46,7 @@ pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(text))
 }
 
-/// The part of `local:<path>` after the colon; percent-encoded.
+/// The repository of `local:<path>`; `text` is the percent-encoded part after the colon.
 pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.is_empty() {
         return Err(ParseLocatorError::InvalidPath {
@@ -56,10 +57,10 @@ pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(decode(text)?))
 }
 
-/// The part of a `file:` URL after `file://`; percent-encoded.
+/// The repository of a `file:` URL; `rest` is the percent-encoded part after `file://`.
 ///
 /// A raw `?` or `#`, which in a URL begins a query or a fragment, is refused in a locator. With
-/// `lenient` it is an ordinary character, as it is for git.
+/// `lenient` these are ordinary characters, as in git.
 pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocatorError> {
     let refuse = |why| ParseLocatorError::InvalidFileUrl {
         input: sanitize_input(&format!("file://{rest}")),

@@ -35,7 +35,7 @@ pub(crate) const ISSUE_SUFFIX: &str = "issue-";
 /// The longest accepted locator, in bytes; twice the longest path of Linux.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// The kind of a forge. The set is open: third-party backends bring their own word.
+/// The kind of a forge. The set is open: a third-party backend defines its own kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ForgeKind(Cow<'static, str>);
 
@@ -47,7 +47,7 @@ impl ForgeKind {
     /// Pull requests kept inside a git repository.
     pub const LOCAL: Self = Self(Cow::Borrowed("local"));
 
-    /// A kind from its word: lowercase ASCII letters, digits and `-`.
+    /// Creates a kind from a word of lowercase ASCII letters, digits and `-`.
     #[must_use]
     pub fn new(word: &str) -> Option<Self> {
         let ok = !word.is_empty()
@@ -150,7 +150,7 @@ pub enum RepoPath {
     /// A tangled repository by its at-uri.
     Record(AtUri),
     /// A directory: absolute, or relative as typed (`.`, `./x`, `../x`, `~/x`). The local backend
-    /// makes the path absolute when it opens the repository.
+    /// makes the path absolute when opening the repository.
     Dir(PathBuf),
 }
 
@@ -216,7 +216,7 @@ impl Serialize for PrKey {
 /// only the network knows the repository of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PrId {
-    /// The repository of its base branch.
+    /// The repository of the base branch.
     pub repo: RepoId,
     /// Key in that repository.
     pub key: PrKey,
@@ -292,7 +292,7 @@ pub struct Parsed {
 pub enum PrSelector {
     /// `7`, `#7`.
     Number(u64),
-    /// A URL, an at-uri, or `owner/repo#7`: its own repository wins over `-R`.
+    /// A URL, an at-uri, or `owner/repo#7`, whose repository takes precedence over `-R`.
     Locator(Locator),
     /// `feature` or `owner:feature`.
     Branch {

@@ -17,7 +17,8 @@ const NOT_OWNERS: [&str; 9] = [
     "sponsors",
     "users",
 ];
-/// Pages of a tangled repository. After a DID they show that the DID is a repository, not an owner.
+/// Pages of a tangled repository. A page name after a DID shows that the DID is a repository, not
+/// an owner.
 const TANGLED_PAGES: [&str; 16] = [
     "archive",
     "blob",
@@ -67,7 +68,7 @@ pub(super) fn repo(
     if name.len() > 100 || !name.bytes().all(ok) {
         return Err("a name is at most 100 letters, digits, '-', '_' and '.'");
     }
-    // Such a name could not be written down: parsing strips the suffix.
+    // A name with this suffix has no canonical form, because parsing strips the suffix.
     if name.ends_with(".git") {
         return Err("a name does not end with '.git'");
     }
@@ -91,7 +92,7 @@ pub(super) fn did_repo(host: String, did: String) -> RepoId {
     }
 }
 
-/// `handle`, `@handle` or a DID.
+/// Parses the owner of a tangled repository: `handle`, `@handle` or a DID.
 fn tangled_owner(text: &str) -> Result<String, &'static str> {
     if text.starts_with("did:") {
         atproto::did(text).map_err(|_| "the owner is no valid DID")
@@ -122,7 +123,7 @@ pub(super) fn segments(path: &str) -> Result<Vec<&str>, &'static str> {
     Ok(segments)
 }
 
-/// A repository and nothing else: `owner/name`, or on tangled a DID.
+/// Parses a path that names only a repository: `owner/name`, or on tangled a DID.
 pub(super) fn exact(
     kind: ForgeKind,
     host: String,
@@ -140,7 +141,7 @@ pub(super) fn exact(
 
 /// Reason why a page is not a locator.
 pub(super) enum PageError {
-    /// The problem of the path.
+    /// The path is invalid, for this reason.
     Path(&'static str),
     /// The number is malformed.
     Number(String),
@@ -188,7 +189,7 @@ pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<L
     }
 }
 
-/// `round/R`, `round/R.patch`, `round/R/interdiff`.
+/// Parses `round/R`, `round/R.patch` or `round/R/interdiff`.
 fn round(rest: &[&str]) -> Result<Option<u32>, PageError> {
     let ["round", round, ..] = rest else {
         return Ok(None);

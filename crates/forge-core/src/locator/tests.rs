@@ -774,7 +774,7 @@ fn length_is_capped() {
 }
 
 #[test]
-fn unknown_hosts_say_how_to_configure_them() {
+fn unknown_host_error_explains_configuration() {
     let error = parse("https://git.new.example:8443/o/r", &hosts()).unwrap_err();
     assert_eq!(
         error,
@@ -1011,7 +1011,7 @@ fn default_host_completes_short_forms() {
 }
 
 #[test]
-fn renamed_collection_is_accepted_beside_usual_ones() {
+fn renamed_collection_is_accepted_with_default_collections() {
     let renamed = Hosts::builtin()
         .with_collection("org.example.pull", RecordKind::Ticket)
         .with_collection("org.example.repo", RecordKind::Repo)
@@ -1296,7 +1296,7 @@ proptest! {
     ) {
         let text = format!("{scheme}://{userinfo}{host}{port}{path}");
         let Some(ours) = super::url::authority_of(&text) else { return Ok(()) };
-        // Punycode is checked by the `url` crate alone; no such host is known.
+        // Only the `url` crate checks Punycode; no known host has a Punycode name.
         prop_assume!(!ours.name.contains("xn--"));
         let theirs = ::url::Url::parse(&text);
         prop_assert!(theirs.is_ok(), "{} {:?}", text, theirs);
@@ -1338,7 +1338,7 @@ fn forge_address_names_repo_pull_or_issue() {
 }
 
 #[test]
-fn selector_of_local_issue_is_refused_with_issue_view() {
+fn selector_of_local_issue_is_refused_with_view_hint() {
     let text = "file:///srv/x#issue-7";
     let error = parse_selector(text, &hosts()).unwrap_err();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! URLs with a host and the scp form of git.
 //!
-//! The crate `url` is not used, because it repairs what must be refused here: Unicode and
+//! The crate `url` is not used, because that crate repairs what must be refused here: Unicode and
 //! percent-encoding in hosts, backslashes, missing slashes, dot segments.
 
 use std::borrow::Cow;
@@ -67,7 +67,7 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether the fragment of a web page's URL is more than a number, as in `…/pulls/7#round-#1`. Such
-/// a fragment names a place on the page, whatever its end looks like.
+/// a fragment names a place on the page, even if it ends like a suffix with a number.
 pub(super) fn has_anchor(text: &str) -> bool {
     let scheme = scheme_of(text).and_then(|(scheme, _)| Scheme::of(scheme));
     let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);
@@ -94,7 +94,8 @@ fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLo
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     let had_credentials =
         !password.is_empty() || (scheme != Scheme::Ssh && !matches!(user, "" | "git"));
-    // The text after a malformed host may be a password with a raw slash, so it is not repeated.
+    // The text after a malformed host is not repeated, because it may be a password with a raw
+    // slash.
     let host = authority::host(host)?;
     Ok(Url {
         scheme,
@@ -126,7 +127,7 @@ fn forge_of(
         })
 }
 
-/// Parses a URL into a locator and whether it had credentials. `text` is for messages.
+/// Parses a URL into a locator, and says whether the URL had credentials. `text` is for messages.
 pub(super) fn parse(
     text: &str,
     scheme: &str,
@@ -157,7 +158,7 @@ pub(super) fn parse(
 }
 
 /// Percent-decodes one segment, once. The result is checked letter by letter afterwards, so
-/// encoding hides nothing. A DID is not decoded: `%` is one of its letters.
+/// encoding cannot bypass a check. A DID is not decoded, because `%` is valid in a DID.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     if segment.starts_with("did:") {
         return Some(segment.into());

@@ -11,7 +11,8 @@ const RAW: &[&str] = &[
     "iframe", "noembed", "noframes", "noscript", "script", "style", "title",
 ];
 
-/// Elements without an end. `body`, `head` and `html` belong to the page, not to the text.
+/// Elements without an end tag of their own. `body`, `head` and `html` belong to the page, not to
+/// the text.
 const VOID: &[&str] = &[
     "area", "base", "body", "br", "col", "embed", "head", "html", "hr", "img", "input", "link",
     "meta", "param", "source", "track", "wbr",
@@ -73,8 +74,8 @@ const BARRIERS: &[&str] = &[
 /// Further elements, like blocks and barriers, across which an ordinary end tag does not reach.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
-/// Maximum number of open elements: every tag is compared with all of them. Chromium nests no deeper
-/// either.
+/// Maximum number of open elements, because every tag is compared with all of them. Chromium has
+/// the same maximum depth.
 const MAX_OPEN: usize = 512;
 
 /// Content after a start tag.
@@ -112,7 +113,7 @@ impl Elements {
         all.any(|open| open.hides)
     }
 
-    /// Whether more elements are open than are followed.
+    /// Whether more than `MAX_OPEN` elements are open.
     pub fn are_too_many(&self) -> bool {
         self.stack.len() + self.formatting.len() > MAX_OPEN
     }
@@ -157,7 +158,7 @@ impl Elements {
         Content::Markup
     }
 
-    /// Closes an element, if it is open.
+    /// Closes the element `name`, if open.
     pub fn end(&mut self, name: &str) {
         if FORMATTING.contains(&name) {
             if let Some(at) = self.formatting.iter().rposition(|open| open.name == name) {

@@ -17,7 +17,7 @@ type SpannedEvent<'t> = (Event<'t>, Range<usize>);
 pub struct Hidden {
     /// Byte range in the text.
     pub range: Range<usize>,
-    /// Whether the part is an HTML comment, as [`super::html_comments`] defines it.
+    /// Whether the part is an HTML comment by the definition of [`super::html_comments`].
     pub is_comment: bool,
 }
 
@@ -259,7 +259,7 @@ impl ScannedPage<'_> {
         self.cut_if_deep(at);
     }
 
-    /// Hides the rest of the text if too many elements are open to follow them.
+    /// Hides the rest of the text if too many elements are open.
     fn cut_if_deep(&mut self, at: usize) {
         if self.elements.are_too_many() && !self.is_cut {
             self.hide(at..self.text.len(), false);
@@ -390,7 +390,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// A quote that the page itself writes ends an open value.
+    /// Ends an open attribute value at a quote character that the page itself writes.
     fn end_quoted_tag(&mut self, at: usize) {
         if matches!(&self.at, TokenizerState::Tag(tag) if tag.place == InTag::Quoted('"')) {
             self.end_tag(at);
@@ -466,7 +466,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Keeps a label starting at `from`, if it is one short word.
+    /// Keeps a label starting at `from`, if the label is one short word.
     fn keep_label(&mut self, from: usize, most: usize) {
         let rest = self.text.get(from..most).unwrap_or_default();
         let label = rest.split(']').next().unwrap_or_default();
@@ -513,7 +513,7 @@ impl ScannedPage<'_> {
             .into_iter()
             .flat_map(|part| without(part, notes))
             .collect();
-        // An element open at the end hides the footnotes too.
+        // An element still open at the end of the text also hides the footnotes.
         if is_open {
             notes.iter().for_each(|note| self.hide(note.clone(), false));
         }
@@ -788,7 +788,7 @@ fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     left.into_iter().enumerate().map(of).collect()
 }
 
-/// Whether the part is an entity: no other hidden part lacks words.
+/// Whether the part is an entity; every other hidden part has words.
 fn has_invisible(part: &str) -> bool {
     part.starts_with('&')
 }
@@ -821,7 +821,7 @@ fn names(tag: &TagEnd) -> &'static [&'static str] {
     }
 }
 
-/// Languages that a page highlights; any other info string of a fence is shown nowhere.
+/// Languages that a page highlights; a page does not show any other info string of a fence.
 const LANGUAGES: &str = "\
     apache asm awk bash bat c c# c++ clojure cmake console cpp cs csharp css csv cxx d dart diff \
     dockerfile elixir elm erl erlang f# fish fsharp geojson go golang graphql groovy h haskell \

@@ -47,7 +47,7 @@ impl PullsAcross {
         }
     }
 
-    /// Adds the results of the same queries elsewhere.
+    /// Adds the results that another forge gave for the same queries.
     pub fn add(&mut self, other: Self) {
         for (list, more) in self.lists.iter_mut().zip(other.lists) {
             list.extend(more);

@@ -74,9 +74,9 @@ pub enum BaseRuleKind {
     UpToDate,
     /// A merge through the queue.
     MergeQueue,
-    /// No merge commits.
+    /// Merge commits are not allowed.
     LinearHistory,
-    /// Signed commits.
+    /// Commits are signed.
     Signatures,
     /// Successful deployments to these environments.
     Deployments {
@@ -87,7 +87,7 @@ pub enum BaseRuleKind {
     Locked,
     /// Only selected accounts may change the branch.
     RestrictedPushes,
-    /// One of these methods.
+    /// The merge uses one of these methods.
     MergeMethods {
         /// The methods.
         allowed: Vec<MergeMethod>,

@@ -71,7 +71,7 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// A change of the file `path`, without counted lines.
+    /// A change of the file `path`, without the numbers of changed lines.
     pub fn new(path: impl Into<String>, status: FileStatus) -> Self {
         Self {
             path: path.into(),
@@ -114,7 +114,7 @@ pub struct DiffReq {
     /// Only the changes since this commit was the head: its id, or at least its first 7 digits. If
     /// the head was rebased since, changes from the base branch are left out.
     pub since: Option<String>,
-    /// A clone on this machine, for when the forge does not send a diff of this size.
+    /// A clone on this machine, used if the forge does not send a diff of this size.
     pub clone: Option<LocalClone>,
 }
 
@@ -154,8 +154,8 @@ pub struct Rounds {
     pub since: Option<usize>,
 }
 
-/// A clone of the repository on this machine. A forge may fetch into its object store and push from
-/// it. The only ref written is the remote-tracking ref that a push updates.
+/// A clone of the repository on this machine. A forge may fetch objects into the clone and push
+/// from the clone. The only ref written is the remote-tracking ref that a push updates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalClone {
     /// Directory of the clone.
@@ -169,7 +169,7 @@ pub struct LocalClone {
 /// Changes of a pull request since another commit was its head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SinceHead {
-    /// The earlier head commit, hex; `None` where a round is a plain diff.
+    /// The earlier head commit, hex; `None` if a round is a plain diff without a commit.
     pub oid: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
@@ -181,7 +181,7 @@ pub struct SinceHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadChange {
-    /// Same head.
+    /// The head is the same.
     Unchanged,
     /// Commits were added on top.
     Continued,
@@ -235,7 +235,7 @@ pub struct ContentsReq {
     pub oid: String,
     /// Paths in the commit.
     pub paths: Vec<String>,
-    /// A clone on this machine, read instead of the forge if it has the commit.
+    /// A clone on this machine, read instead of the forge if the clone has the commit.
     pub clone: Option<LocalClone>,
 }
 
@@ -285,7 +285,7 @@ pub struct Diff {
     /// The merge base, hex, if known.
     pub base_oid: Option<String>,
     /// The head, as [`PullRequest::head_id`](super::PullRequest::head_id); empty if the forge sends
-    /// the diff without it.
+    /// only the diff.
     pub head_oid: String,
     /// Lines of context; `None` if the forge stores the finished diff.
     pub context_lines: Option<u32>,

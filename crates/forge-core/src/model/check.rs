@@ -38,7 +38,7 @@ pub struct Check {
     pub workflow: Option<String>,
     /// Triggering event (`push`, `pull_request`).
     pub event: Option<String>,
-    /// URL of its page, chosen by the creator of the check.
+    /// URL of the check's page, chosen by the creator of the check.
     pub url: Option<String>,
     /// URL of the workflow run that the forge counts the check to.
     #[serde(skip)]
@@ -89,8 +89,8 @@ pub struct CheckLog {
 }
 
 impl CheckLog {
-    /// The last whole lines of `bytes` that fit into `most` bytes; of a single longer line, its
-    /// end. `cut` states that something before `bytes` was left out already.
+    /// The last whole lines of `bytes` that fit into `most` bytes. If even the last line is longer,
+    /// the end of that line. `cut` states that something before `bytes` was left out already.
     #[must_use]
     pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
         let from = bytes.len().saturating_sub(most);
@@ -121,7 +121,7 @@ pub enum CheckRollup {
     Failure,
     /// No check failed and at least one has not finished.
     Pending,
-    /// No checks.
+    /// There are no checks.
     Neutral,
 }
 

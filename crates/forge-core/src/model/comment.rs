@@ -30,7 +30,7 @@ pub struct Comment {
     pub created_at: Timestamp,
     /// Time of the last edit, if there was one.
     pub updated_at: Option<Timestamp>,
-    /// Key of the comment that this one replies to.
+    /// Key of the comment to which this comment replies.
     pub reply_to: Option<String>,
     /// Round that the comment is about, counted from 0; `None` if the forge has no rounds or the
     /// round is unknown.
@@ -44,11 +44,11 @@ pub struct Comment {
     pub line_number: Option<u64>,
     /// Hunk around the line.
     pub diff_hunk: Option<String>,
-    /// URL of its page; empty if there is none.
+    /// URL of the comment's page; empty if there is no such page.
     pub url: String,
     /// The viewer wrote the comment.
     pub viewer_did_author: bool,
-    /// Reason why the comment is hidden, if it is.
+    /// Reason why the comment is hidden; `None` for a visible comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized_reason: Option<String>,
 }

@@ -48,6 +48,6 @@ pub struct StatusEvent {
     /// Authority that makes the event count (`author`, `owner`, `collaborator`); `None` if the
     /// forge enforces authority itself.
     pub authority: Option<String>,
-    /// One more line, such as the merge commit.
+    /// A further line of text, such as the merge commit.
     pub detail: Option<String>,
 }

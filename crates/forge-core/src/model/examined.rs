@@ -12,7 +12,7 @@ pub enum ExaminedVerdict {
     Differs,
     /// The service does not answer, or refuses this account.
     Unreachable,
-    /// The service was not queried, or this account may not query it.
+    /// The service was not queried, or this account may not query the service.
     Skipped,
 }
 
@@ -84,7 +84,7 @@ impl Examined {
     }
 }
 
-/// Removes the query of each URL: it may contain a credential.
+/// Removes the query of each URL, because a query may contain a credential.
 fn without_queries(text: &str) -> String {
     let words = text.split(' ').map(|word| match word.split_once('?') {
         Some((address, query)) if address.contains("://") || query.contains('=') => address,

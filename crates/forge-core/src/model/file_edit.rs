@@ -182,7 +182,8 @@ impl FileEdit {
         .with_hint("leave it out")
     }
 
-    /// Refuses a file below a non-directory in `branch`, unless the edits delete that.
+    /// Refuses a path whose parent is not a directory in `branch`, unless the edits delete that
+    /// parent.
     ///
     /// # Errors
     /// `invalid_input` (field `edits`).

@@ -8,8 +8,8 @@ use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 /// An issue of a repository.
 ///
 /// `Display` prints a locator, as for [`PrId`](crate::PrId). Whether issues and pull requests share
-/// their numbers depends on the forge. In a git repository they do not, and the locator says which
-/// is meant: `file:///srv/tools#issue-3`.
+/// their numbers depends on the forge. A git repository numbers them separately, so the locator of
+/// an issue shows the kind: `file:///srv/tools#issue-3`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct IssueId {
     /// The repository.
@@ -83,7 +83,7 @@ pub struct Issue {
     pub author: Actor,
     /// Open or closed.
     pub state: IssueState,
-    /// Reason of the state; `None` if the forge does not record it.
+    /// Reason of the state; `None` if the forge does not record a reason.
     pub state_reason: Option<IssueReason>,
     /// Labels, by name.
     pub labels: Vec<Label>,
@@ -100,12 +100,12 @@ pub struct Issue {
     pub closed_at: Option<Timestamp>,
     /// Number of comments.
     pub comments_count: u64,
-    /// URL of its page, or a locator if there is none.
+    /// URL of the issue's page, or a locator if there is no page.
     pub url: String,
     /// The version for a compare-and-swap edit (opaque).
     pub version: String,
-    /// Values of its fields by name: the fields of the board in [`IssueFields::board`], and those
-    /// that a git repository stores in the issue itself.
+    /// Values of the issue's fields by name: the fields of the board in [`IssueFields::board`], and
+    /// fields that a git repository stores in the issue itself.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
     /// Comments, oldest first. ([`IssueFields::comments`])
@@ -143,7 +143,7 @@ pub struct RelatedIssue {
     pub title: String,
     /// Open or closed.
     pub state: IssueState,
-    /// URL of its page, or a locator if there is none.
+    /// URL of the issue's page, or a locator if there is no page.
     pub url: String,
 }
 
@@ -294,7 +294,7 @@ pub struct EditIssue {
     pub labels: SetChange<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: SetChange<String>,
-    /// Milestone, by title; `Some(None)` removes it.
+    /// Milestone, by title; `Some(None)` removes the milestone.
     pub milestone: Option<Option<String>>,
     /// Values of fields, by name; `None` clears a field.
     pub values: BTreeMap<String, Option<String>>,
@@ -302,7 +302,7 @@ pub struct EditIssue {
     pub values_if_known: BTreeMap<String, Option<String>>,
     /// The board whose fields `values` sets.
     pub board: Option<BoardId>,
-    /// Parent issue; `Some(None)` removes it.
+    /// Parent issue; `Some(None)` removes the parent.
     pub parent: Option<Option<IssueId>>,
     /// Issues that block this one.
     pub blocked_by: SetChange<IssueId>,

@@ -70,7 +70,7 @@ pub enum SubjectKind {
 pub enum LinkState {
     /// Open.
     Open,
-    /// Closed; a pull request without merge.
+    /// Closed; for a pull request, without a merge.
     Closed,
     /// Merged.
     Merged,
@@ -128,7 +128,7 @@ impl Link {
         let repo = self.repo.as_ref().map(RepoId::comparison_key);
         match &self.key {
             PrKey::Number(n) => (self.kind, format!("{}#{n}", repo.unwrap_or_default())),
-            // The at-uri alone identifies a record and its kind.
+            // An at-uri identifies a record together with its kind.
             PrKey::Record(uri) => (None, uri.clone()),
         }
     }
@@ -153,18 +153,18 @@ impl fmt::Display for Link {
 /// repeated among the mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Links {
-    /// The issues that its merge closes.
+    /// Issues that a merge of the subject closes.
     pub closes: Vec<Link>,
-    /// The pull requests whose merge closes it.
+    /// Pull requests that close the subject when merged.
     pub closed_by: Vec<Link>,
-    /// Targets in its own text and comments, outside of code.
+    /// Targets mentioned in the subject's own text and comments, outside of code.
     pub mentions: Vec<Link>,
-    /// Subjects that mention it in their text or comments.
+    /// Pull requests and issues that mention the subject in their text or comments.
     pub mentioned_by: Vec<Link>,
-    /// The pull requests below it in a stack: a record says so, or both are open and its base
-    /// branch is the head branch of the other one.
+    /// Pull requests below the subject in a stack: a record says so, or both are open and the
+    /// subject's base branch is the head branch of the other pull request.
     pub depends_on: Vec<Link>,
-    /// The pull requests stacked on it.
+    /// Pull requests stacked on the subject.
     pub needed_by: Vec<Link>,
     /// Links that could not be read or cannot be known, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_two_spellings_of_repository_are_equal() {
+    fn links_with_different_repository_spelling_are_equal() {
         let github = |owner: &str| RepoId {
             kind: crate::ForgeKind::GITHUB,
             host: "github.com".to_owned(),

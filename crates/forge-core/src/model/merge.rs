@@ -13,7 +13,7 @@ pub enum MergeMethod {
     Merge,
     /// One commit with all changes.
     Squash,
-    /// Each commit again on top of the base.
+    /// Each commit, recreated on top of the base.
     Rebase,
 }
 
@@ -62,7 +62,7 @@ pub struct Mergeability {
 pub struct AutoMerge {
     /// Method.
     pub method: MergeMethod,
-    /// Account that enabled it.
+    /// Account that enabled the automatic merge.
     pub enabled_by: Actor,
     /// Time of enabling, if known.
     pub enabled_at: Option<Timestamp>,
@@ -79,7 +79,8 @@ pub struct AutoMerge {
 pub struct MergeReq {
     /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless [`head_id`](crate::model::PullRequest::head_id) of the head has this value.
+    /// Refuse unless the pull request's [`head_id`](crate::model::PullRequest::head_id) has this
+    /// value.
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
     pub expected_base: Option<String>,
@@ -123,7 +124,7 @@ impl MergeReq {
         Ok(())
     }
 
-    /// Checks that `pr`, which is not merged, may be merged.
+    /// Checks that this request allows merging `pr`, which is not merged.
     ///
     /// # Errors
     /// `precondition_failed` if [`Self::only_left_over`] is set.

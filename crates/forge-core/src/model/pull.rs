@@ -61,13 +61,13 @@ pub struct PullRequest {
     /// `None` if there is none and the commits are made from the patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_ref: Option<String>,
-    /// The repository of the head branch, if it is another one (a fork).
+    /// The repository of the head branch, if it differs from the base branch's repository (a fork).
     pub head_repo: Option<RepoId>,
     /// Number of submitted rounds; `None` where a pull request follows its branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
     /// The pull request below in the stack, on forges that record one. ([`PrFields::DEPENDS_ON`],
-    /// where reading it takes a request)
+    /// if reading takes a request)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<PrKey>,
     /// The forge's own ids of the head branch's repository, this one or a fork.
@@ -85,7 +85,7 @@ pub struct PullRequest {
     pub merged_by: Option<Actor>,
     /// The commit that the merge created, hex.
     pub merge_commit: Option<String>,
-    /// URL of its page, or a `file://` locator.
+    /// URL of the pull request's page, or a `file://` locator.
     pub url: String,
     /// Labels, by name.
     pub labels: Vec<Label>,
@@ -101,10 +101,11 @@ pub struct PullRequest {
     pub pending_reviewers: Vec<Reviewer>,
     /// Combined decision of the reviews.
     pub review_decision: Option<ReviewDecision>,
-    /// The latest opinion of each reviewer (otherwise the latest comment), by time.
+    /// The latest opinion of each reviewer, or the latest comment of a reviewer without an opinion;
+    /// by time.
     pub latest_reviews: Vec<Review>,
-    /// The latest review by the pull request's author, which does not count; `None` if there is
-    /// none, or the forge lists it elsewhere.
+    /// The latest review by the pull request's author, which does not count. `None` if the author
+    /// has not reviewed, or if the forge lists the review elsewhere.
     #[serde(skip)]
     pub author_review: Option<Review>,
     /// Number of comments, without threads.
@@ -155,8 +156,8 @@ pub struct PullRequest {
     /// they could not be read)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
-    /// Ingestion of its record by the index. ([`PrFields::INGESTION`]; stays `None` on forges that
-    /// store and show in one place)
+    /// Ingestion of the pull request's record by the index. ([`PrFields::INGESTION`]; stays `None`
+    /// on forges without a separate index)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingestion: Option<RecordIngestion>,
     /// Requirements of the base branch. ([`PrFields::RULES`]; stays `None` if the forge has no
@@ -164,7 +165,7 @@ pub struct PullRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rules: Option<BaseRules>,
     /// The head branch is its repository's default branch. ([`PrFields::TO_CHANGE`]; stays `None`
-    /// where this takes a request)
+    /// if reading takes a request)
     #[serde(skip)]
     pub head_is_default: Option<bool>,
     /// Sections that could not be read in full, with the reason.
@@ -193,7 +194,7 @@ pub struct LinkedIssue {
     /// The forge's own id; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Its repository, possibly another one.
+    /// The issue's repository, possibly another than the pull request's.
     pub repo: RepoId,
     /// The forge's own ids of that repository.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,7 +205,7 @@ pub struct LinkedIssue {
     pub title: String,
     /// The issue is open.
     pub open: bool,
-    /// URL of its page.
+    /// URL of the issue's page.
     pub url: String,
 }
 
@@ -217,7 +218,7 @@ pub struct RecordIngestion {
     pub cid: String,
     /// The verdict.
     pub verdict: Ingestion,
-    /// The facts behind the verdict.
+    /// Evidence for the verdict.
     pub evidence: String,
     /// The index answered, or was not needed. Otherwise `pending` proves nothing.
     pub answered: bool,
@@ -251,8 +252,8 @@ impl PrFields {
     pub const CHECKS: Self = Self(1 << 7);
     /// The issues that the merge closes.
     pub const LINKED_ISSUES: Self = Self(1 << 8);
-    /// Leaves out more than usual: rows of a list need no description, labels, people, milestone or
-    /// reviews, and a forge may leave them empty where they are expensive.
+    /// For rows of a list, which need no description, labels, people, milestone or reviews: a forge
+    /// may leave these empty if reading them is expensive.
     pub const ROW: Self = Self(1 << 9);
     /// Settings of a scheduled merge.
     pub const AUTO_MERGE: Self = Self(1 << 10);
@@ -266,8 +267,8 @@ impl PrFields {
     pub const REACTIONS: Self = Self(1 << 14);
     /// Items on project boards.
     pub const PROJECTS: Self = Self(1 << 15);
-    /// Leaves out the description. As with [`Self::ROW`], a forge may read it anyway; the version
-    /// is useless then.
+    /// Leaves out the description, which makes the version unusable. As with [`Self::ROW`], a forge
+    /// may read the description anyway.
     pub const NO_DESCRIPTION: Self = Self(1 << 16);
     /// Leaves out the labels.
     pub const NO_LABELS: Self = Self(1 << 17);
@@ -288,8 +289,8 @@ impl PrFields {
     pub const RULES: Self = Self(1 << 25);
     /// Only the newest hundred comments, reviews and commits, where reading more is expensive.
     pub const NEWEST: Self = Self(1 << 26);
-    /// Facts needed before a change. A caller that finds a pull request in order to change it
-    /// selects these, and the change may then skip its own read.
+    /// Facts needed before a change. A caller selects these when finding a pull request to change,
+    /// and the change may then skip its own read.
     pub const TO_CHANGE: Self = Self(1 << 28);
     /// Like [`Self::TO_CHANGE`], for a merge or an update of the head branch.
     pub const TO_MERGE: Self = Self(1 << 28 | 1 << 29);
@@ -337,9 +338,9 @@ impl BitOrAssign for PrFields {
 pub struct PullStatus {
     /// The newest pull request of the given branch.
     pub current_branch: Option<PullRequest>,
-    /// Open ones by the viewer.
+    /// Open pull requests by the viewer.
     pub created_by: Vec<PullRequest>,
-    /// Open ones waiting for the viewer's review.
+    /// Open pull requests that wait for the viewer's review.
     pub needs_review: Vec<PullRequest>,
     /// Parts that could not be read; the rest is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]

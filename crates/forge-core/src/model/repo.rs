@@ -18,18 +18,18 @@ pub struct RepoInfo {
     /// Description, in one paragraph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// URL of its page, or for a local repository a `file://` URL.
+    /// URL of the repository's page; for a local repository, a `file://` URL.
     pub url: String,
     /// The repository accepts no more changes.
     pub archived: bool,
-    /// The repository that this one is a fork of.
+    /// The repository from which this fork was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<RepoId>,
     /// Permission of the viewer.
     pub permission: Permission,
     /// The merge methods that the repository allows.
     pub merge_methods: Vec<MergeMethod>,
-    /// The method that the forge itself uses; `None` if it has no default.
+    /// The method that the forge itself uses; `None` if the forge has no default method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_merge_method: Option<MergeMethod>,
     /// Scopes that the credentials lack for changes in this repository, in the forge's names; empty
@@ -106,9 +106,9 @@ pub struct DirectoryEntry {
 /// The forge's own ids of a repository and its owner (node ids).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RepoNode {
-    /// Of the repository.
+    /// The forge's own id of the repository.
     pub id: String,
-    /// Of the owner.
+    /// The forge's own id of the owner.
     pub owner_id: String,
     /// The display name of the owner, if the owner is a person with one.
     #[serde(skip_serializing_if = "Option::is_none")]

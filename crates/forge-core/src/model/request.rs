@@ -50,13 +50,13 @@ pub struct CreatePull {
     /// The branch with the changes. With `edits`, the name of the branch to create, if the forge
     /// needs one; empty for a name made from the title.
     pub head: HeadRef,
-    /// Open it as a draft.
+    /// Open the pull request as a draft.
     pub draft: bool,
     /// Label names in any case; each label must exist.
     pub labels: Vec<String>,
     /// Assignees, by login; `@me` is the viewer.
     pub assignees: Vec<String>,
-    /// Reviewers to ask.
+    /// Reviewers to request.
     pub reviewers: Vec<Reviewer>,
     /// Milestone, by title.
     pub milestone: Option<String>,
@@ -98,8 +98,8 @@ impl CreatePull {
     /// Checks the edits, and that they are the only source of the changes.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`) as [`FileEdit::check`], and together with a patch or
-    /// `depends_on`; (field `head`) for a branch in another repository.
+    /// `invalid_input`: field `edits` for the errors of [`FileEdit::check`] and for edits together
+    /// with a patch or `depends_on`; field `head` for a branch in another repository.
     pub fn check_edits(&self) -> Result<()> {
         if self.edits.is_empty() {
             return Ok(());
@@ -138,7 +138,7 @@ pub struct PushEdits {
     pub expected_head: String,
     /// Commit message; the first line is the headline.
     pub message: String,
-    /// The whole files.
+    /// The new contents of whole files.
     pub edits: Vec<FileEdit>,
 }
 
@@ -148,7 +148,7 @@ pub struct PushEdits {
 pub struct PushedCommit {
     /// The branch.
     pub branch: String,
-    /// The commit, hex; empty if the forge does not return it.
+    /// The commit, hex; empty if the forge does not return the id.
     pub oid: String,
 }
 
@@ -181,8 +181,8 @@ impl PushEdits {
     /// Checks the request without reading the repository.
     ///
     /// # Errors
-    /// `invalid_input` (field `edits`) as [`FileEdit::check`], and for no edits; (field `message`)
-    /// for a blank message.
+    /// `invalid_input`: field `edits` for the errors of [`FileEdit::check`] and for a request
+    /// without edits; field `message` for a blank message.
     pub fn check(&self) -> Result<()> {
         if self.edits.is_empty() {
             return Err(Error::invalid("edits", "there is nothing to commit")
@@ -245,7 +245,7 @@ pub struct EditPull {
     pub assignees: SetChange<String>,
     /// Reviewers.
     pub reviewers: SetChange<Reviewer>,
-    /// Milestone, by title; `Some(None)` removes it.
+    /// Milestone, by title; `Some(None)` removes the milestone.
     pub milestone: Option<Option<String>>,
     /// Project boards, by title.
     pub projects: SetChange<String>,
@@ -274,8 +274,9 @@ pub struct Resubmit {
     /// The changes, as `git format-patch` or `git diff` writes them; `None` for the current changes
     /// of the head branch.
     pub patch: Option<Vec<u8>>,
-    /// A head branch different from the pull request's, or the first one named at all. On forges
-    /// where a round consists of commits, this branch has them there, even with a `patch`.
+    /// A new head branch, if it differs from the pull request's or the pull request has none. On
+    /// forges where a round consists of commits, this branch has these commits, even with a
+    /// `patch`.
     pub head: Option<String>,
     /// A comment to post on the new round.
     pub comment: Option<String>,
@@ -301,7 +302,7 @@ impl LockReason {
     /// All reasons, in the order in which they are offered.
     pub const ALL: [Self; 4] = [Self::OffTopic, Self::Resolved, Self::Spam, Self::TooHeated];
 
-    /// The name in lower case, as forges and the command line write it.
+    /// The name in lower case, as used by forges and the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -328,9 +329,9 @@ pub enum Lock {
 pub struct RevertPull {
     /// Title; `None` for `Revert "…"`.
     pub title: Option<String>,
-    /// Description; `None` for one that names the merged pull request.
+    /// Description; `None` for a text that names the merged pull request.
     pub body: Option<String>,
-    /// Open it as a draft.
+    /// Open the pull request as a draft.
     pub draft: bool,
 }
 
@@ -361,7 +362,7 @@ pub struct UpdateBranch {
 }
 
 impl UpdateBranch {
-    /// An update by `method`, whatever commit the head is.
+    /// An update by `method`, for any head commit.
     #[must_use]
     pub fn by(method: UpdateMethod) -> Self {
         Self {
@@ -385,7 +386,7 @@ pub struct CloseReq {
     pub comment: Option<String>,
     /// Delete the head branch afterwards.
     pub delete_branch: bool,
-    /// Keep the head branch, with a warning, unless it is at this commit (full id, hex).
+    /// Keep the head branch, with a warning, unless its tip is this commit (full id, hex).
     pub expected_head: Option<String>,
 }
 
@@ -423,7 +424,7 @@ pub struct PullQuery {
     pub state: StateFilter,
     /// By author's login; `@me` is the viewer.
     pub author: Option<String>,
-    /// By the slug of the app that opened it, without `app/`.
+    /// By the slug of the app that opened the pull request, without `app/`.
     pub app: Option<String>,
     /// By assignee's login; `@me` is the viewer.
     pub assignee: Option<String>,
@@ -437,7 +438,7 @@ pub struct PullQuery {
     pub draft: Option<bool>,
     /// Words and qualifiers, in GitHub's search syntax.
     pub search: Option<String>,
-    /// By changed files, at least one of them: paths, directories or globs
+    /// By changed files: at least one must match one of these paths, directories or globs
     /// ([`PathFilter`](crate::PathFilter)).
     pub touches: Vec<String>,
     /// Sections that each row needs.

@@ -17,7 +17,7 @@ pub enum ReviewState {
     Commented,
     /// A verdict that was dismissed.
     Dismissed,
-    /// Not submitted yet.
+    /// The review is not submitted yet.
     Pending,
 }
 
@@ -67,8 +67,8 @@ pub struct Review {
     pub threads: Vec<String>,
 }
 
-/// Number of reviewers by state: of each the latest opinion, or the latest comment if there is
-/// none.
+/// Number of reviewers by state. Each reviewer counts with the latest opinion or, without an
+/// opinion, with the latest comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReviewCounts {
     /// Reviewers who approve.
@@ -104,7 +104,7 @@ impl ReviewCounts {
         counts
     }
 
-    /// Combined decision where no review is required: `None` without an opinion.
+    /// Combined decision if no review is required; `None` if no reviewer has an opinion.
     #[must_use]
     pub fn decision(&self) -> Option<ReviewDecision> {
         match (self.changes_requested, self.approved) {
@@ -197,7 +197,8 @@ pub struct NewReview {
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
-    /// Refuse unless this is the [`head_id`](crate::model::PullRequest::head_id) of the head.
+    /// Refuse unless the pull request's [`head_id`](crate::model::PullRequest::head_id) has this
+    /// value.
     pub expected_head: Option<String>,
 }
 
@@ -285,9 +286,9 @@ pub struct Thread {
     pub side: Side,
     /// The thread is resolved.
     pub resolved: bool,
-    /// Account that resolved it.
+    /// Account that resolved the thread.
     pub resolved_by: Option<Actor>,
-    /// The lines have changed since.
+    /// The lines have changed since the first comment.
     pub outdated: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn latest_opinion_outlasts_later_comments() {
+    fn later_comment_does_not_replace_opinion() {
         use ReviewState::{Approved, ChangesRequested, Commented, Dismissed, Pending};
         for (said, counts, decision) in [
             (&[Commented, Pending][..], Some(Commented), None),

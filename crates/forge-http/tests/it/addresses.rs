@@ -19,7 +19,7 @@ use http::Request;
 const NOBODYS: &str = "2000::1";
 const HERE: &str = "127.0.0.1";
 
-/// Gives its answers in order, the last one forever.
+/// Gives its answers in order, and repeats the last answer.
 #[derive(Debug, Default)]
 struct LookupDouble {
     answers: Mutex<Vec<Vec<IpAddr>>>,

@@ -1,4 +1,4 @@
-//! A server below HTTP: it can break off connections, which wiremock cannot.
+//! A server below HTTP, which can break off connections; wiremock cannot.
 
 use std::sync::{Arc, Mutex};
 

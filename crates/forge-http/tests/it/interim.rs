@@ -34,7 +34,7 @@ async fn interim_answers_are_skipped() {
     assert_eq!(got.into_body().into_bytes().unwrap(), "{}");
 }
 
-/// Without a thread for the connections, the runtime of this test sees no timer meanwhile. The
+/// Without a separate thread for connections, no timer of this test's runtime would fire. The
 /// server sends for 30 s at most; the bound is generous, because other tests share the processor.
 #[tokio::test]
 async fn endless_interim_answers_end_with_the_deadline() {

@@ -1,4 +1,4 @@
-//! Redirects, and that credentials stay with their host.
+//! Redirects are followed, and credentials stay with their host.
 
 use bytes::Bytes;
 use forge_http::NoRedirect;

@@ -152,7 +152,7 @@ async fn failed_connection_is_retried_for_reads_and_writes() {
 }
 
 #[tokio::test]
-async fn write_reaches_late_server() {
+async fn write_is_retried_until_server_listens() {
     let place = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = place.local_addr().unwrap();
     drop(place);
@@ -231,7 +231,7 @@ async fn max_retries_limits_repetitions() {
 }
 
 #[tokio::test]
-async fn request_without_class_is_classed_by_method() {
+async fn request_without_idempotency_is_classified_by_method() {
     let double = Double::start(vec![answer("502 Bad Gateway", "", "")]).await;
     for (method, requests) in [("GET", 4), ("POST", 5), ("DELETE", 6)] {
         let request = Request::builder()

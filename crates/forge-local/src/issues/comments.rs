@@ -124,7 +124,7 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Reading works without an identity: then no comment is the viewer's.
+                // Reading works without an identity: then no comment counts as the viewer's.
                 None => identity(self.here()).await.ok(),
             }
         };

@@ -18,17 +18,17 @@ use crate::{
     store::{IssueChanges, IssueEvent, IssueSnapshot, RefChange, WriteRetry},
 };
 
-/// How many fields of an issue may have a value.
+/// Maximum number of fields with a value in one issue.
 const MAX_FIELDS: usize = 100;
-/// The longest name of a field, in characters.
+/// Maximum length of a field's name, in characters.
 const MAX_FIELD_NAME: usize = 50;
-/// The longest value of a field, in characters.
+/// Maximum length of a field's value, in characters.
 const MAX_VALUE: usize = 4096;
 
 /// The result of applying an edit.
 pub(super) struct AppliedEdit {
     pub snapshot: IssueSnapshot,
-    /// `None` if nothing changes.
+    /// The event with the changes; `None` if nothing changes.
     pub event: Option<IssueEvent>,
     /// Refs that must not move before the write.
     pub unmoved: Vec<RefChange>,
@@ -271,7 +271,7 @@ fn change_values(
     Ok(changed)
 }
 
-/// Closes or reopens; returns the new state if it or its reason changes.
+/// Closes or reopens an issue; returns the new state if the state or its reason changes.
 fn change_state(
     s: &mut IssueSnapshot,
     edit: &EditIssue,

@@ -13,7 +13,7 @@ use crate::{
     store::{IssueSnapshot, same_login},
 };
 
-/// How many are read at once.
+/// Number of issues read at once.
 const BATCH_SIZE: usize = 64;
 
 impl Local {

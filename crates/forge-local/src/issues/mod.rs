@@ -1,4 +1,4 @@
-//! Issues: a file for each operation.
+//! Issues, with a file for each operation.
 
 mod comments;
 mod create;

@@ -14,17 +14,18 @@ use crate::{
     store::{IssueSnapshot, RefChange, issue_ref},
 };
 
-/// How many issues one issue may wait for.
+/// Maximum number of issues that block one issue.
 pub(super) const MAX_BLOCKERS: usize = 100;
-/// The maximum length of a chain of parents.
+/// Maximum length of a chain of parents.
 const MAX_DEPTH: usize = 100;
-/// How many issues are shown in each reverse direction.
+/// Maximum number of issues shown in each reverse direction.
 const MAX_REVERSE: usize = 1000;
-/// How many related issues [`forge_core::Issues::related_issues`] returns.
+/// Maximum number of related issues in [`forge_core::Issues::related_issues`].
 const MAX_NEIGHBOURS: usize = 200;
-/// How many issues are read at once.
+/// Number of issues read at once.
 const BATCH_SIZE: usize = 64;
-/// The title of an unreadable related issue. Treated as open, so that it keeps blocking.
+/// Title of a related issue that cannot be read. Such an issue counts as open, so that it keeps
+/// blocking.
 const UNREADABLE: &str = "(cannot be read)";
 
 /// The fields of an issue that relations need.
@@ -39,7 +40,7 @@ struct RelatedRow {
 impl RelatedRow {
     fn of(snapshot: IssueSnapshot) -> Self {
         let mut blocked_by = snapshot.blocked_by;
-        // Other programs may have written more.
+        // Another program may have stored more blockers than the limit.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
         Self {
@@ -307,7 +308,7 @@ impl Local {
     }
 }
 
-/// A missing related issue is an invalid argument, not a missing subject.
+/// A missing related issue is an invalid argument, not a missing subject of the call.
 fn not_there(field: &'static str, e: Error) -> Error {
     let error = Error::invalid(field, e.message().to_owned());
     match e.hint().cloned() {

@@ -53,7 +53,8 @@ impl Local {
         }
     }
 
-    /// Converts all but the sections, with labels already read (or the error of reading them).
+    /// Converts `issue` without its sections. `book` has the labels already read, or the error of
+    /// reading them.
     pub(super) fn issue_header(
         &self,
         issue: &StoredIssue,

@@ -58,8 +58,8 @@ impl Local {
             .await
     }
 
-    /// Repeats each commit on top of the base, and returns the last one. Skips merges, and commits
-    /// whose change is in the base.
+    /// Recreates each commit on top of the base, and returns the last new commit. Skips merges, and
+    /// commits whose change is already in the base.
     pub(super) async fn rebased(
         &self,
         cat: &mut CatFile,
@@ -132,7 +132,7 @@ fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     author
 }
 
-/// The message: from the request, or the defaults.
+/// The commit message of the request, or the default message.
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
     let body = req.body.as_deref().unwrap_or(body);

@@ -1,4 +1,4 @@
-//! Merges pull requests, on refs alone.
+//! Merges pull requests with git objects and refs.
 
 mod commits;
 mod update;
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// How many conflicting files a message names; the error has all of them.
+/// Maximum number of conflicting files in a message; the error has all of them.
 const MAX_NAMED_FILES: usize = 5;
 
 impl Local {
@@ -205,7 +205,7 @@ impl Local {
         })
     }
 
-    /// The outcome for an earlier merge; still deletes a remaining head branch if requested.
+    /// The outcome for an earlier merge. If requested, a remaining head branch is still deleted.
     async fn merged_before(
         &self,
         cat: &mut CatFile,
@@ -243,8 +243,8 @@ impl Local {
         }))
     }
 
-    /// Deletes the head branch of a closed or merged `pull`, unless it has moved since; `None` if
-    /// it is gone.
+    /// Deletes the head branch of a closed or merged `pull`, unless the branch has moved since;
+    /// `None` if the branch is gone.
     pub(crate) async fn delete_left_head(
         &self,
         cat: &mut CatFile,
@@ -321,7 +321,7 @@ impl Local {
     }
 }
 
-/// Refuses a head or base branch other than expected.
+/// Refuses a head or base branch that is not the expected one.
 fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
     let id = format!("#{}", pull.number);
     let base = &pull.snapshot.base_branch;
@@ -352,7 +352,7 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     Ok((base, head))
 }
 
-/// The warning for a head branch that is kept because it moved to `tip`.
+/// The warning for a head branch that is kept because the branch moved to `tip`.
 pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);

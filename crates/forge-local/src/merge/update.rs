@@ -1,4 +1,4 @@
-//! Updates a head branch from its base, on refs alone.
+//! Updates a head branch from its base with git objects and refs.
 
 use forge_core::{
     Outcome, Result, check_expected_base, check_expected_head,

@@ -28,8 +28,8 @@ impl Local {
         self.open_pull(req, None).await
     }
 
-    /// As [`Self::create_pull`]; with `commit`, a commit on top of the base branch, for which the
-    /// head branch is created.
+    /// Like [`Self::create_pull`]. With `commit`, which is on top of the base branch, also creates
+    /// the head branch at that commit.
     pub(super) async fn open_pull(
         &self,
         req: &CreatePull,

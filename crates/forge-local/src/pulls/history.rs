@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-/// The head of an open pull request, if it moved after the last event.
+/// The head of an open pull request, if the head moved after the last event.
 fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
     let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
     (recorded? != live).then_some(live)

@@ -16,7 +16,7 @@ use crate::{
     store::{Pull, PullRead},
 };
 
-/// The most issues that are looked up for one description.
+/// Maximum number of issues looked up for one description.
 const MAX_LINKING_PULLS: usize = 100;
 
 /// Recovery for numbers without an issue.
@@ -29,8 +29,8 @@ static CORRECT: Hint = Hint::fixed(
 );
 
 impl Local {
-    /// The issues that `pull` closes, with warnings for those unreadable, missing or above the
-    /// limit.
+    /// The issues that `pull` closes, with warnings for issues that are unreadable, missing or
+    /// above the limit.
     pub(crate) async fn linked_issues(
         &self,
         cat: &mut CatFile,

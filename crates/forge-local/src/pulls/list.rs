@@ -16,7 +16,7 @@ use crate::{
     store::{Index, LabelRef, Pull, PullRead, Snapshot},
 };
 
-/// How many candidates are read at once if a filter may drop most of them.
+/// Number of candidates read at once if a filter may drop most of them.
 const BATCH_SIZE: usize = 64;
 
 impl Local {
@@ -94,7 +94,8 @@ impl Local {
                         Ok(files) if touches.is_touched_by(&files) => {}
                         found => {
                             result.warnings.extend(found.err().map(|e| warning_of(&e)));
-                            // If the scan limit ends the page here, the next page starts after it.
+                            // If the scan limit ends the page here, the next page starts after this
+                            // number.
                             if result.items.len() < limit {
                                 last = pull.number;
                             }
@@ -135,7 +136,7 @@ impl Local {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         if head.owner.is_some() {
-            // Branches of other repositories are never heads here.
+            // A branch of another repository is never a head branch in this backend.
             return Ok(Vec::new());
         }
         let mut cat = self.store.cat();

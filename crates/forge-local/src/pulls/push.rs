@@ -64,8 +64,9 @@ impl Local {
         }
     }
 
-    /// Refuses another case than the branch has: on a file system that ignores case, git opens
-    /// `feature` for `FEATURE`, and whatever a caller knows of one name is not of the other.
+    /// Refuses a branch name that differs from the stored branch only in case. On a file system
+    /// that ignores case, git opens `feature` for `FEATURE`, but the checks of the caller apply to
+    /// only one of the names.
     async fn check_case(&self, branch: &str) -> Result<()> {
         let name = branch_ref(branch);
         let args = ["for-each-ref", "--format=%(refname)", name.as_str()];

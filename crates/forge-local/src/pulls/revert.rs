@@ -16,9 +16,9 @@ use crate::{
 
 /// The change of the base branch by a merge.
 struct MergedRange<'a> {
-    /// The tip of the base branch before.
+    /// The tip of the base branch before the merge.
     onto: &'a str,
-    /// The tip after.
+    /// The tip of the base branch after the merge.
     result: &'a str,
 }
 
@@ -105,7 +105,8 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // Reverts by a three-way merge with the merged tip as base, which is this commit's parent.
+        // A three-way merge with the merged tip as merge base reverts the merge, so the merged tip
+        // is the parent of this commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,

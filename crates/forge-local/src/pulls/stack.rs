@@ -1,5 +1,5 @@
-//! Stacked pull requests: the base branch is the head branch of the lower one, and changes to the
-//! lower one's base branch when that is merged.
+//! Stacked pull requests: the base branch is the head branch of the lower pull request. When the
+//! lower pull request is merged, the base changes to its base branch.
 
 use forge_core::{
     Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Retargeted {
     /// A step for each dependent pull request.
     pub steps: Vec<Step>,
-    /// Failed changes, each with the call that completes it.
+    /// Failed changes, each with the call that completes the change.
     pub warnings: Vec<Warning>,
 }
 
@@ -99,8 +99,8 @@ impl Local {
         Err(Error::precondition(unmet, why).with_hint(hint))
     }
 
-    /// Changes the base of the pull requests that depend on the merged `pull` to its base branch.
-    /// The caller must not hold the write lock: each change acquires it.
+    /// Changes the base of the pull requests that depend on the merged `pull` to the base branch of
+    /// `pull`. The caller must not hold the write lock, because each change acquires the lock.
     pub(crate) async fn retarget_dependents(&self, cat: &mut CatFile, pull: &Pull) -> Retargeted {
         let mut followed = Retargeted::default();
         let (from, into) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);

@@ -240,8 +240,8 @@ impl Local {
         Ok(Outcome::unchanged(value, Warning::new(message)))
     }
 
-    /// As [`Self::unchanged`], for a change with a comment. Adds the comment, unless the newest one
-    /// is the same: then an earlier call added it.
+    /// Like [`Self::unchanged`], for a change with a comment. Adds the comment, unless the newest
+    /// comment is the same, because an earlier call then added it.
     async fn already(
         &self,
         cat: &mut CatFile,
@@ -347,7 +347,7 @@ impl Local {
     }
 }
 
-/// Recovery for a refused change with a comment: add the comment alone.
+/// Recovery for a refused change with a comment: add only the comment.
 fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)

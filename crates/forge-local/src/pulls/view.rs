@@ -38,7 +38,7 @@ impl Local {
         self.present_with(cat, pull, fields, &book).await
     }
 
-    /// As [`Local::present`], with labels already read (or the error of reading them).
+    /// Like [`Local::present`], with labels already read (or the error of reading them).
     pub(crate) async fn present_with(
         &self,
         cat: &mut CatFile,

@@ -159,7 +159,7 @@ impl Local {
     }
 }
 
-/// Refuses a comment of another author, and a missing one.
+/// Refuses a missing comment, and a comment of another author.
 pub(crate) fn require_own(
     kind: SubjectKind,
     number: u64,

@@ -42,7 +42,7 @@ impl Local {
         let ask = async {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
-                // Reading works without an identity: then no comment is the viewer's.
+                // Reading works without an identity: then no comment counts as the viewer's.
                 None => identity(self.here()).await.ok(),
             }
         };
@@ -110,7 +110,7 @@ impl Conversation {
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
-    /// The comment that a reply to `id` replies to, and its thread. A thread id stands for the last
+    /// The comment that a reply to `id` replies to, and its thread. A thread id selects the last
     /// comment of the thread.
     pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
         match self.threads.iter().find(|t| t.id == id) {
@@ -147,7 +147,7 @@ impl Conversation {
     }
 }
 
-/// The ids that an event gives: `c7`, `r7`, `t7.0` and its first comment `c7.0`.
+/// Event 7 creates the ids `c7` (comment), `r7` (review), `t7.0` (thread) and `c7.0` (its comment).
 pub(crate) fn comment_id(seq: u64) -> String {
     format!("c{seq}")
 }

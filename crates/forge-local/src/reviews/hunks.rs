@@ -7,11 +7,11 @@ use forge_core::{
 };
 use futures::StreamExt;
 
-/// How much of a hunk is stored with a comment, in bytes.
+/// Maximum size of a hunk stored with a comment, in bytes.
 const MAX_HUNK_BYTES: usize = 4 * 1024;
-/// How much of a line is read, in bytes.
+/// Maximum length of a line that is read, in bytes.
 const MAX_LINE_BYTES: usize = 2 * 1024;
-/// How many ranges an error names.
+/// Maximum number of line ranges in an error.
 const MAX_NAMED_LINES: usize = 8;
 
 /// A line or a range of lines, on one side.
@@ -49,7 +49,7 @@ struct HunkFinder<'a> {
     place: &'a LinePosition,
     line: Vec<u8>,
     reader: LineReader,
-    /// The hunk with the position, as far as it was read.
+    /// The part read so far of the hunk with the position.
     kept: Option<Vec<u8>>,
     ranges: Vec<String>,
 }

@@ -211,7 +211,7 @@ impl Local {
     }
 }
 
-/// The path of `file` on `side`, if it exists there.
+/// The path of `file` on `side`, if the file exists on that side.
 fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     match (side, file.status) {
         (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The readable first line of an event's commit message.
 pub(crate) trait CommitSubject {
-    /// The event in a word or two.
+    /// The name of the event, in a word or two.
     fn subject(&self) -> &'static str;
 }
 

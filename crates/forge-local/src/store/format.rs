@@ -5,23 +5,24 @@ use serde::Deserialize;
 
 /// The format of pull requests, labels and plain issues.
 ///
-/// Stored files are rewritten whole, so an older version would lose fields that it does not know:
+/// Stored files are rewritten whole, so an older version would lose fields unknown to that version:
 /// every new field needs a higher format.
 pub(crate) const FORMAT: u32 = 1;
-/// The format of an issue with values or relations, and of a deleted one.
+/// The format of a deleted issue, and of an issue with values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 
 /// Why a stored object cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {
-    /// A newer version of forge wrote it in format `found`; this version reads up to `newest`.
+    /// A newer version of forge wrote the object in format `found`; this version reads up to
+    /// `newest`.
     Newer { found: u32, newest: u32 },
-    /// The end of an error message.
+    /// The object is damaged; the text is the end of an error message.
     Damaged(String),
     /// The file of the record is missing: never written, or left out by a partial clone, which git
     /// does not distinguish.
     Missing(&'static str),
-    /// git refuses the object and says what to do, so dropping the ref is no recovery.
+    /// git refuses the object and says what to do, so the recovery is not to drop the ref.
     Withheld(Error),
 }
 

@@ -1,7 +1,7 @@
 //! `refs/forge/index`: the highest number, and the numbers that may be open.
 //!
-//! The index is derived and may be lost. Its open numbers are a superset, so readers check each
-//! pull request itself.
+//! The index is derived data and may be lost. Its open numbers may include closed pull requests, so
+//! readers check the state of each pull request.
 
 use std::{fmt::Write, ops::RangeInclusive};
 
@@ -96,7 +96,7 @@ impl Index {
         out
     }
 
-    /// Parses the blob; `None` if it is not an index or is inconsistent.
+    /// Parses the blob; `None` if the blob is not an index or is inconsistent.
     pub fn decode(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         if lines.next()? != FORMAT {

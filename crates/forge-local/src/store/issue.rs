@@ -17,7 +17,7 @@ use super::{
 };
 use crate::ident::Identity;
 
-/// How many issues are read at once.
+/// Number of issues read at once.
 const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without an issue.
@@ -161,7 +161,7 @@ impl EventStore {
     /// The lowest number above all existing ones.
     ///
     /// # Errors
-    /// As [`Self::issue_numbers`].
+    /// The errors of [`Self::issue_numbers`].
     pub async fn next_issue(&self) -> Result<u64> {
         let mut number = self.issue_numbers().await?.first().copied().unwrap_or(0) + 1;
         // A damaged ref still occupies its number.
@@ -174,7 +174,7 @@ impl EventStore {
     /// Reads issue `number`.
     ///
     /// # Errors
-    /// `not_found`, also for a deleted issue; `protocol` for a damaged one.
+    /// `not_found` for a missing or deleted issue; `protocol` for a damaged issue.
     pub async fn read_issue(&self, cat: &mut CatFile, number: u64) -> Result<StoredIssue> {
         let found = self.read_stored(cat, &[number]).await?.pop().flatten();
         self.require_issue(number, found)
@@ -183,7 +183,7 @@ impl EventStore {
     /// The issue in a result of [`Self::read_stored`].
     ///
     /// # Errors
-    /// As [`Self::read_issue`].
+    /// The errors of [`Self::read_issue`].
     pub fn require_issue(
         &self,
         number: u64,
@@ -207,7 +207,7 @@ impl EventStore {
     /// Reads the issues `numbers`, in order; `None` for missing and deleted ones.
     ///
     /// # Errors
-    /// As [`Self::read_stored`].
+    /// The errors of [`Self::read_stored`].
     pub async fn read_issues(
         &self,
         cat: &mut CatFile,
@@ -268,8 +268,9 @@ impl EventStore {
         Ok(events.await?.0)
     }
 
-    /// Writes an event: the first one if there is no `before`, and the only one for a deletion. The
-    /// refs of `unmoved` must not have moved. The inner `Err` means that another writer was faster.
+    /// Writes an event, the first event if there is no `before`. A deletion starts a new chain with
+    /// only one event. The refs of `unmoved` must not have moved. The inner `Err` means that
+    /// another writer was faster.
     ///
     /// # Errors
     /// `git` if git cannot write.

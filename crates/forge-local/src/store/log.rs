@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::{EventStore, LogEntry, Pull, PullEvent, read::broken, shared::KeptLog};
 
-/// How many event commits are in memory at once during a read.
+/// Maximum number of event commits in memory at once.
 const BATCH_SIZE: usize = 64;
 
 /// An event and its commit.
@@ -62,7 +62,7 @@ impl EventStore {
     }
 
     /// Extends cached events up to `tip`; also returns their size in bytes. `None` if more than
-    /// [`BATCH_SIZE`] events are missing or one is damaged: then the caller reads all of them.
+    /// [`BATCH_SIZE`] events are missing or one is damaged: then the caller reads all events.
     async fn newer(
         &self,
         cat: &mut CatFile,

@@ -7,7 +7,7 @@ use forge_git::{CatFile, ObjectLookup};
 
 use super::{EventStore, Index, MergeIntent, Snapshot, Unreadable, refs};
 
-/// How many pull requests are read at once when many are looked at.
+/// Number of pull requests read at once.
 const BATCH_SIZE: usize = 64;
 
 /// Recovery for a number without a pull request.
@@ -39,7 +39,7 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    /// Returns whether the pull request is open.
+    /// Whether the pull request is open.
     pub fn is_open(&self) -> bool {
         self.snapshot.state == PrState::Open
     }
@@ -85,7 +85,7 @@ pub(crate) enum PullRead {
     Broken(Error),
 }
 
-/// The index, and how it was obtained.
+/// The index, and whether it was rebuilt.
 pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The object that the ref points to.
@@ -98,7 +98,7 @@ impl EventStore {
     /// Reads pull request `number`.
     ///
     /// # Errors
-    /// `not_found`; `protocol` if it is damaged.
+    /// `not_found`; `protocol` if the pull request is damaged.
     pub async fn read(&self, cat: &mut CatFile, number: u64) -> Result<Pull> {
         match self.read_many(cat, &[number]).await?.pop() {
             Some(PullRead::Pull(pull)) => Ok(*pull),
@@ -214,7 +214,7 @@ impl EventStore {
         Ok(())
     }
 
-    /// Returns whether `branch` contains `commit`.
+    /// Whether `branch` contains `commit`.
     async fn is_merged(&self, commit: &str, branch: &str) -> Result<bool> {
         let branch = refs::branch(branch);
         let asked = self
@@ -224,7 +224,7 @@ impl EventStore {
         Ok(asked.status == 0)
     }
 
-    /// Reads the index, or rebuilds it from the refs if it is lost, damaged or outdated.
+    /// Reads the index, or rebuilds a lost, damaged or outdated index from the refs.
     pub async fn index(&self, cat: &mut CatFile) -> Result<LoadedIndex> {
         let stored = match cat.get(refs::INDEX).await {
             Ok(Some(object)) if object.kind == "blob" => {
@@ -265,17 +265,17 @@ impl EventStore {
         })
     }
 
-    /// Removes the index ref's file if a crash left it unreadable: git refuses to overwrite such a
-    /// ref, and the index can be rebuilt.
+    /// Removes the index ref's file if a crash left the file unreadable: git refuses to overwrite
+    /// such a ref, and the index can be rebuilt.
     pub fn clear_unreadable_index(&self) {
         let file = self.common_dir.join(refs::INDEX);
         if file.is_file() && !is_ref_file(&file) {
-            // If this fails, git reports the problem.
+            // If the removal fails, git reports the problem.
             let _ = std::fs::remove_file(file);
         }
     }
 
-    /// The error for a ref file through which git finds no object.
+    /// The error for a ref file whose object git cannot find.
     fn dangling(&self, number: u64) -> Error {
         let name = refs::pull(number);
         let file = self.common_dir.join(&name);
@@ -289,13 +289,13 @@ impl EventStore {
         ))
     }
 
-    /// Returns whether there is a file for a ref that git cannot read.
+    /// Whether there is a file for a ref that git cannot read.
     pub fn loose_ref_exists(&self, number: u64) -> bool {
         self.common_dir.join(refs::pull(number)).is_file()
     }
 }
 
-/// Returns whether `file` holds an object id, like a ref's file.
+/// Whether `file` contains an object id, like a ref's file.
 fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }

@@ -11,7 +11,7 @@ use tokio::{sync::OwnedMutexGuard, time::timeout};
 
 use super::LoggedEvent;
 
-/// The most bytes of cached events, as git stores them.
+/// Maximum size of cached events, in bytes as git stores them.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Caches the events of recently read pull requests, and orders the writers.
@@ -27,7 +27,7 @@ pub struct StoreCache {
 /// The cached events of one pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptLog {
-    /// The directory of the repository, and the number of the pull request.
+    /// Key: the directory of the repository, and the number of the pull request.
     pub of: (PathBuf, u64),
     /// The commit of the last event.
     pub tip: String,
@@ -50,7 +50,7 @@ impl StoreCache {
         Some(kept)
     }
 
-    /// Caches events, and evicts those not read for the longest time.
+    /// Caches events, and evicts the events that were not read for the longest time.
     pub(crate) fn keep(&self, new: KeptLog) {
         let mut logs = self.logs();
         logs.retain(|kept| kept.of != new.of);
@@ -61,8 +61,8 @@ impl StoreCache {
         }
     }
 
-    /// Waits for earlier writers of this process to finish with a repository, at most for
-    /// `patience`. The file lock alone is not fair.
+    /// Waits for earlier writers of this process to finish with a repository, for at most
+    /// `patience`. The file lock does not keep the order of the waiting writers.
     pub(crate) async fn writer(
         &self,
         dir: &Path,
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_logs_are_bounded_by_bytes() {
+    fn cached_logs_are_limited_by_bytes() {
         let shared = StoreCache::default();
         let of = |number| (PathBuf::from("/r"), number);
         for number in 1..=3 {

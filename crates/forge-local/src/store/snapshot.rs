@@ -51,7 +51,8 @@ pub(crate) struct Snapshot {
     pub events: u64,
 }
 
-/// A label on a pull request. The id counts: another label may get the name later.
+/// A label on a pull request. The id identifies the label, because another label may get the same
+/// name later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LabelRef {
     pub id: String,
@@ -180,7 +181,7 @@ impl Snapshot {
         fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
     }
 
-    /// Dismisses a review if it is its author's latest.
+    /// Dismisses a review if the review is its author's latest.
     pub fn dismiss_review(&mut self, id: &str) {
         if let Some(review) = self.latest_reviews.iter_mut().find(|r| r.id == id) {
             review.state = ReviewState::Dismissed;

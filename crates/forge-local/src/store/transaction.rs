@@ -22,7 +22,7 @@ pub(crate) enum RefChange {
     },
     /// Deletes a ref that must be `old`.
     Delete { name: String, old: String },
-    /// Requires a ref to be `old` and keeps it.
+    /// Requires a ref to be `old`, and does not change the ref.
     Verify { name: String, old: String },
 }
 
@@ -58,7 +58,7 @@ impl EventStore {
     ) -> Result<Option<RefConflict>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
-            // Otherwise a symbolic ref would redirect the change.
+            // Without this option, a symbolic ref would redirect the change.
             input.extend_from_slice(b"option no-deref\0");
             let fields: [&str; 4] = match change {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
@@ -92,7 +92,7 @@ impl EventStore {
     }
 }
 
-/// Returns whether git's message means a concurrent writer, and not a permanent failure.
+/// Whether git's message means a concurrent writer, and not a permanent failure.
 fn is_race(said: &str) -> bool {
     let hopeless = [
         "Permission denied",
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn races_are_distinguished_from_permanent_failures() {
+    fn concurrent_writes_are_distinguished_from_permanent_failures() {
         let busy = "fatal: prepare: cannot lock ref 'refs/forge/pulls/1': Unable to create '/r/.git/refs/forge/pulls/1.lock': File exists.\n\nAnother git process";
         assert!(is_race(busy));
         assert_eq!(

@@ -14,7 +14,7 @@ const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is o
 /// A fixed author, so that a repository has only one such commit.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
 
-/// How many states are read at once.
+/// Number of states read at once.
 const BATCH_SIZE: usize = 64;
 
 /// The effect of an event on the index.
@@ -72,8 +72,8 @@ impl EventStore {
         Ok(String::from_utf8_lossy(&oid).trim().to_owned())
     }
 
-    /// Writes the root commit of chains. Since it is the first parent of a first event, the head is
-    /// the second, and `--first-parent` stays on events.
+    /// Writes the root commit of chains. The root is the first parent of a first event and the head
+    /// is the second parent, so `--first-parent` stays on events.
     pub async fn put_root(&self) -> Result<String> {
         let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
         let tree = String::from_utf8_lossy(&tree).trim().to_owned();
@@ -160,7 +160,7 @@ impl EventStore {
             Some(tip) => vec![tip.clone()],
             None => vec![self.put_root().await?],
         };
-        // Commits that are parents survive the deletion of their branch.
+        // A commit that is a parent survives the deletion of its branch.
         let head = snapshot
             .head_oid
             .clone()

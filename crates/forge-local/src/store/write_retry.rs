@@ -12,9 +12,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{EventStore, RefConflict};
 
-/// How long a write is retried.
+/// Maximum time for which a write is retried.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a writer waits for the lock before it continues without.
+/// Maximum time for which a writer waits for the lock before writing without it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// A lock file of this age, seen repeatedly, was left by a killed process.
 const STALE_LOCK_AGE: Duration = Duration::from_secs(10);
@@ -23,8 +23,8 @@ const TURN_FILE: &str = "forge.turn";
 
 /// The attempts of one write.
 ///
-/// Compare-and-swap alone keeps the data correct. The advisory lock, which the system releases with
-/// the process, only saves fifty writers from repeating each other's work.
+/// Compare-and-swap is enough to keep the data correct. The advisory lock, which the system
+/// releases with the process, only saves fifty writers from repeating each other's work.
 #[derive(Debug)]
 pub(crate) struct WriteRetry {
     _turn: Option<File>,
@@ -130,7 +130,7 @@ async fn acquire_lock(common_dir: &Path) -> Option<File> {
     }
 }
 
-/// A number that differs between processes, to spread their retries.
+/// A number that differs between processes, to spread the retries of these processes.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,4 +1,4 @@
-//! Damage below `refs/forge`: reported for its ref, while everything else works.
+//! Damage below `refs/forge` is reported for its ref, and everything else works.
 
 use forge_core::{
     Labels, PageReq, PullRequests, Reviews, Trust,
@@ -49,7 +49,7 @@ async fn damaged_pull_request_leaves_others_readable() {
     let newer = commit_with(&repo, "pull.json", "{\"format\": 9}");
     let blob = hash(&repo, "hello");
     let mut cases = vec![no_json, no_file, foreign, newer, blob];
-    // A ref to a missing object, and files that are no refs.
+    // A ref to a missing object, and files that are not refs.
     cases.push("1".repeat(40));
     cases.push("garbage".into());
     cases.push(String::new());

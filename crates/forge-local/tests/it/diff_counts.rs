@@ -1,4 +1,4 @@
-//! The diff parser against git's own counts.
+//! Compares the diff parser with git's own counts.
 
 use std::{path::Path, process::Command};
 
@@ -21,7 +21,7 @@ const LINES: [&str; 7] = [
     "",
 ];
 
-/// A file of a commit: lines, whether the last one has an end, and whether it is executable.
+/// A file of a commit: lines, whether the last line has an end, and whether the file is executable.
 type Content = Option<(Vec<&'static str>, bool, bool)>;
 
 fn content() -> impl Strategy<Value = Content> {

@@ -1,4 +1,4 @@
-//! An edit of an issue is one event and one compare-and-swap, whatever it changes.
+//! An edit of an issue is one event and one compare-and-swap, for any combination of fields.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ async fn issue_edit_of_all_fields_is_one_event() {
     let relations = read.relations.unwrap();
     assert_eq!(relations.parent.unwrap().id, id(&local, 2));
     assert_eq!(relations.blocked_by[0].id, id(&local, 3));
-    // A repeated edit adds another comment; without a comment it changes nothing.
+    // A repeated edit adds another comment; a repeated edit without a comment changes nothing.
     let again = EditIssue {
         comment: None,
         ..edit
@@ -186,7 +186,7 @@ async fn issue_edits_at_one_version_have_one_winner() {
     assert_eq!(events(&repo, 1), 3);
 }
 
-/// Without the writers' lock, git's transaction alone must keep the data correct.
+/// Without the writers' lock, git's transaction must keep the data correct.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn issue_edits_without_turn_file_have_one_winner() {
     let repo = Repo::new();
@@ -216,7 +216,7 @@ async fn identical_edits_at_one_version_have_one_winner() {
 }
 
 #[tokio::test]
-async fn issue_values_of_any_script_are_kept() {
+async fn issue_values_in_any_script_are_kept() {
     let repo = Repo::new();
     let local = repo.open().await;
     let long = "ü".repeat(4096);

@@ -75,7 +75,7 @@ async fn deleted_comment_mentions_nothing() {
 }
 
 #[tokio::test]
-async fn issue_history_tells_each_kind_of_change() {
+async fn issue_history_shows_each_kind_of_change() {
     let repo = Repo::new();
     let local = repo.open().await;
     let one = open(&local, "One").await.id;

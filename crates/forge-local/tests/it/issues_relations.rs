@@ -120,7 +120,7 @@ async fn invalid_issue_relations_are_refused() {
     assert_eq!(numbers(&relations(&local, 1).await.blocking), ["3"]);
 }
 
-/// Each edit is valid alone, but both together would create a cycle.
+/// Each of the two edits is valid, but both together would create a cycle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_issue_parents_make_no_cycle() {
     let repo = Repo::new();
@@ -128,7 +128,7 @@ async fn concurrent_issue_parents_make_no_cycle() {
     for title in ["One", "Two"] {
         open(&local, title).await;
     }
-    // Without the writers' lock, both check before one writes.
+    // Without the writers' lock, both edits are checked before either is written.
     let turn = repo.path.join(".git/forge.turn");
     std::fs::remove_file(&turn).unwrap();
     std::fs::create_dir(&turn).unwrap();

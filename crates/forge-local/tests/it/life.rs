@@ -100,7 +100,7 @@ async fn history_matches_ref_history() {
         log.lines().collect::<Vec<_>>(),
         ["draft: alice", "comment: alice", "open: alice", root]
     );
-    // The event keeps the head commit that it found.
+    // The event keeps the current head commit as a parent.
     let parents = repo.git(&["log", "-1", "--format=%P", "refs/forge/pulls/1"]);
     assert!(parents.ends_with(&moved), "{parents}");
     let events = local.history(&id, PageReq::first(30)).await.unwrap().items;

@@ -1,4 +1,4 @@
-//! Pull requests on top of another one.
+//! Stacked pull requests.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param, PrKey, Precondition, PullRequests, Warning,
@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
-/// Creates a branch with one more commit than `below`; ends on `main`.
+/// Creates a branch with one more commit than `below`; leaves `main` checked out.
 fn grow(repo: &Repo, branch: &str, below: &str) {
     repo.git(&["switch", "--quiet", "--create", branch, below]);
     repo.write(&format!("{branch}.txt"), "new\n");
@@ -72,7 +72,7 @@ async fn repeated_merge_retargets_remaining_dependents() {
     grow(&repo, "upper", "lower");
     let local = repo.open().await;
     create(&local, "lower").await;
-    // A conflicting pull request: the same branch into the same base.
+    // #2 blocks #3 from being retargeted: both would have the same head and base.
     create(&local, "upper").await;
     on_top(&local, "upper", 1).await;
     let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
@@ -94,7 +94,7 @@ async fn repeated_merge_retargets_remaining_dependents() {
 }
 
 #[tokio::test]
-async fn stack_with_other_base_is_refused_or_ended() {
+async fn stacked_pull_needs_lower_head_as_base() {
     let repo = Repo::new();
     grow(&repo, "lower", "main");
     grow(&repo, "upper", "lower");

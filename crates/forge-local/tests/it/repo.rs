@@ -64,7 +64,7 @@ impl Repo {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Creates a branch with one commit that writes `file`; ends on `main`.
+    /// Creates a branch with one commit that writes `file`; leaves `main` checked out.
     pub fn branch(&self, branch: &str, file: &str, content: &str) -> String {
         self.git(&["switch", "--quiet", "--create", branch, "main"]);
         self.write(file, content);

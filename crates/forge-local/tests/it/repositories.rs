@@ -261,7 +261,7 @@ async fn unusual_ref_and_file_names_work() {
     assert!(!e.message().contains(['\n', '\t']), "{e}");
 }
 
-/// The tag stands for a file system that ignores case: there git opens `feature` for `FEATURE`.
+/// The tag imitates a file system that ignores case, on which git opens `feature` for `FEATURE`.
 #[tokio::test]
 async fn push_to_branch_of_other_spelling_is_refused() {
     let repo = Repo::new();
@@ -286,7 +286,7 @@ async fn push_to_branch_of_other_spelling_is_refused() {
 }
 
 #[tokio::test]
-async fn branch_with_leading_dash_is_no_option() {
+async fn branch_with_leading_dash_is_not_an_option() {
     let repo = Repo::new();
     let oid = repo.branch("topic", "new.txt", "new\n");
     for name in ["refs/heads/--output=x", "refs/heads/HEAD"] {
@@ -363,7 +363,7 @@ async fn checked_out_base_catches_up_after_two_merges() {
 }
 
 #[tokio::test]
-async fn checked_out_head_stays_with_commands_to_delete() {
+async fn checked_out_head_is_kept_with_delete_commands() {
     let repo = Repo::new();
     repo.branch("it's", "one.txt", "1\n");
     repo.git(&["switch", "--quiet", "it's"]);
@@ -482,7 +482,7 @@ async fn guarded_repository_with_links_outwards_is_refused() {
 }
 
 #[tokio::test]
-async fn irregular_turn_file_is_left_alone() {
+async fn irregular_turn_file_is_not_changed() {
     for is_pipe in [false, true] {
         let repo = Repo::new();
         repo.branch("topic", "new.txt", "new\n");

@@ -191,7 +191,7 @@ async fn guarded_merge_ignores_signing_settings_of_repository() {
 }
 
 #[tokio::test]
-async fn signature_switched_off_is_none() {
+async fn disabled_signing_makes_no_signature() {
     let (repo, _) = signed();
     repo.git(&["config", "commit.gpgsign", "false"]);
     let local = repo.open().await;

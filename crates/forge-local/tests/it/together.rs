@@ -14,7 +14,7 @@ async fn concurrent_edits_become_separate_events() {
     all_edits_are_events(&Repo::new(), 50).await;
 }
 
-/// The writers' lock only saves work. Without it, compare-and-swap alone keeps every edit.
+/// The writers' lock only saves work. Without the lock, compare-and-swap still keeps every edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_edits_without_turn_file_lose_nothing() {
     let repo = Repo::new();

@@ -91,7 +91,7 @@ async fn merge_updates_linked_work_trees() {
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     assert_eq!(git(&linked, &["status", "--porcelain"]), "");
     assert_eq!(fs::read_to_string(linked.join("changed")).unwrap(), "b\n");
-    // The main work tree has no branch checked out, so it is unchanged.
+    // The main work tree does not have the branch checked out, so its files are unchanged.
     assert_eq!(read(&repo, "changed"), "a\n");
 }
 
@@ -184,7 +184,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot distinguish files left behind from a staged revert.
+    // A later merge cannot distinguish files of an older commit from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -206,7 +206,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
 }
 
 #[tokio::test]
-async fn staged_revert_is_not_taken_for_files_left_behind() {
+async fn staged_revert_is_not_mistaken_for_old_files() {
     let (repo, local) = on_base().await;
     repo.write("other", "newer\n");
     repo.commit("newer");
@@ -280,7 +280,7 @@ async fn merge_killed_after_file_update_can_be_repeated() {
     let base = repo.oid("main");
     let index = repo.oid("refs/forge/index");
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
-    // Wound back to the time after the file update, before any branch moved.
+    // Resets the refs to the time after the file update, before any branch moved.
     repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
     repo.git(&["update-ref", "refs/forge/index", &index]);
     repo.git(&["update-ref", "refs/heads/main", &base]);
@@ -386,7 +386,7 @@ async fn failing_filter_moves_no_branch() {
     assert_eq!(repo.oid("main"), base);
     assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
-    // A commit of all files adds the pull request or nothing; it reverts nothing.
+    // A commit of all files adds the pull request's changes or nothing, and reverts nothing.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
     repo.git(&["config", "filter.crypt.smudge", "cat"]);
     repo.git(&["clean", "-fdq"]);
@@ -427,7 +427,7 @@ async fn files_stay_when_git_dies_after_branch_move() {
 }
 
 #[tokio::test]
-async fn unrelated_submodule_is_left_alone() {
+async fn unrelated_submodule_is_not_changed() {
     let (repo, local) = on_base().await;
     let sub = Repo::new();
     let url = sub.path.to_str().unwrap();
@@ -718,7 +718,7 @@ async fn work_tree_with_non_utf8_path_is_updated() {
 }
 
 #[tokio::test]
-async fn missing_work_tree_is_warning() {
+async fn missing_work_tree_gives_warning() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -789,7 +789,7 @@ async fn user_commit_during_merge_is_kept() {
         (by_other, "dir/new", "new\n"),
     ] {
         let (repo, local) = on_base().await;
-        // The branch moves after the file update, before the merge moves it.
+        // Another commit moves the branch after the file update, before the merge moves the branch.
         meanwhile(&repo, "post-index-change", "1", script);
         local.merge(&pr(&local, 1), &squash()).await.unwrap();
         assert!(repo.path.with_file_name("done").exists());
@@ -817,7 +817,7 @@ async fn update_branch_keeps_user_commit() {
 }
 
 #[tokio::test]
-async fn files_unable_to_follow_commit_are_named() {
+async fn failed_file_update_hints_at_read_tree() {
     let (repo, local) = on_base().await;
     let script = "git commit -qm mine --allow-empty --only; echo mine >changed";
     meanwhile(&repo, "post-index-change", "1", script);
@@ -880,7 +880,7 @@ async fn unstaged_deletion_blocks_changed_file() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert_eq!(in_the_way(&e), ["changed"], "{e}");
     assert!(!repo.path.join("changed").exists());
-    // The merge deletes this file too.
+    // The merge deletes `old`, so the deletion by the user does not block the merge.
     repo.git(&["checkout", "--quiet", "changed"]);
     fs::remove_file(repo.path.join("old")).unwrap();
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
@@ -888,7 +888,7 @@ async fn unstaged_deletion_blocks_changed_file() {
 }
 
 #[tokio::test]
-async fn file_behind_index_with_merge_is_refused() {
+async fn file_older_than_merged_index_is_refused() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
     // An interrupted checkout: the index has the merge, but one file does not.
@@ -904,7 +904,7 @@ async fn file_behind_index_with_merge_is_refused() {
 }
 
 #[tokio::test]
-async fn files_left_behind_are_noticed_despite_staged_changes() {
+async fn old_files_are_detected_despite_staged_changes() {
     for staged in ["other", "changed"] {
         let (repo, local) = on_base().await;
         local.merge(&pr(&local, 1), &leaving()).await.unwrap();
