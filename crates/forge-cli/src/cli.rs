@@ -35,6 +35,8 @@ pub struct Cli {
 impl Cli {
     /// Parses a command line, including the program's name.
     ///
+    /// # Errors
+    ///
     /// clap's error with the text for the user, also for `--help` and `--version`.
     pub fn read<I, T>(words: I) -> Result<Self, clap::Error>
     where

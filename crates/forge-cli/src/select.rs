@@ -21,8 +21,10 @@ pub enum Unnamed {
 ///
 /// `fields` are the sections that the caller will [`SelectedPull::view`].
 ///
-/// # Errors `not_found` if no pull request has the branch; `invalid_input` if two open ones have
-/// it, or for an invalid selector.
+/// # Errors
+///
+/// `not_found` if no pull request has the branch; `invalid_input` if two open ones have it, or for
+/// an invalid selector.
 pub async fn pull(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -38,7 +40,9 @@ pub async fn pull(
 /// the newest, as in gh, with a warning about the others. A wrong choice is harmless for a read,
 /// but not for a merge or comment.
 ///
-/// As [`pull`], except for two open pull requests.
+/// # Errors
+///
+/// The errors of [`pull`], except for two open pull requests.
 pub async fn pull_to_read(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -57,7 +61,9 @@ pub async fn pull_to_read(
 
 /// As [`pull`]; takes the newest of two open pull requests.
 ///
-/// As [`pull`], except for two open pull requests.
+/// # Errors
+///
+/// The errors of [`pull`], except for two open pull requests.
 pub async fn newest_pull(
     ctx: &Ctx,
     flag: Option<&str>,

@@ -71,7 +71,7 @@ impl Forges {
     /// [`MINE`] stands for everything that concerns the logged-in accounts.
     ///
     /// # Errors
-    /// As [`Self::list_across`].
+    /// The errors of [`Self::list_across`].
     pub async fn status_across(
         &self,
         places: &Places,

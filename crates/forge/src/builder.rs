@@ -87,7 +87,7 @@ impl ForgesBuilder {
     ///
     /// # Errors
     /// `invalid_input` (field `backend`) for a kind with two backends, or a host of another kind;
-    /// as [`Forges::load`].
+    /// also the errors of [`Forges::load`].
     pub fn build(self) -> Result<Forges> {
         let forges = match self.config {
             Some(config) => Forges::from_parts(config),

@@ -77,7 +77,7 @@ impl Forges {
     /// `.forge.toml` of the repository around `cwd`, if they exist.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// The errors of [`Config::load`].
     pub fn load(cwd: &Path) -> Result<Self> {
         Ok(Self {
             cwd: cwd.to_owned(),
@@ -141,7 +141,7 @@ impl Forges {
     /// lost it ingests it again.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for another account's record.
+    /// The errors of [`Self::check_ingestion`]; `permission_denied` for another account's record.
     #[cfg(feature = "tangled")]
     pub async fn retry_ingestion(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
@@ -217,7 +217,7 @@ impl Forges {
     /// forges where names do not change owners.
     ///
     /// # Errors
-    /// As [`Accounts::login`]; the forge's errors if the name cannot be resolved.
+    /// The errors of [`Accounts::login`]; the forge's errors if the name cannot be resolved.
     pub async fn pin_login(
         &self,
         host: &str,
@@ -303,7 +303,7 @@ impl Forges {
     /// Opens the repository of a locator, and returns the key if the locator is a pull request.
     ///
     /// # Errors
-    /// `invalid_input` for a malformed locator or an issue; as [`Self::open`].
+    /// `invalid_input` for a malformed locator or an issue; also the errors of [`Self::open`].
     pub async fn open_locator(&self, text: &str, policy: Policy) -> Result<(Repo, Option<PrKey>)> {
         let locator = locator::parse(text, &self.hosts)?.locator;
         #[cfg(feature = "tangled")]
@@ -318,7 +318,7 @@ impl Forges {
     /// `file:///…#7` can be a pull request or an issue, depending on the caller.
     ///
     /// # Errors
-    /// As [`Self::open_locator`]; `invalid_input` for anything but an issue.
+    /// The errors of [`Self::open_locator`]; `invalid_input` for anything but an issue.
     pub async fn open_issue(&self, text: &str, policy: Policy) -> Result<(Repo, PrKey)> {
         let (id, key) = match self.issue_locator(text)? {
             #[cfg(feature = "tangled")]
@@ -391,7 +391,7 @@ impl Forges {
     /// of `ssh_config`: `ssh -G` resolves it, once per name.
     ///
     /// # Errors
-    /// As [`locator::parse_remote`]; an unknown host is named as ssh resolves it.
+    /// The errors of [`locator::parse_remote`]; an unknown host is named as ssh resolves it.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
     }

@@ -101,7 +101,7 @@ pub(crate) fn token_owner<'a>(
 /// The token of gh's login at `host`.
 ///
 /// # Errors
-/// As [`Tokens::of_gh`].
+/// The errors of [`Tokens::of_gh`].
 pub(crate) fn gh_login<'a>(
     forges: &'a Forges,
     host: &'a str,
@@ -154,7 +154,7 @@ impl Tokens {
     /// gh's token, from the cache if it is there.
     ///
     /// # Errors
-    /// As [`Self::of_gh`].
+    /// The errors of [`Self::of_gh`].
     async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         if let Some((token, at)) = known.get(host)

@@ -150,7 +150,7 @@ impl SelectedPull {
     /// The pull request with these sections, without another request if the search has read them.
     ///
     /// # Errors
-    /// As [`Repo::pull`].
+    /// The errors of [`Repo::pull`].
     pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
         match self.found.take() {
             Some((has, found)) if has.contains(fields) => Ok(found),
@@ -198,7 +198,7 @@ impl<'a> WorkingCopy<'a> {
     /// (`branch.<name>.merge` is `refs/pull/<number>/head`).
     ///
     /// # Errors
-    /// If git fails.
+    /// Fails if git fails.
     pub async fn current_number(&self, repo: &Repo) -> Result<Option<u64>> {
         Ok(match self.current(repo).await? {
             Some(CurrentBranch::Number(number)) => Some(number),
@@ -209,7 +209,7 @@ impl<'a> WorkingCopy<'a> {
     /// The head of the current branch, as `repo` names it; `None` on a detached head.
     ///
     /// # Errors
-    /// If git fails.
+    /// Fails if git fails.
     pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
         Ok(match self.current(repo).await? {
             Some(CurrentBranch::Head(head)) => Some(head),

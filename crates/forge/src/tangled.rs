@@ -75,7 +75,8 @@ impl SharedTangled {
     /// The pull request of a record.
     ///
     /// # Errors
-    /// As [`Self::open`]; `not_found`; `protocol` for a record that is not a pull request.
+    /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not a pull
+    /// request.
     pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
         let host = self.usual_host(forges)?;
         within_deadline(forges, uri, host.pull_of_record(uri)).await
@@ -84,7 +85,7 @@ impl SharedTangled {
     /// The issue of a record.
     ///
     /// # Errors
-    /// As [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
+    /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
     pub async fn issue_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<IssueId> {
         let host = self.usual_host(forges)?;
         within_deadline(forges, uri, host.issue_of_record(uri)).await
@@ -93,7 +94,7 @@ impl SharedTangled {
     /// The host for ids without one.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn usual_host(&self, forges: &Forges) -> Result<Arc<Tangled>> {
         self.host(registry::tangled_host(forges), forges)
     }
@@ -101,7 +102,7 @@ impl SharedTangled {
     /// The pin for a login of `account` at `host`.
     ///
     /// # Errors
-    /// As [`Self::open`] and [`Tangled::pin_login`].
+    /// The errors of [`Self::open`] and [`Tangled::pin_login`].
     pub async fn pin_login(
         &self,
         forges: &Forges,

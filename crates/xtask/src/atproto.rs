@@ -20,7 +20,7 @@ const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
 /// which is reinstalled if it differs from the lock file.
 ///
 /// # Errors
-/// If npm is missing, or cannot install them.
+/// Fails if npm is missing, or cannot install them.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_ATPROTO_WORLD") {
         let named = PathBuf::from(named);

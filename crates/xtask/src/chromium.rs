@@ -13,7 +13,7 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chro
 /// The program: `FORGE_CHROMIUM`, else the first of its names that starts.
 ///
 /// # Errors
-/// If there is none.
+/// Fails if XXX is missing.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_CHROMIUM") {
         let named = PathBuf::from(named);

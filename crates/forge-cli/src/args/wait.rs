@@ -48,6 +48,8 @@ impl FromStr for Wait {
 
 /// Parses a duration: a number with ms, s, m or h; seconds without a unit.
 ///
+/// # Errors
+///
 /// A text that describes the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -161,6 +161,8 @@ const MAX_TOKEN_BYTES: u64 = 16 * 1024;
 
 /// Runs one of the commands.
 ///
+/// # Errors
+///
 /// `invalid_input`, `not_found` and `config`, as [`Accounts`] says; `unauthenticated` if there is
 /// no token to print.
 pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {

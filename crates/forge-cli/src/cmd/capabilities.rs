@@ -83,7 +83,7 @@ const COLUMNS: &[Column] = &[
 /// Prints the table.
 ///
 /// # Errors
-/// As opening the repository does.
+/// Fails if the repository cannot be opened.
 pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let repo = ctx.repo(args.repo.as_deref()).await?;

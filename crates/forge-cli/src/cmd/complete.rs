@@ -38,7 +38,9 @@ pub enum Completed {
 
 /// Prints one candidate per line, with a description after a tab.
 ///
-/// If the repository cannot be read; the scripts then complete nothing.
+/// # Errors
+///
+/// Fails if the repository cannot be read; the scripts then complete nothing.
 pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
     let rows = match args.what {
         Completed::Pulls => timeout(ANSWER_TIMEOUT, pulls(ctx)).await,

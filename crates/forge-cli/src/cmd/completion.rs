@@ -25,7 +25,10 @@ pub struct CompletionArgs {
 
 /// Prints the script.
 ///
-/// # Errors `invalid_input` (field `shell`) on a terminal without one; if stdout cannot be written.
+/// # Errors
+///
+/// `invalid_input` (field `shell`) on a terminal without one; other kinds if stdout cannot be
+/// written.
 pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     let shell = match args.shell.or(args.named_shell) {
         Some(shell) => shell,

@@ -118,8 +118,10 @@ const COLUMNS: &[Column] = &[
 
 /// Runs one of the commands.
 ///
-/// # Errors `invalid_input` for an unknown key or an invalid value; `config` if a file cannot be
-/// read or written.
+/// # Errors
+///
+/// `invalid_input` for an unknown key or an invalid value; `config` if a file cannot be read or
+/// written.
 pub async fn run(ctx: &Ctx, args: &ConfigArgs) -> Result<Exit> {
     let config = Config::read(Env::process(), &ctx.cwd)?;
     match &args.command {

@@ -145,7 +145,9 @@ const COLUMNS: &[Column] = &[
 
 /// Runs one of the commands.
 ///
-/// As the operations of the repository.
+/// # Errors
+///
+/// Fails if an operation on the repository fails.
 pub async fn run(ctx: &Ctx, args: &LabelArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
     match &args.command {

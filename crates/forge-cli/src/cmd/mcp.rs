@@ -90,7 +90,9 @@ pub struct McpConfigArgs {
 
 /// Serves, or prints a client's configuration.
 ///
-/// # Errors `invalid_input` for a pattern that names no repository, `config` for an address in use.
+/// # Errors
+///
+/// `invalid_input` for a pattern that names no repository, `config` for an address in use.
 pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     if let Some(McpCommand::Config(args)) = &args.command {
         return config(ctx, args);

@@ -87,7 +87,9 @@ impl RootCommand {
 
 /// Runs a command.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, command: RootCommand) -> Result<Exit> {
     // Boxed: the futures of the commands are large, and only one is needed.
     match command {

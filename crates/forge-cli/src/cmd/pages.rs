@@ -28,7 +28,7 @@ pub(super) struct PagedItems<T> {
 /// over all pages, or too many pages, end the list with a warning.
 ///
 /// # Errors
-/// As `fetch`.
+/// The errors of `fetch`.
 pub(super) async fn collect<T>(
     ctx: &Ctx,
     repo: &Repo,
@@ -95,7 +95,7 @@ async fn pages<T>(
 /// keeps.
 ///
 /// # Errors
-/// As `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
+/// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
 pub(super) async fn each<T>(
     size: usize,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
@@ -118,7 +118,7 @@ pub(super) async fn each<T>(
 /// Reads a list whole, in pages as long as the forge allows.
 ///
 /// # Errors
-/// As [`each`]; `protocol` for a list over the size limit of all pages.
+/// The errors of [`each`]; `protocol` for a list over the size limit of all pages.
 pub(super) async fn all<T>(
     repo: &Repo,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,

@@ -47,7 +47,9 @@ pub struct IngestionArgs {
 
 /// Runs a command on records.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: &TangledArgs) -> Result<Exit> {
     match &args.command {
         TangledCommand::Ingestion(args) => ingestion(ctx, args).await,

@@ -47,7 +47,9 @@ pub struct JqFilter(jaq_core::Filter<data::JustLut<Val>>);
 impl JqFilter {
     /// Compiles an expression.
     ///
-    /// # Errors `invalid_input` with the position of the mistake.
+    /// # Errors
+    ///
+    /// `invalid_input` with the position of the mistake.
     pub fn new(expression: &str) -> Result<Self> {
         let kept = |name: &str| !WITHHELD.contains(&name);
         let defs = jaq_core::defs()
@@ -89,7 +91,9 @@ impl JqFilter {
     /// Runs the filter, and prints each result on a line: strings unquoted, `null` as an empty
     /// line, other values as JSON with sorted keys (as in gh).
     ///
-    /// # Errors `invalid_input` if the expression fails or its output is too large; if stdout
+    /// # Errors
+    ///
+    /// `invalid_input` if the expression fails or its output is too large; other kinds if stdout
     /// cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         self.each(value, |result| {

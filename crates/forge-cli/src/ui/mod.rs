@@ -113,7 +113,7 @@ impl Ui {
     /// Starts the pager, if stdout is a terminal and a pager is configured.
     ///
     /// # Errors
-    /// As [`Pager::start`].
+    /// The errors of [`Pager::start`].
     pub fn start_pager(&self) -> Result<Option<Pager>> {
         match &self.pager {
             Some(command) if self.term.out_tty => {
@@ -187,7 +187,9 @@ impl Ui {
 
     /// Writes bytes to stdout unchanged.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         self.out
             .lock()
@@ -198,7 +200,9 @@ impl Ui {
 
     /// Writes a line to stdout.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn line(&self, line: &str) -> Result<()> {
         self.write(line.as_bytes())?;
         self.write(b"\n")
@@ -206,14 +210,18 @@ impl Ui {
 
     /// Writes a URL of the forge, which is untrusted, to stdout as a line.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn url(&self, url: &str) -> Result<()> {
         self.line(&text::one_line(url))
     }
 
     /// Flushes buffered output.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn flush(&self) -> Result<()> {
         self.out
             .lock()
@@ -224,7 +232,9 @@ impl Ui {
 
     /// Prints a text on stdout, through the pager if longer than the terminal.
     ///
-    /// If neither the pager nor stdout accepts the text.
+    /// # Errors
+    ///
+    /// Fails if neither the pager nor stdout accepts the text.
     pub fn page(&self, shown: &str) -> Result<()> {
         let rows = self.term.height.saturating_sub(1);
         if self.term.out_tty && shown.lines().count() > rows && self.page_with_pager(shown)? {
@@ -271,7 +281,7 @@ impl Ui {
     /// ingestion is reported as for a write, because an index may not show the existing state.
     ///
     /// # Errors
-    /// As [`Self::outcome`].
+    /// The errors of [`Self::outcome`].
     pub fn already<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
         self.caution(line);
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -339,7 +349,7 @@ impl Ui {
     /// As [`Self::outcome`], for a deletion: an index may show the item for a while.
     ///
     /// # Errors
-    /// As [`Self::outcome`].
+    /// The errors of [`Self::outcome`].
     pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
         if let Ingestion::PdsOnly { instead } = &outcome.ingestion {
             let line = "pds_only: it is deleted, and this appview does not take in such records";
@@ -377,7 +387,9 @@ impl Ui {
 
     /// Returns the value of an outcome, and prints its warnings and ingestion on stderr.
     ///
-    /// If the write is stored and will have no effect ([`Ingestion::Ineffective`]).
+    /// # Errors
+    ///
+    /// Fails if the write is stored and will have no effect ([`Ingestion::Ineffective`]).
     pub fn outcome<T>(&self, outcome: Outcome<T>) -> Result<T> {
         for warning in &outcome.warnings {
             self.warning(warning);

@@ -293,7 +293,8 @@ impl Accounts {
     /// Canonical host, kind and account of a login.
     ///
     /// # Errors
-    /// `invalid_input` for a malformed host or account, or as [`Self::kind_for_login`].
+    /// `invalid_input` for a malformed host or account; also the errors of
+    /// [`Self::kind_for_login`].
     pub(crate) fn check_login<'a>(
         &self,
         host: &str,
@@ -308,7 +309,7 @@ impl Accounts {
     /// Canonical host and kind of a login.
     ///
     /// # Errors
-    /// `invalid_input` for a malformed host, or as [`Self::kind_for_login`].
+    /// `invalid_input` for a malformed host; also the errors of [`Self::kind_for_login`].
     pub(crate) fn check_login_host(
         &self,
         host: &str,
@@ -323,8 +324,8 @@ impl Accounts {
     /// [`Forges::pin_login`]: crate::Forges::pin_login
     ///
     /// # Errors
-    /// `invalid_input` for a malformed host or account, or as [`Self::kind_for_login`]; `config` if
-    /// the store cannot be written.
+    /// `invalid_input` for a malformed host or account; also the errors of
+    /// [`Self::kind_for_login`]; `config` if the store cannot be written.
     pub fn login(
         &self,
         host: &str,

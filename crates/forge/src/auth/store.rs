@@ -81,7 +81,7 @@ impl CredentialFile {
     /// Changes the file while holding its lock. `edit` returns whether to write.
     ///
     /// # Errors
-    /// As [`Self::read`]; `config` if it cannot be written.
+    /// The errors of [`Self::read`]; `config` if it cannot be written.
     pub fn change(&self, edit: impl FnOnce(&mut Table) -> Result<bool>) -> Result<()> {
         self.change_document(|doc| {
             let hosts = doc.entry("hosts").or_insert_with(implicit);
@@ -95,7 +95,7 @@ impl CredentialFile {
     /// Like [`Self::change`], for the whole file.
     ///
     /// # Errors
-    /// As [`Self::change`].
+    /// The errors of [`Self::change`].
     pub fn change_document(
         &self,
         edit: impl FnOnce(&mut DocumentMut) -> Result<bool>,

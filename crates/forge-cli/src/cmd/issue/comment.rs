@@ -63,7 +63,9 @@ impl IssueCommentArgs {
 
 /// Adds, edits or deletes a comment.
 ///
-/// If there is no text, or the forge refuses it; then nothing is changed.
+/// # Errors
+///
+/// Fails if there is no text, or the forge refuses it. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let selected = select(ctx, repo, &args.selector).await?;

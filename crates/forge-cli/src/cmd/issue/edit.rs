@@ -145,7 +145,9 @@ impl EditBatch {
 
 /// Edits issues.
 ///
-/// If no change is given, or the forge refuses it.
+/// # Errors
+///
+/// Fails if no change is given, or the forge refuses it.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<Exit> {
     if !args.names_a_change() {
         let hint = "pass --title, --body, --body-file, --add-label or another flag of \

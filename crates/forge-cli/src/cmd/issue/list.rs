@@ -106,7 +106,9 @@ const COLUMNS: [Column; 4] = [
 
 /// Prints the list.
 ///
-/// If the list cannot be read.
+/// # Errors
+///
+/// Fails if the list cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let repo = ctx.repo(repo).await?;

@@ -70,7 +70,9 @@ impl ValueArgs {
 
 /// The board for reading and setting fields, if the forge uses boards.
 ///
-/// # Errors `invalid_input` for an invalid board.
+/// # Errors
+///
+/// `invalid_input` for an invalid board.
 pub(super) fn board(ctx: &Ctx, repo: &Repo) -> Result<Option<BoardId>> {
     let board = ctx.config()?.workflow_board();
     let board = board.filter(|_| has(repo, Capability::IssueBoard));
@@ -85,7 +87,9 @@ pub(crate) struct SelectedIssue {
 
 /// Resolves a number, or a locator, which names its own repository.
 ///
-/// # Errors `invalid_input` for an invalid selector.
+/// # Errors
+///
+/// `invalid_input` for an invalid selector.
 pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<SelectedIssue> {
     let repo = match number(selector) {
         Some(_) => ctx.repo(flag).await?,
@@ -98,7 +102,7 @@ pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Res
 /// Resolves several selectors in one repository.
 ///
 /// # Errors
-/// As [`select`]; `invalid_input` for one of another repository.
+/// The errors of [`select`]; `invalid_input` for one of another repository.
 pub(super) async fn select_all(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -138,7 +142,7 @@ pub(super) async fn select_all(
 /// Resolves an issue related to one of `repo`: a number in the same repository, or a locator.
 ///
 /// # Errors
-/// As [`select`].
+/// The errors of [`select`].
 pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<IssueId> {
     match number(selector) {
         Some(number) => Ok(repo.issue_id(number)),
@@ -149,7 +153,7 @@ pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<Is
 /// As [`related`], for a comma-separated list.
 ///
 /// # Errors
-/// As [`select`].
+/// The errors of [`select`].
 pub(crate) async fn all_related(ctx: &Ctx, repo: &Repo, listed: &[String]) -> Result<Vec<IssueId>> {
     let mut all = Vec::new();
     for name in names(listed) {
@@ -203,7 +207,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
 /// The sections for showing an issue, with its relations if the forge has them.
 ///
 /// # Errors
-/// As [`board`].
+/// The errors of [`board`].
 pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<IssueFields> {
     Ok(IssueFields {
         comments,
@@ -214,7 +218,9 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
 
 /// Adds estimate and priority to issues, if these are shown.
 ///
-/// # Errors `config` for an unusable workflow.
+/// # Errors
+///
+/// `config` for an unusable workflow.
 pub(super) async fn with_values(
     ctx: &Ctx,
     repo: &Repo,

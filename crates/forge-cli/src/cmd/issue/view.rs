@@ -36,7 +36,9 @@ pub struct IssueViewArgs {
 
 /// Prints an issue.
 ///
-/// If the issue cannot be read.
+/// # Errors
+///
+/// Fails if the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let selected = select(ctx, repo, &args.selector).await?;

@@ -32,7 +32,9 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
 
 /// Runs `forge pr list`.
 ///
-/// If nothing can be read. Partial failures are on stderr and in the exit code.
+/// # Errors
+///
+/// Fails if nothing can be read. Partial failures are on stderr and in the exit code.
 pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     if args.web {
@@ -79,7 +81,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
 /// Runs `forge pr status`.
 ///
 /// # Errors
-/// As [`list`].
+/// The errors of [`list`].
 pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let mut fields = selection

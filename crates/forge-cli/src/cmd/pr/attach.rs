@@ -94,8 +94,10 @@ impl AttachedText {
 impl Files {
     /// Reads the files of `--attach`; references in `body_file` are relative to its directory.
     ///
-    /// # Errors `unsupported` if the forge accepts no files; `invalid_input` for a file that is
-    /// missing, empty, duplicate or of an unsupported type.
+    /// # Errors
+    ///
+    /// `unsupported` if the forge accepts no files; `invalid_input` for a file that is missing,
+    /// empty, duplicate or of an unsupported type.
     pub(super) fn read(
         ctx: &Ctx,
         args: &AttachArgs,
@@ -142,7 +144,9 @@ impl Files {
 
     /// Uploads the files, and puts their URLs into `text`.
     ///
-    /// If no file can be uploaded; then nothing must be written.
+    /// # Errors
+    ///
+    /// Fails if no file can be uploaded. Nothing must be written then.
     pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
         if self.files.is_empty() {
             return Ok(AttachedText {

@@ -9,7 +9,9 @@ use crate::args::output::BodyArgs;
 
 /// The text of `--body` or `--body-file`; `None` when neither is given.
 ///
-/// # Errors `invalid_input` if a file is empty, not UTF-8, or longer than the forge accepts.
+/// # Errors
+///
+/// `invalid_input` if a file is empty, not UTF-8, or longer than the forge accepts.
 pub(crate) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
     read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
 }

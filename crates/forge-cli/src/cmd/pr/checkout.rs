@@ -53,6 +53,8 @@ pub struct CheckoutArgs {
 
 /// Checks out a pull request.
 ///
+/// # Errors
+///
 /// `precondition_failed` outside a clone of the repository, for a deleted head, and if local
 /// commits or changes are in the way.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<Exit> {

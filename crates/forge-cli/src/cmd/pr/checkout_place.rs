@@ -35,8 +35,10 @@ pub(super) struct CheckoutTarget<'a> {
 /// Moves the work tree, or a new one, to the head. Refuses if commits or changes of the user would
 /// be lost.
 ///
-/// # Errors `conflict` for a local branch with other commits; `precondition_failed` for a branch
-/// with another upstream, unless the user named it; `git` if changes are in the way.
+/// # Errors
+///
+/// `conflict` for a local branch with other commits; `precondition_failed` for a branch with
+/// another upstream, unless the user named it; `git` if changes are in the way.
 pub(super) async fn place(
     ctx: &Ctx,
     head: &CheckoutHead,

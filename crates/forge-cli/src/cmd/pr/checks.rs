@@ -64,7 +64,9 @@ pub struct ChecksArgs {
 
 /// Prints the checks.
 ///
-/// If the forge has no checks, or there are none.
+/// # Errors
+///
+/// Fails if the forge has no checks, or there are none.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
     let named = args.selector.as_deref();

@@ -22,7 +22,9 @@ pub enum BaseUpdate {
 /// Returns true if the pull request lives in the current clone and its head branch is checked out:
 /// there the forge deletes no such branch.
 ///
-/// If the pull request cannot be read.
+/// # Errors
+///
+/// Fails if the pull request cannot be read.
 pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
     if !ctx.is_here(&selected.repo).await {
         return Ok(false);
@@ -35,7 +37,9 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
 /// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`, which
 /// excludes the clone.
 ///
-/// If git cannot be run.
+/// # Errors
+///
+/// Fails if git cannot be run.
 pub async fn has_branch(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -83,7 +87,9 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
 
 /// Switches from the head branch of `pull` to its base branch, in the repository that has both.
 ///
-/// If git cannot be run.
+/// # Errors
+///
+/// Fails if git cannot be run.
 pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
     let (branch, base) = (&pull.head_branch, &pull.base_branch);
     if branch_problem(base).is_some() {
@@ -107,7 +113,9 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 ///
 /// `flag` is `-R`, which excludes the clone.
 ///
-/// If git cannot be run.
+/// # Errors
+///
+/// Fails if git cannot be run.
 pub async fn delete_local_branch(
     ctx: &Ctx,
     flag: Option<&str>,

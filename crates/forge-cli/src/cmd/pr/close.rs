@@ -36,7 +36,9 @@ pub struct CloseArgs {
 
 /// Closes a pull request.
 ///
-/// If the pull request cannot be closed.
+/// # Errors
+///
+/// Fails if the pull request cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

@@ -94,7 +94,9 @@ impl CommentArgs {
 
 /// Adds, edits or deletes a comment.
 ///
-/// If there is no text, or the forge refuses it; then nothing is changed.
+/// # Errors
+///
+/// Fails if there is no text, or the forge refuses it. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let named = args.selector.as_deref();

@@ -61,7 +61,9 @@ pub struct ContextArgs {
 
 /// Prints the context of a pull request.
 ///
-/// If the pull request cannot be read; an unreadable section is a warning.
+/// # Errors
+///
+/// Fails if the pull request cannot be read; an unreadable section is a warning.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Exit> {
     let names = CONTEXT_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), CONTEXT_FIELDS)?;

@@ -136,7 +136,9 @@ pub struct CreateArgs {
 
 /// Creates a pull request.
 ///
-/// If something is missing or refused; then nothing is created.
+/// # Errors
+///
+/// Fails if something is missing or refused. Nothing is created then.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
     args.base = non_empty(args.base.as_ref());
     args.head = non_empty(args.head.as_ref());

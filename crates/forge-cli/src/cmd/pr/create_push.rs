@@ -319,6 +319,8 @@ impl Push {
 
     /// Pushes the branch, and sets its upstream.
     ///
+    /// # Errors
+    ///
     /// `precondition_failed` with git's message; nothing is forced.
     pub(super) async fn run(&self, ctx: &Ctx, repo: &Repo) -> Result<()> {
         let (remote, pauses) = match &self.remote {

@@ -59,7 +59,9 @@ pub struct DiffArgs {
 
 /// Prints the diff.
 ///
-/// If the diff cannot be read, or at a terminal escape that a pipe must not get.
+/// # Errors
+///
+/// Fails if the diff cannot be read, or at a terminal escape that a pipe must not get.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> {
     let named = args.selector.as_deref();
     let rounds = rounds(ctx, &args)?;

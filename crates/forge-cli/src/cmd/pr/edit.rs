@@ -74,7 +74,9 @@ pub struct EditArgs {
 
 /// Edits a pull request.
 ///
-/// If no change is given, or a change is refused; then nothing is changed.
+/// # Errors
+///
+/// Fails if no change is given, or a change is refused. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> {
     let mut selected = select::pull(
         ctx,

@@ -58,7 +58,10 @@ pub(super) fn fields(repo: &Repo) -> PrFields {
 
 /// Asks what to edit, then for each new value, then for confirmation.
 ///
-/// `cancelled`; if the terminal, the editor or the labels are not usable.
+/// # Errors
+///
+/// `cancelled` if the user cancels; other kinds if the terminal, the editor or the labels are not
+/// usable.
 pub(super) async fn ask_edits(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<EditPull> {
     let can = |needs: &Option<Capability>| needs.is_none_or(|capability| has(repo, capability));
     let items: Vec<(MenuItem, &str)> = ITEMS

@@ -93,7 +93,9 @@ pub struct ListArgs {
 
 /// Prints the list.
 ///
-/// If the list cannot be read.
+/// # Errors
+///
+/// Fails if the list cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(repo).await?;

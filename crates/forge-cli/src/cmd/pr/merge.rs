@@ -73,7 +73,9 @@ pub struct MergeArgs {
 
 /// Merges a pull request.
 ///
-/// If the pull request cannot be merged; then nothing is changed.
+/// # Errors
+///
+/// Fails if the pull request cannot be merged. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit> {
     let named = named_method(&args)?;
     let selected = select::pull(

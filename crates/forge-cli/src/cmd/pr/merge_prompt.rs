@@ -63,6 +63,8 @@ fn counted(count: usize, unit: &str) -> String {
 
 /// Refuses a merge that would fail, before the user answers questions.
 ///
+/// # Errors
+///
 /// `precondition_failed` for a closed pull request; for a draft, conflicts or unmet rules as well,
 /// unless the merge waits for its requirements.
 pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
@@ -124,7 +126,10 @@ fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
 /// Asks for method, branch deletion and next step, and fills in `req`. `configured` is the default
 /// method.
 ///
-/// `cancelled`; if the terminal, the editor or the repository is not usable.
+/// # Errors
+///
+/// `cancelled` if the user cancels; other kinds if the terminal, the editor or the repository is
+/// not usable.
 pub(super) async fn ask_merge(
     ctx: &Ctx,
     flag: Option<&str>,

@@ -63,7 +63,9 @@ pub(super) async fn apply(
 
 /// The workflow of the merge, read before it: a head must not define the effects of its own merge.
 ///
-/// # Errors `config` for an unusable workflow.
+/// # Errors
+///
+/// `config` for an unusable workflow.
 pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>> {
     ctx.forges()?.merge_workflow(repo).await
 }

@@ -40,7 +40,9 @@ pub struct ResubmitArgs {
 
 /// Submits a new round.
 ///
-/// If there are no new changes, or the forge has no rounds; then nothing is changed.
+/// # Errors
+///
+/// Fails if there are no new changes, or the forge has no rounds. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<Exit> {
     let flags = args.json.or_all(FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&flags, FIELDS)?;

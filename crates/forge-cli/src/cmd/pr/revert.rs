@@ -36,7 +36,9 @@ pub struct RevertArgs {
 
 /// Creates a pull request that reverts a merged one.
 ///
-/// If the pull request is not merged, or later changes conflict.
+/// # Errors
+///
+/// Fails if the pull request is not merged, or later changes conflict.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

@@ -235,7 +235,9 @@ mod args_tests {
 
 /// Submits a review.
 ///
-/// If the review is refused; then nothing is stored.
+/// # Errors
+///
+/// Fails if the review is refused. Nothing is stored then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit> {
     if let Some(key) = &args.dismiss {
         return dismiss(ctx, repo, &args, key).await;

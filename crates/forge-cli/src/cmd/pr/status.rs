@@ -37,7 +37,9 @@ pub struct StatusArgs {
 
 /// Prints the status.
 ///
-/// If the forge does not know the viewer.
+/// # Errors
+///
+/// Fails if the forge does not know the viewer.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(flag).await?;

@@ -79,7 +79,9 @@ fn is_template(path: &Path) -> bool {
 
 /// Resolves `-T`: a path, or a file in a template directory.
 ///
-/// # Errors `invalid_input` if the file is not in the work tree, or not text.
+/// # Errors
+///
+/// `invalid_input` if the file is not in the work tree, or not text.
 pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Result<String> {
     let mut places = vec![cwd.join(name), root.join(name)];
     for place in PLACES {

@@ -32,7 +32,9 @@ pub struct UpdateBranchArgs {
 
 /// Updates the head branch from the base.
 ///
-/// If the pull request is not open, head and base conflict, or the forge cannot do it.
+/// # Errors
+///
+/// Fails if the pull request is not open, head and base conflict, or the forge cannot do it.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

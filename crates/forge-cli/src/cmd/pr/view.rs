@@ -46,7 +46,9 @@ pub struct ViewArgs {
 
 /// Prints a pull request.
 ///
-/// If the pull request cannot be read.
+/// # Errors
+///
+/// Fails if the pull request cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     // Only shown sections are read: each costs a request or more.
@@ -121,7 +123,9 @@ async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
 
 /// Prints one line of a history.
 ///
-/// If stdout cannot be written.
+/// # Errors
+///
+/// Fails if stdout cannot be written.
 pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
     let what = word(event.kind);
     let detail = event

@@ -50,7 +50,9 @@ pub struct WatchArgs {
 
 /// Watches a pull request.
 ///
-/// If the pull request cannot be read, or the forge lacks the capability of a condition.
+/// # Errors
+///
+/// Fails if the pull request cannot be read, or the forge lacks the capability of a condition.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit> {
     let names = WATCH_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), WATCH_FIELDS)?;

@@ -39,7 +39,9 @@ pub struct WorkflowClaimArgs {
 
 /// Claims an issue.
 ///
-/// If another holder has a claim, or the issue may not be worked on.
+/// # Errors
+///
+/// Fails if another holder has a claim, or the issue may not be worked on.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowClaimArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

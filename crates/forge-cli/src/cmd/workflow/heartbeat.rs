@@ -43,7 +43,9 @@ fields! {
 
 /// Renews the lease.
 ///
-/// If the claim has ended: its holder has to stop.
+/// # Errors
+///
+/// Fails if the claim has ended: its holder has to stop.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -35,7 +35,9 @@ pub struct WorkflowReleaseArgs {
 
 /// Releases the claim.
 ///
-/// If the claim has ended.
+/// # Errors
+///
+/// Fails if the claim has ended.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowReleaseArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -45,7 +45,9 @@ pub struct WorkflowSetStateArgs {
 
 /// Moves the issue; `hands_off` for a handoff, which needs a reason and follows the workflow graph.
 ///
-/// If the issue may not move there, or another holder has a claim; then nothing is written.
+/// # Errors
+///
+/// Fails if the issue may not move there, or another holder has a claim. Nothing is written then.
 pub async fn run(
     ctx: &Ctx,
     repo: Option<&str>,

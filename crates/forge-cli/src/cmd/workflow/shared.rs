@@ -38,7 +38,9 @@ pub struct IssueArg {
 impl IssueArg {
     /// Opens the issue and the workflow of its repository.
     ///
-    /// # Errors `invalid_input` for an invalid issue; `config` for an unusable workflow.
+    /// # Errors
+    ///
+    /// `invalid_input` for an invalid issue; `config` for an unusable workflow.
     pub(super) async fn open(&self, ctx: &Ctx, flag: Option<&str>) -> Result<(Workflow, IssueId)> {
         let selected = issue::shared::select(ctx, flag, &self.selector).await?;
         let workflow = ctx.forges()?.workflow(&selected.repo).await?;
@@ -59,7 +61,9 @@ pub struct HolderArgs {
 
 /// The given command.
 ///
-/// # Errors `invalid_input` (field `command`) if missing; lists the known ones.
+/// # Errors
+///
+/// `invalid_input` (field `command`) if missing; lists the known ones.
 pub(super) fn command_named<'n>(
     definition: &Definition,
     named: Option<&'n str>,

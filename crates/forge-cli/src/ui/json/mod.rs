@@ -115,8 +115,9 @@ impl<T, N> Selection<T, N> {
     /// The selection of the flags; `None` without `--json`. Expressions are compiled here, so that
     /// mistakes are found before any request.
     ///
-    /// # Errors `invalid_input` for an unknown field, `--json` without fields, and an invalid
-    /// expression.
+    /// # Errors
+    ///
+    /// `invalid_input` for an unknown field, `--json` without fields, and an invalid expression.
     pub fn from_args(args: &JsonArgs, table: &'static [Field<T, N>]) -> Result<Option<Self>> {
         let Some(names) = &args.json else {
             let without = |flag: &str| {
@@ -203,7 +204,9 @@ impl<T, N> Selection<T, N> {
 
     /// Prints a value: filtered, formatted, or as JSON (compact on a pipe).
     ///
-    /// If the filter or template fails, or stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if the filter or template fails, or stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         self.print_value(ui, value).map_err(super::unprinted)
     }

@@ -18,7 +18,9 @@ pub struct Template(String);
 impl Template {
     /// Parses a template.
     ///
-    /// # Errors `invalid_input` with the position of the mistake.
+    /// # Errors
+    ///
+    /// `invalid_input` with the position of the mistake.
     pub fn new(source: &str) -> Result<Self> {
         parse(source, functions::OutputStyle::plain(), &Arc::default())?;
         Ok(Self(source.to_owned()))
@@ -26,7 +28,9 @@ impl Template {
 
     /// Executes the template.
     ///
-    /// # Errors `invalid_input` if the template fails; if stdout cannot be written.
+    /// # Errors
+    ///
+    /// `invalid_input` if the template fails; other kinds if stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         let look = functions::OutputStyle {
             now: ui.now(),

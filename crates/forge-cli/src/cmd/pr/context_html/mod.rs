@@ -27,7 +27,9 @@ const STYLE: &str = include_str!("style.css");
 
 /// Writes the page to a file, or to standard output for `-`.
 ///
-/// If the file cannot be written.
+/// # Errors
+///
+/// Fails if the file cannot be written.
 pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     let page = page(found, &|hint| ui.advice(hint));
     if file == Path::new("-") {
