@@ -21,7 +21,7 @@ pub struct ExternalBackend {
 
 impl ExternalBackend {
     /// A backend for forges of `kind`. `open` returns the forge of a repository, and the
-    /// repository's canonical id; credentials are the backend's own matter.
+    /// repository's canonical id; the backend manages its own credentials.
     pub fn new<F, O>(kind: ForgeKind, open: F) -> Self
     where
         F: Fn(RepoId, Trust) -> O + Send + Sync + 'static,
@@ -69,7 +69,8 @@ pub struct ForgesBuilder {
 }
 
 impl ForgesBuilder {
-    /// Sets the configuration. Without it, [`Self::build`] reads the user's, as [`Forges::load`].
+    /// Sets the configuration. Without a configuration, [`Self::build`] reads the user's files,
+    /// like [`Forges::load`].
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
@@ -83,7 +84,7 @@ impl ForgesBuilder {
         self
     }
 
-    /// The forges.
+    /// Builds the forges.
     ///
     /// # Errors
     /// `invalid_input` (field `backend`) for a kind with two backends, or a host of another kind;

@@ -56,7 +56,7 @@ pub struct Forges {
     wait: Option<Duration>,
     /// The backends that the program registered.
     external: Arc<[ExternalBackend]>,
-    /// Results of ssh for host names that the configuration lacks.
+    /// Results of `ssh -G` for host names that the configuration lacks.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
     github: Arc<github::SharedGithub>,
@@ -85,7 +85,7 @@ impl Forges {
         })
     }
 
-    /// The forges of the caller's own configuration.
+    /// Builds the forges from the caller's own configuration.
     #[must_use]
     pub fn from_parts(config: Config) -> Self {
         let hosts = config.hosts();
@@ -138,7 +138,7 @@ impl Forges {
     }
 
     /// Puts one of the user's records again with an insignificant change, so that an index that
-    /// lost it ingests it again.
+    /// lost the record ingests the record again.
     ///
     /// # Errors
     /// The errors of [`Self::check_ingestion`]; `permission_denied` for another account's record.
@@ -190,7 +190,7 @@ impl Forges {
     /// # Errors
     /// `config` for an error in the `.forge.toml` that counts.
     pub async fn config_for(&self, place: &WorkingDir, repo: &Repo) -> Result<Cow<'_, Config>> {
-        // Most repositories have no such file, which saves a process.
+        // Most repositories have no `.forge.toml`, and then no process is needed.
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
@@ -228,12 +228,12 @@ impl Forges {
         registry::pin_login(self, &kind, &host, account).await
     }
 
-    /// Asks the host which account a secret belongs to, before it is stored; `None` on forges that
-    /// need the account's name for that. Nothing is stored.
+    /// Asks the host which account a secret belongs to, without storing the secret. `None` on
+    /// forges that cannot find the account from the secret.
     ///
     /// # Errors
     /// `invalid_input` as [`Accounts::login`]; `unauthenticated` if the host refuses the secret;
-    /// `network` and others if it gives no answer.
+    /// `network` and others if the host does not answer.
     pub async fn verify_login(
         &self,
         host: &str,
@@ -245,8 +245,8 @@ impl Forges {
         asked.map_err(|e| not_verified(&host, e))
     }
 
-    /// The secret of another program's login at `host`, such as gh's, which is used where there is no
-    /// account of ours. `None` without one, and for an unknown host.
+    /// The secret of another program's login at `host`, such as gh's, which is used if the store
+    /// has no account there. `None` for an unknown host, or without such a login.
     ///
     /// # Errors
     /// `unauthenticated` for a login that cannot be read.
@@ -295,7 +295,8 @@ impl Forges {
     /// Opens a repository.
     ///
     /// # Errors
-    /// `config` if this build has no backend for its kind; the errors of the backend.
+    /// `config` if this build has no backend for the repository's kind of forge; the errors of the
+    /// backend.
     pub async fn open(&self, id: &RepoId, policy: Policy) -> Result<Repo> {
         registry::open(self, &self.absolute(id), policy).await
     }
@@ -391,12 +392,13 @@ impl Forges {
     /// of `ssh_config`: `ssh -G` resolves it, once per name.
     ///
     /// # Errors
-    /// The errors of [`locator::parse_remote`]; an unknown host is named as ssh resolves it.
+    /// The errors of [`locator::parse_remote`]; the message names an unknown host as ssh resolves
+    /// it.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
     }
 
-    /// See [`forge_git::ssh_host`]. A fixed environment has no ssh.
+    /// See [`forge_git::ssh_host`]. With a fixed environment ssh is not run.
     pub(crate) async fn ssh_host(&self, name: &str) -> Option<String> {
         if !self.config.env().is_process() {
             return None;
@@ -427,7 +429,7 @@ impl Forges {
         }
     }
 
-    /// Makes a relative path absolute, from the current directory; other ids stay.
+    /// Makes a relative path absolute, from the current directory; other ids do not change.
     #[must_use]
     pub fn absolute(&self, id: &RepoId) -> RepoId {
         let RepoPath::Dir(dir) = &id.path else {

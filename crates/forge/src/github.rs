@@ -85,7 +85,7 @@ pub(crate) fn token_owner<'a>(
         let endpoint = endpoint(host, forges.config());
         let tokens = Arc::new(FixedToken::new(token.expose()));
         let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
-        // The answer does not depend on the repository.
+        // The owner of a token does not depend on the repository.
         let id = RepoId {
             kind: ForgeKind::GITHUB,
             host: host.to_owned(),
@@ -151,7 +151,7 @@ impl Tokens {
         }
     }
 
-    /// gh's token, from the cache if it is there.
+    /// gh's token, cached after the first read.
     ///
     /// # Errors
     /// The errors of [`Self::of_gh`].
@@ -167,8 +167,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// gh's token: from its file, which takes no process, else from the program, which reads the
-    /// keyring and renews expired tokens. Never returns `refused` again.
+    /// gh's token: from gh's file, which needs no process, else from the gh program, which reads
+    /// the keyring and renews expired tokens. Never returns `refused` again.
     ///
     /// # Errors
     /// `unauthenticated` if the file is unusable and the program has no token either.
@@ -222,7 +222,7 @@ impl TokenSource for Tokens {
             Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        // The forge's refusal says more than a missing replacement.
+        // Without a replacement, the forge's own refusal is the more useful error.
         let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)

@@ -111,7 +111,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     }
 }
 
-/// Names the origin of a value that was not on the command line.
+/// Adds to an error the origin of a value that was not on the command line.
 fn named(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))

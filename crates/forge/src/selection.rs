@@ -15,7 +15,7 @@ pub struct SelectedPull {
     pub repo: Repo,
     /// Identity.
     pub id: PrId,
-    /// The pull request with its sections, if the search has read it.
+    /// The pull request with its sections, if the search already read it.
     found: Option<(PrFields, PullRequest)>,
     /// The head branch used for the search, and the pull requests of that branch, this one first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
@@ -52,7 +52,7 @@ impl SelectedPull {
     /// the newest of the others. [`Self::unambiguous`] refuses to choose among several open ones.
     ///
     /// # Errors
-    /// `not_found` if there is none.
+    /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
         // A merged pull request from the default branch is unrelated to current work there.
@@ -85,7 +85,7 @@ impl SelectedPull {
         })
     }
 
-    /// Whether several open pull requests share its head branch.
+    /// Whether several open pull requests share this one's head branch.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let matches = self.matches.iter().flat_map(|(_, matches)| matches);
@@ -101,7 +101,7 @@ impl SelectedPull {
     /// This pull request, if no other open one has its head branch.
     ///
     /// # Errors
-    /// `invalid_input` with a list of the open ones.
+    /// `invalid_input` if several open pull requests share the head branch; the error lists them.
     pub fn unambiguous(self) -> Result<Self> {
         let Some((head, matches)) = self.matches.as_ref().filter(|_| self.is_ambiguous()) else {
             return Ok(self);
@@ -122,7 +122,7 @@ impl SelectedPull {
         .with_hint("name one of them by its number"))
     }
 
-    /// A warning that names other pull requests of its head branch, if there are any.
+    /// Warns about other pull requests with the same head branch.
     #[must_use]
     pub fn ambiguity(&self) -> Option<Warning> {
         let (head, matches) = self.matches.as_ref()?;
@@ -173,8 +173,8 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Whether `repo` is the repository at this place: then its branches are those of the work
-    /// tree, wherever they are pushed to.
+    /// Whether `repo` is the repository at this place. If so, the branches of `repo` are the work
+    /// tree's branches, wherever those are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -254,8 +254,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it: with the owner of the repository that it is pushed to, if that
-    /// is another one, and with the repository's name, if the owner alone is ambiguous.
+    /// A branch as `repo` names it. A branch pushed to another repository has that repository's
+    /// owner, and its name if the owner has several candidates.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -37,7 +37,8 @@ pub(crate) struct SharedTangled {
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Applies an operation's deadline to the search for a record: no handle exists yet to apply it.
+/// Applies an operation's deadline to the search for a record, before a repository handle can apply
+/// it.
 async fn within_deadline<T>(
     forges: &Forges,
     uri: &AtUri,
@@ -91,7 +92,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
-    /// The host for ids without one.
+    /// The default host, for ids without a host.
     ///
     /// # Errors
     /// The errors of [`Self::open`].

@@ -144,7 +144,7 @@ impl Accounts {
     /// Removes the JIRA login from the store and returns its base URL.
     ///
     /// # Errors
-    /// `not_found` if there is none; `config` if the store cannot be written.
+    /// `not_found` if no JIRA login is stored; `config` if the store cannot be written.
     pub fn logout_jira(&self) -> Result<String> {
         let stored = self.stored_jira()?.ok_or_else(|| {
             Error::not_found(Noun::Account, "no account is stored for JIRA")

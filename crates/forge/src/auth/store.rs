@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use super::{Pin, parse_secret};
 use crate::config::{file, write};
 
-/// A host of the store.
+/// A host in the store.
 #[derive(Clone, Debug)]
 pub(super) struct StoredHost {
     pub host: String,
@@ -20,7 +20,7 @@ pub(super) struct StoredHost {
     pub accounts: Vec<StoredAccount>,
 }
 
-/// An account of a host.
+/// A stored account of a host.
 #[derive(Clone, Debug)]
 pub(super) struct StoredAccount {
     pub name: String,
@@ -81,7 +81,7 @@ impl CredentialFile {
     /// Changes the file while holding its lock. `edit` returns whether to write.
     ///
     /// # Errors
-    /// The errors of [`Self::read`]; `config` if it cannot be written.
+    /// The errors of [`Self::read`]; `config` if the file cannot be written.
     pub fn change(&self, edit: impl FnOnce(&mut Table) -> Result<bool>) -> Result<()> {
         self.change_document(|doc| {
             let hosts = doc.entry("hosts").or_insert_with(implicit);

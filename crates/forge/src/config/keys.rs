@@ -68,7 +68,7 @@ impl ValueType {
         )
     }
 
-    /// The accepted values, as the end of "it takes …".
+    /// Describes the accepted values, as the end of a sentence such as "the key takes …".
     #[must_use]
     pub fn accepts(self) -> String {
         match self {
@@ -177,7 +177,7 @@ fn is_project(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
-/// Whether tokens may be sent there: https, or http that stays on this machine.
+/// Whether tokens may be sent to this URL: https, or http that stays on this machine.
 fn is_endpoint(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -224,23 +224,23 @@ pub struct ConfigKey {
     pub env: &'static [Var],
     /// Variables that count if no file sets the key.
     pub fallback: &'static [Var],
-    /// `Some("false")`: a set variable means this value, whatever its text.
+    /// The key's value if the variable is set, whatever the variable's text.
     pub env_means: Option<&'static str>,
-    /// Whether the value may be `${NAME}`, for the value of an environment variable.
+    /// Whether the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
     /// Description in one sentence.
     pub doc: &'static str,
 }
 
 impl ConfigKey {
-    /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep it.
+    /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep that form.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
         let name = variable_name(text.trim()).filter(|_| self.expands);
         name.map_or_else(|| self.ty.parse(text), |_| Some(text.trim().to_owned()))
     }
 
-    /// The name, or all names that it stands for; `<host>` stays.
+    /// All names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>` stays.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));
@@ -734,7 +734,7 @@ pub const KEYS: &[ConfigKey] = &[
 /// A key with its placeholders filled in.
 #[derive(Clone, Debug)]
 pub struct Name {
-    /// The row.
+    /// Registry entry of the key.
     pub key: &'static ConfigKey,
     /// The concrete segments: `["hosts", "git.example.org", "kind"]`.
     pub path: Vec<String>,
@@ -787,7 +787,7 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// The problem of a value of the right type: built-in hosts keep their kind.
+    /// The reason to refuse a value of the right type: built-in hosts keep their kind.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;
@@ -803,7 +803,7 @@ impl Name {
     }
 }
 
-/// Similar names of `unknown`, with its host if it has one, for a hint.
+/// Suggests a key similar to `unknown` for a hint; a host in `unknown` is kept.
 #[must_use]
 pub fn near(unknown: &str) -> Option<String> {
     let host = unknown

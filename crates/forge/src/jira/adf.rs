@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// The text of a document; empty if it is not one.
+/// The text of a document; empty if `document` has another form.
 pub(super) fn plain_text(document: &Value) -> String {
     let mut out = String::new();
     write(document, "", &mut out);
@@ -81,7 +81,7 @@ fn nodes(node: &Value, indent: &str, out: &mut String) {
     children(node).for_each(|child| write(child, indent, out));
 }
 
-/// A text, and the URL of its link if that differs.
+/// Writes a text node, and the URL of its link if the URL differs from the text.
 fn text(node: &Value, out: &mut String) {
     let text = member(node, "text").as_str().unwrap_or_default();
     out.push_str(text);
@@ -97,7 +97,7 @@ fn text(node: &Value, out: &mut String) {
 fn list(node: &Value, indent: &str, out: &mut String, mark: impl Fn(u64) -> String) {
     let below = format!("{indent}  ");
     for (item, n) in children(node).zip(0..) {
-        // A nested list in a list of tasks is a sibling of its items.
+        // In a list of tasks, a nested list is a sibling of the items.
         if member(item, "type")
             .as_str()
             .is_some_and(|kind| kind.ends_with("List"))
@@ -132,7 +132,7 @@ fn new_line(indent: &str, out: &mut String) {
     out.push_str(indent);
 }
 
-/// The day of a date node, which holds milliseconds as text.
+/// The day of a date node, whose timestamp is milliseconds as text.
 fn day(node: &Value) -> String {
     let millis = attribute(node, "timestamp").as_str().unwrap_or_default();
     let seconds = millis.parse::<i64>().map(|millis| millis / 1000);
