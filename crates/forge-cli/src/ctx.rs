@@ -71,7 +71,7 @@ impl Ctx {
         self
     }
 
-    /// The user's location.
+    /// The user's working directory.
     pub fn place(&self) -> &WorkingDir {
         &self.place
     }
@@ -107,8 +107,7 @@ impl Ctx {
         self.forges()?.config_for(&self.place, repo).await
     }
 
-    /// Warns about unused parts of configuration files, for commands that do not list them
-    /// themselves, as `forge config` does.
+    /// Warns about unused parts of configuration files. `forge config` lists these parts itself.
     fn warn_of_problems(&self, config: &Config) {
         for problem in config.problems() {
             self.ui

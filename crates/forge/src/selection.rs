@@ -254,8 +254,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it. A branch pushed to another repository has that repository's
-    /// owner, and its name if the owner has several candidates.
+    /// A branch as `repo` names it. For a branch pushed to another repository, that repository's
+    /// owner is added, and its name if the name differs from `repo`'s.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -38,7 +38,7 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Whether `cargo <args>` works.
+/// Whether `cargo <args>` succeeds.
 pub fn has(args: &[&str]) -> bool {
     cargo(args)
         .stdout(Stdio::null())

@@ -176,7 +176,7 @@ fn by_id(all: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// The licence of each third-party package, followed by the texts, each once.
+/// The licence of each third-party package, then each licence text once.
 fn licences(shipped: &[&Value]) -> Result<String> {
     let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
     for package in shipped

@@ -50,7 +50,7 @@ impl FromStr for Wait {
 ///
 /// # Errors
 ///
-/// A text that describes the expected format.
+/// Returns a text that describes the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

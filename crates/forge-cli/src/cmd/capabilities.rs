@@ -19,12 +19,12 @@ pub struct CapabilitiesArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
-/// A row.
+/// A row of the table.
 type CapabilityRow = (Capability, Support);
 
 /// The fields of `--json`.

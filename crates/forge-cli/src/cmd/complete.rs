@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// A user who is typing does not wait longer.
+/// Timeout of the requests: a user who is typing does not wait longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of candidates.
 const MAX_ROWS: usize = 50;
@@ -40,7 +40,7 @@ pub enum Completed {
 ///
 /// # Errors
 ///
-/// Fails if the repository cannot be read; the scripts then complete nothing.
+/// Fails if the repository cannot be read. The scripts complete nothing then.
 pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
     let rows = match args.what {
         Completed::Pulls => timeout(ANSWER_TIMEOUT, pulls(ctx)).await,

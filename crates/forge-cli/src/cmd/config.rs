@@ -77,7 +77,7 @@ pub struct ConfigUnsetArgs {
 /// `forge config list`
 #[derive(Args, Debug)]
 pub struct ConfigListArgs {
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -64,7 +64,7 @@ pub struct LabelListArgs {
     /// Those with this text in name or description
     #[arg(short = 'S', long, value_name = "text")]
     pub search: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

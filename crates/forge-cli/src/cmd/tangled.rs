@@ -40,7 +40,7 @@ pub struct IngestionArgs {
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -16,7 +16,7 @@ use super::{Ui, io_error, value::Json};
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// Up to this value, every integer has an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-/// Withheld: `env` reads the environment, and `halt` ends the process.
+/// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
 /// Functions of jq that jaq's library lacks.
@@ -141,7 +141,7 @@ impl JqFilter {
 }
 
 /// Prints an integral float as an integer, as jq and gh do: half of ten is `5`. jaq writes `5.0`,
-/// which is no integer for a shell.
+/// which a shell does not accept as an integer.
 fn whole(value: Val) -> Val {
     match value {
         Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),

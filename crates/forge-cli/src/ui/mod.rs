@@ -277,7 +277,7 @@ impl Ui {
         ));
     }
 
-    /// As [`Self::outcome`], for an unchanged outcome: `line` replaces the first warning. The
+    /// Like [`Self::outcome`], for an unchanged outcome: `line` replaces the first warning. The
     /// ingestion is reported as for a write, because an index may not show the existing state.
     ///
     /// # Errors
@@ -323,7 +323,7 @@ impl Ui {
         Arc::clone(&self.writes)
     }
 
-    /// If `e` is a failure to print a result: the command's writes, and the unprinted part of the
+    /// The command's writes and the unprinted part of the result, if `e` is a failure to print a
     /// result.
     #[must_use]
     pub fn unseen_writes(&self, e: &Error) -> Option<String> {
@@ -346,7 +346,7 @@ impl Ui {
         self.recovery(&Hint::new("look again").with_action(look));
     }
 
-    /// As [`Self::outcome`], for a deletion: an index may show the item for a while.
+    /// Like [`Self::outcome`], for a deletion: an index may show the item for a while.
     ///
     /// # Errors
     /// The errors of [`Self::outcome`].

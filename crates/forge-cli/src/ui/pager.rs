@@ -15,7 +15,7 @@ use super::{io_error, words};
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
-    /// The reader has closed the pager.
+    /// Whether the reader has closed the pager.
     closed: bool,
 }
 
@@ -54,11 +54,11 @@ impl Pager {
         }
     }
 
-    /// Writes to the pager; `false` once the reader has closed it, which is no failure.
+    /// Writes to the pager; `false` once the reader has closed the pager, which is not a failure.
     ///
     /// # Errors
     ///
-    /// Fails if the pipe fails in another way.
+    /// Fails if the pipe fails for another reason.
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool> {
         if self.closed {
             return Ok(false);

@@ -65,7 +65,7 @@ pub struct IssueCreateArgs {
 ///
 /// # Errors
 ///
-/// Fails if there is no title, or the forge refuses it. Nothing is created then.
+/// Fails if there is no title, or the forge refuses the issue. Nothing is created then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     let has_body = args.body.body.is_some() || args.body.body_file.is_some();
     let complete = args.title.is_some() && has_body;

@@ -24,7 +24,7 @@ pub struct IssueDeleteArgs {
 ///
 /// # Errors
 ///
-/// Fails if the user does not confirm, or the forge refuses it. Nothing is deleted then.
+/// Fails if the user does not confirm, or the forge refuses the deletion. Nothing is deleted then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueDeleteArgs) -> Result<Exit> {
     if !args.yes && !ctx.ui.can_prompt() {
         return Err(

@@ -18,7 +18,7 @@ pub struct IssueHistoryArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

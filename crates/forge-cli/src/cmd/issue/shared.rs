@@ -39,7 +39,8 @@ impl ValueArgs {
         }
     }
 
-    /// Puts the values where the workflow keeps them; `issue` is the edited issue, if it exists.
+    /// Adds the values to `edit`, in the store of the workflow. `issue` is the edited issue, if it
+    /// exists.
     ///
     /// # Errors
     /// `invalid_input` (field `estimate` or `priority`) with the scale.
@@ -85,7 +86,7 @@ pub(crate) struct SelectedIssue {
     pub id: IssueId,
 }
 
-/// Resolves a number, or a locator, which names its own repository.
+/// Resolves a selector: a number, or a locator with a repository of its own.
 ///
 /// # Errors
 ///
@@ -102,7 +103,7 @@ pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Res
 /// Resolves several selectors in one repository.
 ///
 /// # Errors
-/// The errors of [`select`]; `invalid_input` for one of another repository.
+/// The errors of [`select`]; `invalid_input` for an issue of another repository.
 pub(super) async fn select_all(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -150,7 +151,7 @@ pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<Is
     }
 }
 
-/// As [`related`], for a comma-separated list.
+/// Resolves a comma-separated list like [`related`].
 ///
 /// # Errors
 /// The errors of [`select`].
@@ -184,7 +185,7 @@ async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
     Ok(SelectedIssue { repo, id })
 }
 
-/// For the URL of a pull request, names the command for pull requests.
+/// If the selector is the URL of a pull request, adds the command for pull requests to the error.
 fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     let views = |hint: &Hint| {
         let action = hint.action();
@@ -216,7 +217,7 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     })
 }
 
-/// Adds estimate and priority to issues, if these are shown.
+/// Adds estimate and priority to issues, if the output shows these fields.
 ///
 /// # Errors
 ///

@@ -29,7 +29,7 @@ pub struct IssueViewArgs {
     /// Open it in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

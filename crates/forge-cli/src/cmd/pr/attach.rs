@@ -146,7 +146,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// Fails if no file can be uploaded. Nothing must be written then.
+    /// Fails if no file can be uploaded. The caller must not write the text then.
     pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
         if self.files.is_empty() {
             return Ok(AttachedText {

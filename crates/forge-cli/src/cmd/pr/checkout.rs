@@ -201,7 +201,8 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHea
     })
 }
 
-/// Fetches the head: from the head branch if it is still there, else from the forge's own ref.
+/// Fetches the head: from the head branch if the branch still exists, else from the forge's own
+/// ref.
 async fn fetched(
     ctx: &Ctx,
     repo: &Repo,

@@ -22,13 +22,13 @@ pub(super) struct CheckoutHead {
 pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
-    /// The user chose the local branch's name; otherwise the author did.
+    /// Whether the user chose the local branch's name; otherwise the author chose the name.
     pub is_named: bool,
     /// A new work tree instead of the current one.
     pub worktree: Option<&'a Path>,
-    /// An existing branch may lose commits.
+    /// Whether an existing branch may lose commits.
     pub force: bool,
-    /// Submodules are updated, too.
+    /// Whether submodules are also updated.
     pub submodules: bool,
 }
 
@@ -138,7 +138,7 @@ impl BranchRelation {
     }
 }
 
-/// Sets the upstream of a branch to the head's, unless the branch has one.
+/// Sets the upstream of a branch to that of the head, unless the branch has an upstream.
 async fn follow(
     ctx: &Ctx,
     git: &Git,
@@ -164,7 +164,7 @@ async fn follow(
     Ok(())
 }
 
-/// The upstream of a local branch, if it is not one of the head's.
+/// The upstream of a local branch, if the head does not have this upstream.
 async fn other_upstream(ctx: &Ctx, branch: &str, head: &CheckoutHead) -> Result<Option<String>> {
     let config = ctx.git_config().await?;
     let settings = config.branch(branch);

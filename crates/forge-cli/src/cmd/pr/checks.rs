@@ -57,7 +57,7 @@ pub struct ChecksArgs {
     /// Open them in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -66,7 +66,7 @@ pub struct ChecksArgs {
 ///
 /// # Errors
 ///
-/// Fails if the forge has no checks, or there are none.
+/// Fails if the forge has no checks, or the pull request has none.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
     let named = args.selector.as_deref();
@@ -182,7 +182,8 @@ fn count(checks: &[Check], status: CheckStatus) -> usize {
     checks.iter().filter(|c| c.status == status).count()
 }
 
-/// Failed takes precedence over pending; cancelled checks alone are no failure (as in gh).
+/// A failed check takes precedence over a pending one. Cancelled checks are not failures (as in
+/// gh).
 fn exit(checks: &[Check]) -> Exit {
     if count(checks, CheckStatus::Failure) > 0 {
         Exit::Failure

@@ -19,8 +19,8 @@ pub enum BaseUpdate {
     Same,
 }
 
-/// Returns true if the pull request lives in the current clone and its head branch is checked out:
-/// there the forge deletes no such branch.
+/// Returns true if the pull request lives in the current repository and its head branch is checked
+/// out. The forge does not delete a checked-out branch.
 ///
 /// # Errors
 ///
@@ -34,8 +34,8 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     Ok(branch.as_ref() == Some(&pull.head_branch))
 }
 
-/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`, which
-/// excludes the clone.
+/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`; with this
+/// flag the clone is not used.
 ///
 /// # Errors
 ///
@@ -59,8 +59,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // A patch's author only claims its commit. In the forge's own repository, the branch is the
-    // head.
+    // The commit id of a patch is only a claim of its author. In the forge's own repository, the
+    // branch itself is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -111,7 +111,7 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 /// needed. A branch with additional commits stays. Failures are warnings: the pull request itself
 /// is done.
 ///
-/// `flag` is `-R`, which excludes the clone.
+/// `flag` is `-R`; with this flag the clone is not used.
 ///
 /// # Errors
 ///
@@ -123,13 +123,13 @@ pub async fn delete_local_branch(
     pull: &PullRequest,
     base: BaseUpdate,
 ) -> Result<()> {
-    // In the forge's own repository, the branch is the forge's.
+    // In the forge's own repository, the forge deletes the branch itself.
     if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
     let branch = pull.head_branch.as_str();
     let base_branch = pull.base_branch.as_str();
-    // The forge chose the names: git must not take one as an option.
+    // The forge chose the names, so git must not read a name as an option.
     if branch == base_branch
         || [branch, base_branch]
             .iter()

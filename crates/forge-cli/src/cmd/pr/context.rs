@@ -54,7 +54,7 @@ pub struct ContextArgs {
     /// Say on stderr what is read, a JSON object a line
     #[arg(long, value_name = "format", value_parser = ["jsonl"])]
     pub events: Option<String>,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -236,7 +236,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Ok(Some(made)) => made,
         Ok(None) => return Ok(Exit::Ok),
         Err(e) => {
-            // Text typed by the user is not lost.
+            // Text that the user typed is kept.
             if text.typed {
                 text.draft.keep(&ctx.ui);
             }
@@ -284,8 +284,8 @@ async fn make(
     Ok(Some((created, attached)))
 }
 
-/// Creates the pull request. After questions, names that the forge does not know are asked for
-/// again.
+/// Creates the pull request. If the user typed the text, names that the forge does not know are
+/// asked for again.
 async fn open_or_correct(
     ctx: &Ctx,
     repo: &Repo,
@@ -375,7 +375,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
         ..req.clone()
     };
     match repo.create(&from_patch).await {
-        // Some repositories of a forge with patches accept none.
+        // Even on a forge that accepts patches, some repositories refuse them.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)
         }

@@ -25,7 +25,7 @@ pub(super) struct Push {
     branch: String,
     /// The branch's name at the remote.
     name: String,
-    /// The user chose the target with one key press.
+    /// Whether the user chose the target with one key press.
     pub(super) asked: bool,
 }
 
@@ -232,7 +232,7 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let base_owner = base.owner_and_name().map(|(owner, _)| owner);
     if let Some((owner, name)) = place.owner_and_name() {
         head.owner = Some(owner.to_owned());
-        // The owner alone does not distinguish two repositories.
+        // An owner may have two of the repositories, so the name is needed.
         head.repo = (base_owner == Some(owner)).then(|| name.to_owned());
     }
     head

@@ -65,8 +65,8 @@ fn counted(count: usize, unit: &str) -> String {
 ///
 /// # Errors
 ///
-/// `precondition_failed` for a closed pull request; for a draft, conflicts or unmet rules as well,
-/// unless the merge waits for its requirements.
+/// `precondition_failed` for a closed pull request. Unless the merge waits for its requirements,
+/// also for a draft, conflicts or unmet rules.
 pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
     let (pr, key) = (&pull.id, &pull.id.key);
     if pull.state == PrState::Closed {
@@ -196,7 +196,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
     method.ok_or_else(prompt::cancelled)
 }
 
-/// The question about deleting the head branch; `None` without a branch to delete.
+/// The question whether to delete the head branch; `None` if the branch cannot be deleted.
 async fn deletion(
     ctx: &Ctx,
     flag: Option<&str>,

@@ -65,7 +65,7 @@ fn is_by_branch(req: &CreatePull) -> bool {
 }
 
 /// The patch of a head branch that is in a clone but not in the repository; `None` if the forge
-/// accepts no patches as rounds, or this is no such clone.
+/// accepts no patches as rounds, or there is no such clone.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ pub struct ResubmitArgs {
     /// Take the changes from a file, as git format-patch writes it ("-" for standard input)
     #[arg(long, value_name = "file")]
     pub patch: Option<String>,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.

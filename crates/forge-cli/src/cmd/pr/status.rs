@@ -30,7 +30,7 @@ pub struct StatusArgs {
     /// Every repository of this owner, or of host/owner; may be repeated
     #[arg(long, value_name = "owner")]
     pub owner: Vec<String>,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -115,7 +115,7 @@ pub(super) struct RowOptions {
     pub repos: bool,
 }
 
-/// `current` is `None` with `-R`, and holds `None` on a detached head.
+/// Renders the status. `current` is `None` with `-R`, and `Some(None)` on a detached head.
 pub(super) fn render(
     c: Palette,
     repo: &str,

@@ -71,7 +71,7 @@ pub struct ThreadListArgs {
     /// Only resolved ones
     #[arg(long)]
     pub resolved: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -39,7 +39,7 @@ pub struct ViewArgs {
     /// Open it in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -69,7 +69,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        // Few tokens can read boards, and the user did not ask for them; gh is silent, too.
+        // Few tokens can read boards. Like gh, `view` does not warn about boards that were not
+        // requested.
         let boards = selection.is_none() && warning.section == Some("projects");
         if !boards {
             ctx.ui.warning(warning);
@@ -83,7 +84,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
         ctx.ui.page(&render_pull(ctx, &pull, args.comments))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&pull).as_bytes())?;
-        // Standard output is as in gh.
+        // Standard output is as in gh, so the additional line is on stderr.
         if let Some(line) = open_threads(&ctx.ui, &pull) {
             ctx.ui.note(&line);
         }

@@ -43,7 +43,7 @@ pub struct WatchArgs {
     /// Time between two looks; it grows to a minute while nothing changes
     #[arg(short, long, value_name = "duration", value_parser = parse_duration, default_value = "10s")]
     pub interval: Duration,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -35,7 +35,7 @@ pub struct WorkflowAdvanceArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.

@@ -29,7 +29,7 @@ pub struct WorkflowClaimArgs {
     /// Why, in one line
     #[arg(long, value_name = "text")]
     pub reason: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.

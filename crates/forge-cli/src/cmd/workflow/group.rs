@@ -16,7 +16,7 @@ pub struct WorkflowGroupArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

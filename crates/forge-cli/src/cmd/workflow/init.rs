@@ -13,7 +13,7 @@ pub struct WorkflowInitArgs {
     /// Print what would be made, and make nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

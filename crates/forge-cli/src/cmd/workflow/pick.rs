@@ -34,7 +34,7 @@ pub struct WorkflowPickArgs {
     /// Pick from this state alone
     #[arg(short, long, value_name = "state")]
     pub state: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -59,7 +59,7 @@ fields! {
 /// Picks an issue.
 ///
 /// # Errors
-/// `invalid_input` (field `command`, `state` or `max_estimate`).
+/// `invalid_input` for an invalid field `command`, `state` or `max_estimate`.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let repo = ctx.repo(flag).await?;

@@ -24,7 +24,7 @@ pub struct WorkflowPositionArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

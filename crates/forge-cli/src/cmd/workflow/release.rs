@@ -25,7 +25,7 @@ pub struct WorkflowReleaseArgs {
     /// The state that it goes to [default: that of before the claim]
     #[arg(long, value_name = "state")]
     pub to: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.

@@ -35,7 +35,7 @@ pub struct WorkflowSetStateArgs {
     /// Why, in one line
     #[arg(long, value_name = "text")]
     pub reason: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -47,7 +47,8 @@ pub struct WorkflowSetStateArgs {
 ///
 /// # Errors
 ///
-/// Fails if the issue may not move there, or another holder has a claim. Nothing is written then.
+/// Fails if the issue may not move to the state, or another holder has a claim. Nothing is written
+/// then.
 pub async fn run(
     ctx: &Ctx,
     repo: Option<&str>,

@@ -59,11 +59,12 @@ pub struct HolderArgs {
     pub lease: Option<u64>,
 }
 
-/// The given command.
+/// The command of `--command`.
 ///
 /// # Errors
 ///
-/// `invalid_input` (field `command`) if missing; lists the known ones.
+/// `invalid_input` (field `command`) if the flag is missing; the error lists the workflow's
+/// commands.
 pub(super) fn command_named<'n>(
     definition: &Definition,
     named: Option<&'n str>,

@@ -38,7 +38,7 @@ pub struct DiffOptions {
     pub escapes: Escapes,
     /// Colours.
     pub palette: Palette,
-    /// The diff is a series of mails (`git format-patch`).
+    /// Whether the diff is a series of mails (`git format-patch`).
     pub mails: bool,
 }
 
@@ -93,7 +93,7 @@ impl Printer {
     ///
     /// # Errors
     ///
-    /// Fails at a refused terminal escape; `out` has everything before it.
+    /// Fails at a refused terminal escape; `out` has everything before the escape.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Some(mut lines) = self.lines.take() else {
             let mut bytes: Vec<u8> = self.held.take().into_iter().collect();

@@ -8,7 +8,7 @@ use crate::ui::color::Palette;
 const PIPE_WIDTH: usize = 80;
 /// The fewest columns of `+` and `-`.
 const MIN_GRAPH: usize = 10;
-/// How far a name on a pipe is padded at most, however long another name is.
+/// Maximum width to which names are padded on a pipe, however long another name is.
 const MAX_PAD: usize = 200;
 
 /// Renders the changed lines per file like `git diff --stat`. `width` is the terminal's; names are

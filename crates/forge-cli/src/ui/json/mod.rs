@@ -68,7 +68,7 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// As [`Self::sections`], for a list: reads less if the rows have all selected fields.
+    /// Like [`Self::sections`], for a list: reads less if the rows have all selected fields.
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {

@@ -38,12 +38,12 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     shown
 }
 
-/// The line that stands for the bytes after a text that was cut.
+/// The line that replaces the rest of a cut text.
 pub(super) fn cut(bytes: usize) -> String {
     format!("[{bytes} more bytes are not shown]")
 }
 
-/// Maximum number of nested quotes and items with an indent of their own: every line repeats it.
+/// Maximum number of nested quotes and items that are indented: every line repeats all indents.
 const MAX_DEPTH: usize = 20;
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ struct TerminalRenderer {
     links: Vec<String>,
     rows: Vec<Vec<String>>,
     html: String,
-    /// A quote has just begun: its first block needs no empty line.
+    /// Whether a quote has just begun. Its first block needs no empty line.
     fresh: bool,
 }
 
@@ -400,7 +400,7 @@ mod tests {
         );
     }
 
-    /// The work for a link and for a line must not grow with the paragraph and the depth around it.
+    /// The work for a link or a line must not grow with the surrounding paragraph or depth.
     #[test]
     fn many_links_and_deep_blocks_are_rendered() {
         let links = format!("[a]: x\n\n{}", "[a] ".repeat(15_000));

@@ -172,7 +172,7 @@ mod tests {
         );
     }
 
-    /// As in gh, `color` follows the colour setting, too.
+    /// As in gh, both functions follow the colour setting.
     #[test]
     fn both_color_functions_follow_the_setting() {
         let look = OutputStyle {
