@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definitions_are_sound() {
+    fn clap_definitions_are_valid() {
         lenient(globals_last(grouped(Cli::command()))).debug_assert();
     }
 

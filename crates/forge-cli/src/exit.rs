@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_broken_pipe_is_forgiven() {
+    fn broken_pipe_is_distinguished_from_other_errors() {
         assert!(is_broken_pipe(&io_error(io::ErrorKind::BrokenPipe.into())));
         assert!(!is_broken_pipe(&io_error(
             io::ErrorKind::StorageFull.into()

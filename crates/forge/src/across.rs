@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn login_of_gh_counts_unless_variable_wins() {
+    async fn gh_login_counts_unless_variable_is_set() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_0canary0\n    user: ada\n";
         std::fs::write(dir.path().join("hosts.yml"), file).unwrap();

@@ -87,7 +87,7 @@ fn details(out: &mut String, backend: &Backend) {
 #[cfg(all(test, feature = "local"))]
 mod tests {
     #[test]
-    fn the_committed_page_is_current() {
+    fn committed_page_is_current() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/capabilities.md"

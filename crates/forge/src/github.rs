@@ -383,7 +383,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn token_missing_in_hosts_file_of_gh_comes_from_gh_program() {
+    async fn gh_program_supplies_token_missing_in_hosts_file() {
         let dir = tempfile::tempdir().unwrap();
         let keyring = "github.com:\n    users:\n        ada: {}\n    user: ada\n";
         for file in [keyring, "github.com: &a\n", "git.example:\n    user: a\n"] {
@@ -399,7 +399,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn malformed_gh_file_is_named() {
+    async fn malformed_gh_hosts_file_is_named_in_error() {
         let dir = tempfile::tempdir().unwrap();
         let tokens = login_of_gh(dir.path(), "github.com: &a\n", "exit 1");
         let e = tokens.token("github.com").await.unwrap_err();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn environment_token_wins_and_is_named() {
+    async fn environment_token_wins_over_gh_token() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_file\n";
         std::fs::write(dir.path().join("hosts.yml"), file).unwrap();

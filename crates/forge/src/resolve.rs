@@ -273,13 +273,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn repository_without_remotes_is_itself() {
+    async fn repository_without_remotes_is_base_repo() {
         let place = Repository::new().await;
         assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root()));
     }
 
     #[tokio::test]
-    async fn remotes_are_preferred_in_order_of_gh() {
+    async fn remote_preference_follows_gh() {
         let place = Repository::new().await;
         place
             .set("remote.zeta.url", "https://github.com/zeta/r")
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn outside_of_repository_has_no_base() {
+    async fn base_repo_outside_repository_is_not_found() {
         let dir = tempfile::tempdir().unwrap();
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
         let e = forges

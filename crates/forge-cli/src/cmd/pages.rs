@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn heading_without_a_known_total_claims_none() {
+    fn heading_omits_unknown_total() {
         let found = |total, more| PagedItems {
             items: vec![(), ()],
             total,

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_no_point() {
+    fn integral_floats_print_as_integers() {
         assert_eq!(
             run("10 / 2, 7 / 2, 1.0, 1e3, -4 / 2").unwrap(),
             ["5", "3.5", "1", "1000", "-2"]

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_never_exceeds_the_room() {
+    fn truncated_text_fits_the_width() {
         for room in 0..12 {
             assert!(truncate("aé漢👩‍💻zzzz漢漢", room).width() <= room);
         }

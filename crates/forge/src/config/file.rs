@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_a_repository_are_counted_above_twenty() {
+    fn repository_problems_above_limit_are_only_counted() {
         let unknown: String = (0..5_000).map(|n| format!("key_{n} = 1\n")).collect();
         let (_, problems) = read(&unknown, FileOwner::Repo);
         assert_eq!(problems.len(), 21);

@@ -895,7 +895,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_with_dots_and_ports_are_one_part() {
+    fn host_with_dots_or_port_is_one_key_part() {
         for (text, host) in [
             ("hosts.git.example.org.kind", "git.example.org"),
             ("hosts.GIT.example.org:8443.kind", "git.example.org:8443"),
@@ -942,7 +942,7 @@ mod tests {
     }
 
     #[test]
-    fn types_accept_and_refuse() {
+    fn value_types_accept_only_valid_values() {
         for (ty, good, canonical) in [
             (ValueType::Bool, "Yes", "true"),
             (ValueType::Seconds, "30", "30"),

@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn first_config_error_counts_the_others() {
+    fn first_config_error_counts_further_problems() {
         let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
         assert_eq!(e.code(), "config");
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_file_error_affects_only_users_of_file() {
+    fn repository_file_error_is_ignored_without_that_file() {
         let (dir, cwd) = setup("merge.method = \"squash\"", "");
         let file = dir.path().join("work/.forge.toml");
         let huge = "#".repeat(2 << 20);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_lines_and_lists_are_marked() {
+    fn adf_blocks_become_lines_and_lists_are_marked() {
         let item = |content: Value| json!({"type": "listItem", "content": content});
         let inner = json!({"type": "bulletList", "content": [item(json!([paragraph("deep")]))]});
         let found = plain_text(&document(json!([
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_nodes_are_text() {
+    fn adf_inline_nodes_become_text() {
         let link = json!([{"type": "link", "attrs": {"href": "https://example.org/a"}}]);
         let found = plain_text(&document(json!([{"type": "paragraph", "content": [
             {"type": "mention", "attrs": {"id": "1", "text": "@ada"}},
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn table_is_rows_with_bars() {
+    fn adf_table_rows_have_bars() {
         let cell = |text: &str| json!({"type": "tableCell", "content": [paragraph(text)]});
         let row = |a: &str, b: &str| json!({"type": "tableRow", "content": [cell(a), cell(b)]});
         let table = json!({"type": "table", "content": [row("a", "b"), row("c\nd", "e")]});

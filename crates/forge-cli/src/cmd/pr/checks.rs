@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_five_columns_whatever_the_text() {
+    fn check_row_has_five_columns_for_any_text() {
         assert_eq!(
             row(&check("build", CheckStatus::Cancelled)),
             "build\tfail\t1m26s\thttps://ci\ta b c"

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_on_a_line_becomes_a_change() {
+    fn typed_list_becomes_set_change() {
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         let before = names(&["ada", "good, first"]);
         for (typed, add, remove) in [

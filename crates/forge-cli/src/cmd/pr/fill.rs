@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn single_commit_is_copied_and_several_are_listed() {
+    fn fill_copies_single_commit_and_lists_several() {
         let two = parse("One\nbody 1\n\nmore\n\0Two\n\0");
         assert_eq!(
             fill(&two[..1], FillSource::All, "b").unwrap(),

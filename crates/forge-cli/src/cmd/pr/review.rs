@@ -446,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_files_are_strict() {
+    fn malformed_comments_file_is_refused() {
         let ok = r#"[{"path":"a","line":2,"body":"x","side":"LEFT","start_line":1},{"path":"b","line":1,"body":"y"}]"#;
         let read = parse_comments(ok).unwrap();
         assert_eq!((read[0].side, read[0].start_line), (Side::Left, Some(1)));

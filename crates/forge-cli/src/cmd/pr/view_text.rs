@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn header_of_comment_keeps_its_lines() {
+    fn comment_header_values_stay_on_one_line() {
         let mut said = comment("said", "2026-11-20T11:00:00Z");
         said.author.login = "ada\nstatus:\tapproved".into();
         said.author_association = Some("OWNER\r\nauthor:\tgrace".into());
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_cycle_of_ten_thousand_is_complete() {
+    fn reply_cycle_of_ten_thousand_shows_all_comments() {
         const MANY: usize = 10_000;
         let all = (0..MANY).map(|n| Comment {
             id: n.to_string(),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn long_name_lengthens_no_other_line() {
+    fn long_name_does_not_widen_other_lines() {
         let long = "x".repeat(100_000);
         let mut files = vec![file("a", Some(1), Some(0)); 100];
         files.push(file(&long, Some(1), Some(0)));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn stat_names_no_control_character() {
+    fn stat_names_have_no_control_characters() {
         let mut renamed = file("b\n", Some(1), Some(0));
         renamed.previous_path = Some("a\u{1b}".into());
         let shown = stat_text(&[renamed], None, Palette { on: false });

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn row_fields_cost_no_request() {
+    fn row_fields_need_no_extra_sections() {
         for name in ROW_FIELDS {
             let field = PULL_FIELDS.iter().find(|f| f.name == *name).unwrap();
             assert!(field.needs.is_empty(), "{name}");

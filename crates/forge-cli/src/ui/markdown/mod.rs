@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks() {
+    fn markdown_blocks_are_rendered() {
         assert_eq!(
             plain("# One\n\nText *here*\nand `code`.\n\n> quoted\n> more"),
             "# One\n\nText here and `code`.\n\n│ quoted more\n"
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn url_follows_unless_the_text_ends_with_it() {
+    fn link_url_is_omitted_if_text_ends_with_url() {
         assert_eq!(
             plain("**a**b [x](b) [*c* d](d) [e*f*](ef) [f](ef)"),
             "ab x (b) c d ef f (ef)\n"
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_harmless_and_styles_are_ours() {
+    fn escapes_are_neutralised_and_styles_added() {
         assert!(!plain("a\u{1b}[31mb").contains('\u{1b}'));
         let shown = render("**b** text", 40, Palette { on: true });
         assert_eq!(shown, "\u{1b}[1mb\u{1b}[0m text\n");

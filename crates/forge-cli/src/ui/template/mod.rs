@@ -174,7 +174,7 @@ mod tests {
 
     /// As in gh, both functions follow the colour setting.
     #[test]
-    fn both_color_functions_follow_the_setting() {
+    fn color_functions_follow_colour_setting() {
         let look = OutputStyle {
             palette: Palette { on: true },
             ..OutputStyle::plain()
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_compare_as_whole_ones_and_as_floats() {
+    fn numbers_compare_with_integers_and_floats() {
         for (source, wanted) in [
             ("{{range .}}{{eq .number 22.0}} {{end}}", "false true "),
             ("{{range .}}{{eq .number 22}} {{end}}", "false true "),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_errors() {
+    fn template_mistakes_are_errors() {
         for bad in [
             "{{",
             "{{nosuch .}}",
