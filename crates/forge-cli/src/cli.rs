@@ -78,7 +78,8 @@ fn grouped(command: clap::Command) -> clap::Command {
     with_groups(command, ROOT_GROUPS)
 }
 
-/// clap supports a single heading for all commands, so the template lists them.
+/// Lists the commands by group in the help template, because clap supports only one heading for all
+/// commands.
 fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Command {
     let shown = || command.get_subcommands().filter(|c| !c.is_hide_set());
     let width = shown().map(|c| c.get_name().len()).max().unwrap_or(0);

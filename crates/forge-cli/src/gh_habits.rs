@@ -1,4 +1,4 @@
-//! Advice on what gh has and `forge` does not: its commands and flags, typed by habit.
+//! Advice for commands and flags of gh that `forge` does not have.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 

@@ -77,7 +77,7 @@ impl ForgesBuilder {
         self
     }
 
-    /// Registers a backend: repositories of its kind are opened by it.
+    /// Registers a backend, which then opens the repositories of its kind.
     #[must_use]
     pub fn backend(mut self, backend: ExternalBackend) -> Self {
         self.backends.push(backend);

@@ -35,7 +35,7 @@ use forge_tangled::IngestionReport;
 /// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
 ///
 /// Configuration and accounts are those of the user who runs the process. The locator of a pull
-/// request opens its repository.
+/// request opens the repository of that pull request.
 ///
 /// # Errors
 /// `invalid_input` for a malformed locator, `config` for an invalid configuration, and the errors
@@ -257,8 +257,8 @@ impl Forges {
         }
     }
 
-    /// Ticket patterns and the issue tracker: JIRA, if the configuration or a login has its address
-    /// and credentials. Nothing is sent yet.
+    /// Ticket patterns and the issue tracker. The tracker is JIRA, if the configuration or a login
+    /// has JIRA's address and credentials. Nothing is sent yet.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
         let mut keys = self.config.ticket_keys();

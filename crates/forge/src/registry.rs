@@ -283,7 +283,7 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// Host of a repository known only by its DID: the default host, if that is a tangled one.
+/// Host of a repository known only by its DID: the default host, if it is a tangled host.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();

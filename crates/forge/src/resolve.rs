@@ -130,7 +130,7 @@ enum RemoteMeaning {
     Repo(RepoId),
     /// A host missing from the configuration.
     UnknownHost(String),
-    /// Not a forge's repository, with the reason.
+    /// Other than a forge's repository; contains the reason.
     Unusable(String),
 }
 

@@ -48,8 +48,9 @@ impl SelectedPull {
         }
     }
 
-    /// The pull request with the head branch `head`, with these sections: the newest open one, else
-    /// the newest of the others. [`Self::unambiguous`] refuses to choose among several open ones.
+    /// The pull request with the head branch `head`, with these sections: the newest open pull
+    /// request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose among
+    /// several open pull requests.
     ///
     /// # Errors
     /// `not_found` if no pull request has this head.
@@ -92,13 +93,13 @@ impl SelectedPull {
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
-    /// The pull request as the search has read it; `None` if it was not read yet.
+    /// The pull request with the data of the search; `None` before the first read.
     #[must_use]
     pub fn found(&self) -> Option<&PullRequest> {
         self.found.as_ref().map(|(_, pull)| pull)
     }
 
-    /// This pull request, if no other open one has its head branch.
+    /// Returns this pull request, if no other open pull request has its head branch.
     ///
     /// # Errors
     /// `invalid_input` if several open pull requests share the head branch; the error lists them.

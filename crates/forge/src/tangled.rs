@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn local_services_may_refer_to_each_other() {
+    fn configured_local_services_allow_loopback() {
         let (_dir, config) = config(
             "[hosts.\"tangled.org\"]\napi_url = \"http://localhost:1\"\n\
              pds_url = \"http://localhost:2\"\nplc_url = \"http://localhost:3\"\n",

@@ -19,7 +19,7 @@ use crate::{
     gh, git, jira, mcp, myworld, tang,
 };
 
-/// A word in every test token, which no output may contain.
+/// A word in every test token. No output may contain this word.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
 /// Extent of a run.
@@ -81,7 +81,7 @@ impl TestReport {
         }
     }
 
-    /// Counts a lane without test counts by its exit status, and prints its stderr.
+    /// Counts a lane without test counts by the exit status, and prints the lane's stderr.
     fn said(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);

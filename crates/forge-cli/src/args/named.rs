@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
 
-/// Names on the command line, which hints repeat.
+/// Names on the command line, which hints use again.
 #[derive(Clone, Debug, Default)]
 pub struct CommandNames {
     /// The names of the subcommands.
@@ -13,7 +13,7 @@ pub struct CommandNames {
     pub target: Option<String>,
     /// The typed names, grouped by argument id.
     pub names: Vec<(&'static str, Vec<String>)>,
-    /// The repository of the target's locator, once the hosts are known.
+    /// The repository in the target's locator, parsed once the hosts are known.
     pub repo_of_target: OnceLock<String>,
     /// The definition of all commands and flags.
     pub definition: Command,

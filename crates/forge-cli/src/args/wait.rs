@@ -18,7 +18,7 @@ pub struct WaitArgs {
 }
 
 impl WaitArgs {
-    /// The duration, if the command line sets one.
+    /// The duration of the wait, if the command line sets a duration.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         if self.no_wait {

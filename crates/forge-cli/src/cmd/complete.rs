@@ -47,7 +47,7 @@ pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
         Completed::Issues => timeout(ANSWER_TIMEOUT, issues(ctx)).await,
         Completed::Branches => timeout(ANSWER_TIMEOUT, branches(ctx)).await,
     };
-    // A candidate that a terminal displays differently would be misleading.
+    // Candidates that a terminal would display differently are left out.
     let is_plain = |word: &str| text::one_line(word) == word && !word.contains(char::is_whitespace);
     for (word, about) in rows.unwrap_or_else(|_| Ok(Vec::new()))? {
         if is_plain(&word) {

@@ -1,6 +1,6 @@
 //! `forge config`: the configuration, key by key.
 //!
-//! These commands also work with a broken configuration, because they repair it.
+//! These commands also work with a broken configuration, because they can repair the configuration.
 
 use clap::{Args, Subcommand};
 use forge::{
@@ -244,7 +244,7 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Prints warnings: problems do not stop these commands.
+/// Prints problems of the configuration as warnings, because they do not stop these commands.
 fn problems(ctx: &Ctx, config: &Config) {
     for problem in config.problems() {
         let skipped = match problem.level {

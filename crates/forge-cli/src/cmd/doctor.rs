@@ -38,7 +38,7 @@ struct DoctorReport {
     git: String,
     config_files: Vec<String>,
     accounts: Vec<AccountStatus>,
-    /// The repository, or why there is none.
+    /// The repository's name, or the reason why no repository was found.
     repository: Result<String, String>,
     checks: Vec<Examined>,
 }
@@ -92,7 +92,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Operations common to all forges; each costs one request or a few.
+/// Operations that exist on all forges; each sends a few requests.
 const READS: &[Op] = &[
     Op::Viewer,
     Op::RepoView,

@@ -68,7 +68,7 @@ pub enum RootCommand {
 }
 
 impl RootCommand {
-    /// How long the command's writes wait for an index, if the command line says so.
+    /// How long the command's writes wait for an index, if the command line sets a duration.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {

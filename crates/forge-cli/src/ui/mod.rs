@@ -148,7 +148,7 @@ impl Ui {
         self.term.width
     }
 
-    /// The width limit of a table: none outside of a terminal.
+    /// The width limit of a table; outside of a terminal the width is unlimited.
     #[must_use]
     pub fn table_width(&self) -> usize {
         match self.is_tty() {
@@ -311,7 +311,7 @@ impl Ui {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }
 
-    /// The hint with the command that carries it out.
+    /// The hint with the command that carries out the hint.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
         text::neutralise(&action::advice(hint, &self.named)).into_owned()

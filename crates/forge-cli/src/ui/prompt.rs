@@ -97,7 +97,7 @@ pub fn edit_line(question: &str, text: &str) -> Result<String> {
         .map_err(failed)
 }
 
-/// Asks for one of several items; returns its position.
+/// Asks for one of several items; returns the position of the chosen item.
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
     choose_from(question, items, 0)
 }
 
-/// As [`choose`], with a default item.
+/// Like [`choose`], with a default item.
 ///
 /// # Errors
 /// The errors of [`choose`].

@@ -198,7 +198,7 @@ impl Accounts {
         })
     }
 
-    /// Every credential, by host; those from the environment first, JIRA's last.
+    /// Every credential, by host. Credentials from the environment come first, JIRA's last.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -381,7 +381,7 @@ impl Accounts {
     }
 
     /// Removes an account and its sessions from the store; without a name, the only account.
-    /// Returns its name.
+    /// Returns the account's name.
     ///
     /// # Errors
     /// `not_found` if the account is not stored; `invalid_input` without a name if the host has

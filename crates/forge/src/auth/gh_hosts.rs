@@ -208,7 +208,7 @@ mod tests {
             (TODAY, "git.example:8443", Some("gho_0canary03")),
             (TODAY, "git.example", None),
             (TODAY, "users", None),
-            // As written by older versions or by hand.
+            // Files of older versions, or written by hand.
             (
                 "github.com:\n    oauth_token: gho_0canary0\n    git_protocol: ssh\n",
                 "github.com",

@@ -48,8 +48,8 @@ impl Accounts {
         }
     }
 
-    /// The JIRA account: the token from the environment, else the stored one, which is sent only to
-    /// the base URL that it was stored for.
+    /// The JIRA account: the token from the environment, else the stored token. The stored token is
+    /// sent only to the base URL of its login.
     ///
     /// # Errors
     /// `config` for an unusable store, and for a variable without a valid token.

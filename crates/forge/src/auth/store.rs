@@ -169,8 +169,8 @@ impl CredentialFile {
         )
     }
 
-    /// Refuses a file that others can read, as ssh does with a key: the secret may have leaked
-    /// already, and silence would hide that.
+    /// Refuses a file that others can read, like ssh for a key: the secret may have leaked already,
+    /// and the user must learn of the leak.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -258,8 +258,8 @@ pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
     }
 }
 
-/// Removes an account, and its host with the last one. If it was active, the first remaining one
-/// becomes active.
+/// Removes an account, and with the last account also its host. If the account was active, the
+/// first remaining account becomes active.
 pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
     let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else {
         return;

@@ -400,7 +400,8 @@ fn is_section(path: &[&str]) -> bool {
     })
 }
 
-/// The message for an invalid value. URLs and commands are not quoted: they may hold a password.
+/// The message for an invalid value. URLs and commands are not quoted, because they may contain a
+/// password.
 pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> String {
     let value = match (value, ty) {
         (

@@ -202,17 +202,17 @@ fn is_endpoint(text: &str) -> bool {
 /// The files that may set a key, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
-    /// Only `config.toml`; the text says how `.forge.toml` could abuse the key.
+    /// Only `config.toml`. The text explains how a value in `.forge.toml` could do harm.
     User(&'static str),
-    /// `config.toml` and `.forge.toml`; the text says why a stranger's value is harmless.
+    /// `config.toml` and `.forge.toml`. The text explains why a stranger's value is harmless.
     Repo(&'static str),
 }
 
 /// A configuration key.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigKey {
-    /// Dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for the named parts of a
-    /// protocol.
+    /// Dotted name. The placeholder `<host>` means any host; `<nsid>` and `<word>` mean the named
+    /// parts of a protocol.
     pub name: &'static str,
     /// Type of the value.
     pub ty: ValueType,
@@ -284,7 +284,7 @@ const MOVES: KeyScope =
 /// Dates of changes in tangled's index; a test compares them with the backend's.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// Sections of a bundle; a test compares them with the existing ones.
+/// Names of a bundle's sections; a test compares them with the model's sections.
 const SECTIONS: &[&str] = &[
     "comments",
     "reviews",
@@ -777,7 +777,7 @@ impl Name {
         })
     }
 
-    /// The kind of a built-in host, if this is the key for its kind.
+    /// The kind of a built-in host, if this key is the host's `kind`.
     #[must_use]
     pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {

@@ -48,7 +48,7 @@ impl fmt::Display for Source {
 pub struct ConfigEntry {
     /// The dotted name.
     pub name: String,
-    /// The value; `None` if it is unset and has no default.
+    /// The value; `None` for an unset key without default.
     pub value: Option<String>,
     /// Origin.
     pub source: Source,

@@ -1,7 +1,7 @@
 //! Converts Atlassian Document Format to plain text.
 //!
-//! Source: developer.atlassian.com, "Atlassian Document Format". An unknown node is shown by its
-//! content.
+//! Source: developer.atlassian.com, "Atlassian Document Format". For an unknown node, the content
+//! is shown.
 
 use serde_json::Value;
 

@@ -134,7 +134,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     match block(&repo, &made.id, blocking).await {
         Ok(()) => Ok(Exit::Ok),
         Err(e) => {
-            // The issue exists already; repeating the command would create a second one.
+            // The issue exists already; repeating the command would create a second issue.
             let message = format!("{} is open; {}", made.id, e.message());
             let key = &made.id.key;
             let hint = format!("set what it blocks: forge issue edit {key} --add-blocking <issue>");

@@ -80,7 +80,7 @@ pub(super) fn board(ctx: &Ctx, repo: &Repo) -> Result<Option<BoardId>> {
     board.map(|board| board.parse()).transpose()
 }
 
-/// The issue of a selector, with its repository.
+/// An issue that a selector names, with the issue's repository.
 pub(crate) struct SelectedIssue {
     pub repo: Repo,
     pub id: IssueId,
@@ -140,7 +140,7 @@ pub(super) async fn select_all(
     Ok((repo, all))
 }
 
-/// Resolves an issue related to one of `repo`: a number in the same repository, or a locator.
+/// Resolves an issue related to an issue of `repo`: a number in the same repository, or a locator.
 ///
 /// # Errors
 /// The errors of [`select`].

@@ -34,7 +34,7 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
 ///
 /// # Errors
 ///
-/// Fails if nothing can be read. Partial failures are on stderr and in the exit code.
+/// Fails if nothing can be read. Partial failures are printed on stderr and change the exit code.
 pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     if args.web {

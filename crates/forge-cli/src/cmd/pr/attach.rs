@@ -1,7 +1,7 @@
 //! `--attach`: images and videos shown in a description or comment.
 //!
 //! If the text refers to a file, as in `![alt](./login.png)`, the reference becomes the URL of the
-//! upload; another file is appended to the text. Both are as in gh (2.103.3).
+//! upload; a file without a reference is appended to the text. Both are as in gh (2.103.3).
 
 use std::{
     fs, io,
@@ -239,7 +239,7 @@ fn read(cwd: &Path, argument: &str) -> Result<AttachedFile> {
     })
 }
 
-/// Replaces references in `text` by URLs, and appends files without one.
+/// Replaces references in `text` by URLs, and appends files without a reference.
 fn replace_references(
     text: &str,
     there: &[(&AttachedFile, Attachment)],
@@ -258,7 +258,7 @@ fn replace_references(
             return;
         };
         changes.push((at, attachment.url.clone()));
-        // A linked video is shown as a player; as an image it is not shown.
+        // GitHub shows a linked video as a player, but not a video in an image.
         if is_image && file.is_video() {
             changes.push((whole.start..whole.start + 1, String::new()));
         }

@@ -8,7 +8,7 @@ use forge_git::{Git, current_branch, quoted};
 use super::clone_branch::commit;
 use crate::ctx::Ctx;
 
-/// The head of a pull request; its commits are in the clone.
+/// The head of a pull request whose commits are in the clone.
 pub(super) struct CheckoutHead {
     /// The commit, hex.
     pub tip: String,
@@ -32,8 +32,8 @@ pub(super) struct CheckoutTarget<'a> {
     pub submodules: bool,
 }
 
-/// Moves the work tree, or a new one, to the head. Refuses if commits or changes of the user would
-/// be lost.
+/// Moves the work tree, or a new work tree, to the head. Refuses if commits or changes of the user
+/// would be lost.
 ///
 /// # Errors
 ///

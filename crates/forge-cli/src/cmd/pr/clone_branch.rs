@@ -85,7 +85,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         .warning(&warning.with_hint("push them first: git push"));
 }
 
-/// Switches from the head branch of `pull` to its base branch, in the repository that has both.
+/// Switches from the head branch of `pull` to the base branch, in the repository that has both
+/// branches.
 ///
 /// # Errors
 ///
@@ -178,7 +179,7 @@ pub async fn delete_local_branch(
 
 fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
-    // The failed command is not suggested again.
+    // The hint does not suggest the command that just failed.
     let hint = format!(
         "see to that, go to another branch than '{branch}' (such as '{base}'), then git branch -D {}",
         quoted(branch)

@@ -168,7 +168,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     Ok(attached.report(ctx))
 }
 
-/// Returns true if no flag gives the text, so that the user is asked.
+/// Returns true if no flag sets the text, so that the user is asked.
 fn asks(args: &CommentArgs) -> bool {
     let given = args.body.body.is_some() || args.body.body_file.is_some();
     !given && !args.editor && args.attach.attach.is_empty()

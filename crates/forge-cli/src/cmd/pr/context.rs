@@ -135,7 +135,7 @@ async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option
     }
 }
 
-/// Appends the command that carries out a hint to its text.
+/// Appends to each hint the command that carries out the hint.
 fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     let since = found.since.iter_mut().map(|since| &mut since.diff);
     let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);
@@ -152,7 +152,7 @@ fn print_event(event: &ContextEvent) {
     let _ = writeln!(io::stderr().lock(), "{}", safe(json));
 }
 
-/// Refuses a URL of another repository than `-R`: one of them is a mistake.
+/// Refuses a URL of a repository other than `-R`: either the URL or the flag is a mistake.
 pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<()> {
     let (Some(flag), Some(selector)) = (repo, selector) else {
         return Ok(());

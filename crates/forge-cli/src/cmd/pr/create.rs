@@ -161,11 +161,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // The base branch follows from the pull request below, whatever the default is.
+        // The pull request below determines the base branch, even if a default is configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
-    // The forge knows its default branch; asking for it costs a request.
+    // The default branch is read only if needed, because it costs a request.
     let reads_base = args.dry_run || args.web || args.push || ctx.ui.is_tty();
     if base.is_none()
         && depends_on.is_none()
@@ -355,7 +355,7 @@ async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Resul
     Ok(selected.id)
 }
 
-/// Creates the pull request, for an unpushed branch from a patch if the forge accepts one.
+/// Creates the pull request. For an unpushed branch, a patch is sent if the forge accepts patches.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create(req).await {
         Ok(mut opened) => {
@@ -409,7 +409,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
 }
 
-/// The head branch: `--head`, else the current one.
+/// The head branch: `--head`, else the current branch.
 async fn head(
     ctx: &Ctx,
     repo: &Repo,

@@ -39,7 +39,7 @@ pub(super) async fn plan(
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
-    // In the forge's own repository, the branch is already in place.
+    // In the forge's own repository, the branch needs no push.
     if !by_branch || args.dry_run || ctx.is_here(repo).await {
         return Ok(None);
     }

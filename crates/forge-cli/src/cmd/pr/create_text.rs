@@ -37,7 +37,7 @@ pub(super) struct PullText {
 /// The base of the commits.
 #[derive(Clone, Copy)]
 pub(super) struct CommitBase<'a> {
-    /// The base branch; `None` for the default one.
+    /// The base branch; `None` for the default branch.
     pub(super) base: Option<&'a str>,
     /// A pull request whose commits are excluded.
     pub(super) below: Option<&'a PrId>,
@@ -414,7 +414,8 @@ enum RangeStart {
 }
 
 impl RangeStart {
-    /// Resolves the start in a clone: the head commit of a pull request, else its branch.
+    /// Resolves the start in a clone: the head commit of the pull request, else the pull request's
+    /// branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {
             Self::Branch(branch) => return fill::known_as(git, branch, remotes).await,

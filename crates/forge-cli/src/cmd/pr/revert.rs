@@ -34,7 +34,7 @@ pub struct RevertArgs {
     pub wait: WaitArgs,
 }
 
-/// Creates a pull request that reverts a merged one.
+/// Creates a pull request that reverts a merged pull request.
 ///
 /// # Errors
 ///

@@ -315,7 +315,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Asks for a text unless the user skips it: an approval needs none, as in gh.
+/// Asks for a text unless the user skips it: as in gh, an approval needs no text.
 fn write_body(verdict: Verdict) -> Result<bool> {
     const WRITE: &str = "Open the editor";
     let items: &[&str] = match verdict {
@@ -352,7 +352,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// The verdict; a review with only line comments has none.
+/// The verdict; a review with only line comments has no verdict.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)

@@ -1,7 +1,7 @@
 //! Description templates from the work tree.
 //!
 //! The text becomes public and the repository chooses the file, so only files within the work tree
-//! are read, and links only to tracked files: a link to `.env` would publish it.
+//! are read, and links only to tracked files: a link to `.env` would publish that file.
 
 use std::{
     fs,

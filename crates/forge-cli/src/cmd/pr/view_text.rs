@@ -44,7 +44,7 @@ pub(super) fn piped(p: &PullRequest) -> String {
     key("deletions", &p.deletions.unwrap_or(0).to_string());
     match &p.auto_merge {
         Some(auto) => {
-            // Tabs separate the three parts, so a login must not contain one.
+            // Tabs separate the three parts, so a login must not contain a tab.
             let by = auto.enabled_by.login.replace('\t', " ");
             key(
                 "auto-merge",
@@ -359,7 +359,8 @@ pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String 
     out
 }
 
-/// `2 open threads: forge pr thread list 7`; `None` without any, or if none were read.
+/// `2 open threads: forge pr thread list 7`; `None` without open threads, or if threads were not
+/// read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
     let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
@@ -410,7 +411,7 @@ const EMOJI: [(&str, &str); 8] = [
     ("EYES", "👀"),
 ];
 
-/// `2 👍 • 1 🎉`; `None` without any.
+/// `2 👍 • 1 🎉`; `None` without reactions.
 fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     let mut shown: Vec<(usize, String)> = given
         .iter()

@@ -147,7 +147,7 @@ async fn read_verdict(selected: &SelectedPull, settings: &ContextSettings) -> Re
     Ok(readiness(&selected.repo, &pull, settings).await)
 }
 
-/// Prints a line for each change at once.
+/// Prints each change immediately, as one line.
 struct LinePrinter<'a> {
     ctx: &'a Ctx,
     is_json: bool,

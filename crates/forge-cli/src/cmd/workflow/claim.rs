@@ -23,7 +23,7 @@ pub struct WorkflowClaimArgs {
     /// Take it from whoever holds it; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
-    /// Who takes it.
+    /// Who claims the issue.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// Why, in one line

@@ -25,7 +25,7 @@ pub struct WorkflowPickArgs {
     /// role will do
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Who takes it, with --claim.
+    /// Who claims the issue, with --claim.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// The largest estimate [default: as the workflow has it]

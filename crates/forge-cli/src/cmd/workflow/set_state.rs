@@ -29,7 +29,7 @@ pub struct WorkflowSetStateArgs {
     /// Pass the claim of somebody else; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
-    /// Who takes it, where the state is one in which somebody works on it.
+    /// Who claims the issue, if issues in the new state are being worked on.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// Why, in one line

@@ -57,7 +57,7 @@ const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// The sections to read: those of the fields, without unselected default sections.
+    /// The sections that the selected fields need, without unselected default sections.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);

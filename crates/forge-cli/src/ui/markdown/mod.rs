@@ -16,7 +16,7 @@ use super::{
 
 /// Renders `source` for a terminal of `width` columns. The result ends with a newline, unless it is
 /// empty. Terminal escapes in the source are made visible. A text beyond [`markdown::MAX_TEXT`] is
-/// cut, and the last line says so.
+/// cut, and the last line reports the cut.
 #[must_use]
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let (read, rest) = markdown::beginning(source);

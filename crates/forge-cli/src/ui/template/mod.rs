@@ -145,7 +145,7 @@ mod tests {
             run(r#"{{hasPrefix "on" "one"}} {{hasSuffix "on" "one"}}"#).unwrap(),
             "true false"
         );
-        // As docs/reference/cli.md says, numbers are integers, unlike gh's floats.
+        // Numbers are integers, unlike gh's floats (see docs/reference/cli.md).
         assert_eq!(
             run("{{range .}}{{if eq .number 22}}{{.title}}{{end}}{{end}}").unwrap(),
             "twenty-two"

@@ -43,7 +43,7 @@ pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Renders the page. `advice` renders a hint with its command.
+/// Renders the page. `advice` renders a hint and the command for the hint.
 fn page(found: &PullContext, advice: &dyn Fn(&Hint) -> String) -> String {
     let pull = &found.pull;
     let name = name(&pull.id.key);
@@ -94,7 +94,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// A stable name as words.
+/// Writes a stable name such as `a_b` as words.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }

@@ -25,8 +25,8 @@ struct StackBox {
     is_this: bool,
 }
 
-/// Draws dependents above the pull request, dependencies and base branch below it. Draws nothing
-/// without dependencies.
+/// Draws dependents above the pull request, dependencies and base branch below it. Draws nothing if
+/// there are no dependencies.
 pub(super) fn draw(html: &mut HtmlWriter, found: &PullContext) {
     let Some(related) = &found.related_prs else {
         return;
