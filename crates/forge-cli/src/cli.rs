@@ -21,13 +21,13 @@ use crate::{
     max_term_width = 100
 )]
 pub struct Cli {
-    /// What holds for every command.
+    /// Flags of every command.
     #[command(flatten)]
     pub global: GlobalArgs,
     /// The command.
     #[command(subcommand)]
     pub command: RootCommand,
-    /// What the command is about.
+    /// Names on the command line, for hints.
     #[arg(skip)]
     pub named: CommandNames,
 }
@@ -35,7 +35,9 @@ pub struct Cli {
 impl Cli {
     /// Parses a command line, including the program's name.
     ///
-    /// clap's error with the text for the user, also for `--help` and `--version`.
+    /// # Errors
+    ///
+    /// Returns clap's error with the text for the user, also for `--help` and `--version`.
     pub fn read<I, T>(words: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
@@ -76,7 +78,8 @@ fn grouped(command: clap::Command) -> clap::Command {
     with_groups(command, ROOT_GROUPS)
 }
 
-/// clap supports a single heading for all commands, so the template lists them.
+/// Lists the commands by group in the help template, because clap supports only one heading for all
+/// commands.
 fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Command {
     let shown = || command.get_subcommands().filter(|c| !c.is_hide_set());
     let width = shown().map(|c| c.get_name().len()).max().unwrap_or(0);
@@ -97,8 +100,8 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
-/// Flags of several commands go below a command's own in its help text, and above `--help`, which
-/// has the place 999.
+/// Puts flags of several commands below a command's own flags in help texts, and above `--help`,
+/// whose position is 999.
 fn globals_last(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| match arg.is_global_set() {
@@ -108,8 +111,8 @@ fn globals_last(command: clap::Command) -> clap::Command {
         .mut_subcommands(globals_last)
 }
 
-/// As in gh, a flag's value may begin with a hyphen, since a description may be a list (`- first`)
-/// and a search may exclude (`-label:bug`); and the last of two flags counts.
+/// Accepts two habits from gh. A value may begin with a hyphen, as in a list (`- first`) or a
+/// search exclusion (`-label:bug`). Of two equal flags, the last counts.
 fn lenient(command: clap::Command) -> clap::Command {
     command
         .args_override_self(true)
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definitions_are_sound() {
+    fn clap_definitions_are_valid() {
         lenient(globals_last(grouped(Cli::command()))).debug_assert();
     }
 

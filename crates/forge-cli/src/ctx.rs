@@ -43,7 +43,9 @@ fn name_repo(ui: &Ui, forges: &Forges) {
 impl Ctx {
     /// Creates the context of the process: reads the configuration and applies it to the output.
     ///
-    /// If the working directory is gone.
+    /// # Errors
+    ///
+    /// Fails if the working directory is gone.
     pub fn new(mut ui: Ui, global: GlobalArgs) -> Result<Self> {
         let cwd = env::current_dir().map_err(io_error)?;
         let forges = Forges::load(&cwd);
@@ -69,14 +71,16 @@ impl Ctx {
         self
     }
 
-    /// The user's location.
+    /// The user's working directory.
     pub fn place(&self) -> &WorkingDir {
         &self.place
     }
 
     /// Configuration, hosts and accounts.
     ///
-    /// # Errors `config` if the configuration is broken.
+    /// # Errors
+    ///
+    /// `config` if the configuration is broken.
     pub fn forges(&self) -> Result<&Forges> {
         self.forges.as_ref().map_err(|e| {
             let again = Error::new(e.kind().clone(), e.message());
@@ -90,7 +94,7 @@ impl Ctx {
     /// The configuration.
     ///
     /// # Errors
-    /// As [`Self::forges`].
+    /// The errors of [`Self::forges`].
     pub fn config(&self) -> Result<&Config> {
         Ok(self.forges()?.config())
     }
@@ -98,13 +102,12 @@ impl Ctx {
     /// The configuration for `repo`, including the repository's own settings.
     ///
     /// # Errors
-    /// As [`Forges::config_for`].
+    /// The errors of [`Forges::config_for`].
     pub async fn config_for(&self, repo: &Repo) -> Result<Cow<'_, Config>> {
         self.forges()?.config_for(&self.place, repo).await
     }
 
-    /// Warns about unused parts of configuration files, for commands that do not list them
-    /// themselves, as `forge config` does.
+    /// Warns about unused parts of configuration files. `forge config` lists these parts itself.
     fn warn_of_problems(&self, config: &Config) {
         for problem in config.problems() {
             self.ui
@@ -115,7 +118,7 @@ impl Ctx {
     /// The policy of a command: the configured deadline, a spinner, and the output of `-v`.
     ///
     /// # Errors
-    /// As [`Self::forges`].
+    /// The errors of [`Self::forges`].
     pub fn policy(&self) -> Result<Policy> {
         let verbose = self.global.verbose > 0;
         let progress = Progress::new(self.ui.err_is_tty(), verbose, self.ui.writes());
@@ -129,7 +132,7 @@ impl Ctx {
     /// The repository of `-R`, or that of the working directory.
     ///
     /// # Errors
-    /// As [`Forges::open_locator`] and [`Forges::base_repo`].
+    /// The errors of [`Forges::open_locator`] and [`Forges::base_repo`].
     pub async fn repo(&self, flag: Option<&str>) -> Result<Repo> {
         let forges = self.forges()?;
         match flag {
@@ -170,7 +173,7 @@ impl Ctx {
     /// The user's directory, with the forges of its remotes.
     ///
     /// # Errors
-    /// As [`Self::forges`].
+    /// The errors of [`Self::forges`].
     pub fn working_copy(&self) -> Result<WorkingCopy<'_>> {
         Ok(WorkingCopy::new(self.forges()?, &self.place))
     }
@@ -186,7 +189,7 @@ impl Ctx {
     /// See [`WorkingCopy::current_head`].
     ///
     /// # Errors
-    /// As [`WorkingCopy::current_head`].
+    /// The errors of [`WorkingCopy::current_head`].
     pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
         self.working_copy()?.current_head(repo).await
     }
@@ -210,7 +213,7 @@ impl Ctx {
     /// Git's configuration of the working directory.
     ///
     /// # Errors
-    /// As [`GitConfig::read`].
+    /// The errors of [`GitConfig::read`].
     pub async fn git_config(&self) -> Result<&GitConfig> {
         self.place.config().await
     }

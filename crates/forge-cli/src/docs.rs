@@ -274,7 +274,7 @@ mod tests {
 
     /// With `FORGE_UPDATE_DOCS` the test writes the page, as `cargo xtask docs` does.
     #[test]
-    fn the_committed_page_is_current() {
+    fn committed_page_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
         if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
             std::fs::write(path, cli_docs()).unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_for_users_of_gh_are_read() {
+    fn commands_on_from_gh_page_are_parsed() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/from-gh.md");
         let page = std::fs::read_to_string(path).unwrap();
         let spans = page.split('`').skip(1).step_by(2);
@@ -297,7 +297,7 @@ mod tests {
             let typed = command.split(" <").next().unwrap_or(command);
             let read = Cli::read(typed.replace('\'', "").split_whitespace());
             let refused = read.err().filter(|e| {
-                // A group of commands, named alone.
+                // A group of commands, without a command of the group.
                 e.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             });
             assert!(refused.is_none(), "{command}: {refused:?}");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definitions_are_sound() {
+    fn clap_definitions_are_valid() {
         Cli::command().debug_assert();
     }
 }

@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit of an error.
+/// The exit code for an error.
 #[must_use]
 pub fn of_error(e: &Error) -> Exit {
     match e.kind() {
@@ -51,10 +51,11 @@ pub fn of_error(e: &Error) -> Exit {
     }
 }
 
-/// Prints an error, and returns its exit.
+/// Prints an error, and returns its exit code.
 ///
-/// A write whose result cannot be printed is still reported, or a script would repeat it. Closing
-/// the output early (`forge pr diff | head`) is no failure, as in gh, not even for a write.
+/// A write is reported even if its result cannot be printed, because a script would repeat the
+/// write. As in gh, closing the output early (`forge pr diff | head`) is not a failure, even after
+/// a write.
 pub fn report(ui: &Ui, e: &Error) -> Exit {
     match (ui.unseen_writes(e), is_broken_pipe(e)) {
         (None, true) => Exit::Ok,
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_broken_pipe_is_forgiven() {
+    fn broken_pipe_is_distinguished_from_other_errors() {
         assert!(is_broken_pipe(&io_error(io::ErrorKind::BrokenPipe.into())));
         assert!(!is_broken_pipe(&io_error(
             io::ErrorKind::StorageFull.into()

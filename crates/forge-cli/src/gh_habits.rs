@@ -1,11 +1,11 @@
-//! Advice on what gh has and `forge` does not: its commands and flags, typed by habit.
+//! Advice for commands and flags of gh that `forge` does not have.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
 const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
 
-/// The word typed, the part of the usage line that tells where, and the advice.
+/// The typed word, the part of the usage line that shows the command, and the advice.
 type Habit = (&'static str, &'static str, &'static str);
 
 const COMMANDS: &[Habit] = &[
@@ -80,7 +80,7 @@ const FLAGS: &[Habit] = &[
 /// The usage line without a command.
 const ROOT: &str = "forge [OPTIONS]";
 
-/// The advice on what `e` refuses.
+/// The advice for the command or flag that `e` refuses.
 pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let (habits, typed) = match e.kind() {
         ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),
@@ -97,8 +97,8 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         .map(|(_, _, advice)| *advice)
 }
 
-/// Takes out clap's tips that mislead here: to pass an unknown flag as a value, and names that look
-/// like one for which there is `advice`.
+/// Removes misleading tips of clap: to pass an unknown flag as a value, and similar names if there
+/// is `advice`.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn habit_of_gh_gets_advice() {
+    fn missing_gh_command_or_flag_gets_advice() {
         for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
             let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
             let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();

@@ -46,7 +46,7 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
         .map_err(ui::io_error)?;
     let ctx = Ctx::new(ui, global)?.waiting(command.wait());
     let exit = runtime.block_on(cmd::run(&ctx, command));
-    // The command's failure takes precedence over that of its output.
+    // The command's failure takes precedence over a failure to print.
     let printed = ctx.ui.flush();
     exit.and_then(|exit| printed.map(|()| exit))
 }
@@ -58,7 +58,7 @@ fn usage(e: clap::Error) -> ExitCode {
         let _ = write!(std::io::stdout(), "{}", e.render());
         return Exit::Ok.into();
     }
-    // A closed output is no failure.
+    // A closed output is not a failure.
     if e.use_stderr() {
         // The message repeats the arguments, which may contain foreign text.
         let advice = gh_habits::advice(&e);

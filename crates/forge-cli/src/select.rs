@@ -21,8 +21,10 @@ pub enum Unnamed {
 ///
 /// `fields` are the sections that the caller will [`SelectedPull::view`].
 ///
-/// # Errors `not_found` if no pull request has the branch; `invalid_input` if two open ones have
-/// it, or for an invalid selector.
+/// # Errors
+///
+/// `not_found` if no pull request has the branch; `invalid_input` if several open ones have the
+/// branch, or for an invalid selector.
 pub async fn pull(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -34,11 +36,13 @@ pub async fn pull(
     found.unambiguous()
 }
 
-/// As [`pull`], for a command that only reads: if two open pull requests have the branch, it takes
-/// the newest, as in gh, with a warning about the others. A wrong choice is harmless for a read,
-/// but not for a merge or comment.
+/// Like [`pull`], for a command that only reads. If several open pull requests have the branch, the
+/// newest is used, as in gh, with a warning about the others. A wrong choice is harmless for a
+/// read, but not for a merge or comment.
 ///
-/// As [`pull`], except for two open pull requests.
+/// # Errors
+///
+/// The errors of [`pull`], except for several open pull requests.
 pub async fn pull_to_read(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -55,9 +59,11 @@ pub async fn pull_to_read(
     Ok(found)
 }
 
-/// As [`pull`]; takes the newest of two open pull requests.
+/// Like [`pull`], but uses the newest of several open pull requests.
 ///
-/// As [`pull`], except for two open pull requests.
+/// # Errors
+///
+/// The errors of [`pull`], except for several open pull requests.
 pub async fn newest_pull(
     ctx: &Ctx,
     flag: Option<&str>,

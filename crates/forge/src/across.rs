@@ -15,13 +15,13 @@ use crate::{Forges, auth::AccountStatus, registry};
 /// Name for the user's own repositories in [`Places::repos`].
 pub const MINE: &str = "@mine";
 
-/// Maximum number of pull requests in a list of a status.
+/// Maximum number of pull requests in each list of a status.
 const MAX_STATUS_ROWS: usize = 100;
 
 /// The repositories to query.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// Locators, and [`MINE`].
+    /// Repository locators, or [`MINE`].
     pub repos: Vec<String>,
     /// Owners: a name at the default host, or `host/name`.
     pub owners: Vec<String>,
@@ -37,8 +37,8 @@ struct HostGroup {
 type HostGroups = BTreeMap<String, HostGroup>;
 
 impl Forges {
-    /// The results of `query` in `places`, newest first, at most `limit`. Unreadable places are in
-    /// [`PullsAcross::failed`].
+    /// Lists the pull requests that match `query` in `places`, newest first, at most `limit`.
+    /// Places that could not be read are in [`PullsAcross::failed`].
     ///
     /// [`MINE`] stands for the repositories of the logged-in accounts.
     ///
@@ -65,13 +65,13 @@ impl Forges {
         Ok(across)
     }
 
-    /// The pull requests in `places` that concern the viewer: own ones, and those with a requested
-    /// review. Unreadable places are returned with their errors.
+    /// Lists the viewer's own pull requests in `places`, and those that wait for the viewer's
+    /// review. Places that could not be read are returned with their errors.
     ///
     /// [`MINE`] stands for everything that concerns the logged-in accounts.
     ///
     /// # Errors
-    /// As [`Self::list_across`].
+    /// The errors of [`Self::list_across`].
     pub async fn status_across(
         &self,
         places: &Places,
@@ -106,7 +106,7 @@ impl Forges {
         Ok((status, across.failed))
     }
 
-    /// The places by host, and those that could not be opened.
+    /// Groups the places by host, and returns the places that could not be opened.
     async fn groups(
         &self,
         places: &Places,
@@ -204,11 +204,11 @@ impl Forges {
             .collect();
         hosts.dedup();
         for (host, kind) in self.hosts().iter() {
-            // What is stored or in the environment wins over another program's login.
+            // A credential from the store or the environment wins over another program's login.
             if accounts.iter().any(|account| account.host == host) {
                 continue;
             }
-            // A login that cannot be read counts: its use says why.
+            // A login that cannot be read counts as present: its first use reports the error.
             let other = registry::other_login(self, kind, host).await;
             if !matches!(other, Ok(None)) {
                 hosts.push(host.to_owned());
@@ -225,8 +225,8 @@ impl Forges {
         Ok(hosts)
     }
 
-    /// Whether a token in the environment, which fits several hosts, is meant for the host of
-    /// `account`: the default host or, if that is another forge's, the built-in one.
+    /// Whether a token variable, which fits several hosts, applies to the host of `account`: the
+    /// default host or, if another forge runs there, the built-in host.
     fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
         let default_host = self.hosts().default_host();
         let of_default = self.hosts().kind_of(default_host);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn login_of_gh_counts_unless_variable_wins() {
+    async fn gh_login_counts_unless_variable_is_set() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_0canary0\n    user: ada\n";
         std::fs::write(dir.path().join("hosts.yml"), file).unwrap();

@@ -21,7 +21,7 @@ pub struct ExternalBackend {
 
 impl ExternalBackend {
     /// A backend for forges of `kind`. `open` returns the forge of a repository, and the
-    /// repository's canonical id; credentials are the backend's own matter.
+    /// repository's canonical id; the backend manages its own credentials.
     pub fn new<F, O>(kind: ForgeKind, open: F) -> Self
     where
         F: Fn(RepoId, Trust) -> O + Send + Sync + 'static,
@@ -69,25 +69,26 @@ pub struct ForgesBuilder {
 }
 
 impl ForgesBuilder {
-    /// Sets the configuration. Without it, [`Self::build`] reads the user's, as [`Forges::load`].
+    /// Sets the configuration. Without a configuration, [`Self::build`] reads the user's files,
+    /// like [`Forges::load`].
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// Registers a backend: repositories of its kind are opened by it.
+    /// Registers a backend, which then opens the repositories of its kind.
     #[must_use]
     pub fn backend(mut self, backend: ExternalBackend) -> Self {
         self.backends.push(backend);
         self
     }
 
-    /// The forges.
+    /// Builds the forges.
     ///
     /// # Errors
     /// `invalid_input` (field `backend`) for a kind with two backends, or a host of another kind;
-    /// as [`Forges::load`].
+    /// also the errors of [`Forges::load`].
     pub fn build(self) -> Result<Forges> {
         let forges = match self.config {
             Some(config) => Forges::from_parts(config),

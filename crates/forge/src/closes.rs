@@ -7,10 +7,11 @@ use forge_core::{
     model::{IssueId, SubjectKind},
 };
 
-/// Prepends a line `Closes #N` to the description of a pull request of `repo` for each issue that
-/// it does not close yet, then a blank line. Without issues the description is unchanged.
+/// Prepends lines `Closes #N` and a blank line to the description of a pull request of `repo`, for
+/// each issue that the description does not close yet. Without issues the description is unchanged.
 ///
-/// An issue without a number is named by its at-uri, and an issue elsewhere with its repository.
+/// An issue without a number is named by its at-uri, and an issue of another repository with that
+/// repository.
 #[must_use]
 pub fn with_closing_lines(
     description: String,

@@ -4,8 +4,8 @@ use forge_core::{Capability, Support};
 
 use crate::registry::{self, Backend};
 
-/// The text of `docs/reference/capabilities.md`: one column per backend of this build, and for every "no" its
-/// reason and alternative.
+/// The text of `docs/reference/capabilities.md`: one column per backend of this build, with reason
+/// and alternative for every "no".
 #[must_use]
 pub fn capabilities_docs() -> String {
     let backends = registry::backends();
@@ -49,7 +49,7 @@ fn word(support: Support) -> &'static str {
     }
 }
 
-/// Details that the words in the table leave out.
+/// Writes the details that the table's words leave out.
 fn details(out: &mut String, backend: &Backend) {
     let rows = Capability::ALL
         .iter()
@@ -87,7 +87,7 @@ fn details(out: &mut String, backend: &Backend) {
 #[cfg(all(test, feature = "local"))]
 mod tests {
     #[test]
-    fn the_committed_page_is_current() {
+    fn committed_page_is_current() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/capabilities.md"

@@ -35,7 +35,7 @@ use forge_tangled::IngestionReport;
 /// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
 ///
 /// Configuration and accounts are those of the user who runs the process. The locator of a pull
-/// request opens its repository.
+/// request opens the repository of that pull request.
 ///
 /// # Errors
 /// `invalid_input` for a malformed locator, `config` for an invalid configuration, and the errors
@@ -56,7 +56,7 @@ pub struct Forges {
     wait: Option<Duration>,
     /// The backends that the program registered.
     external: Arc<[ExternalBackend]>,
-    /// Results of ssh for host names that the configuration lacks.
+    /// Results of `ssh -G` for host names that the configuration lacks.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
     github: Arc<github::SharedGithub>,
@@ -77,7 +77,7 @@ impl Forges {
     /// `.forge.toml` of the repository around `cwd`, if they exist.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// The errors of [`Config::load`].
     pub fn load(cwd: &Path) -> Result<Self> {
         Ok(Self {
             cwd: cwd.to_owned(),
@@ -85,7 +85,7 @@ impl Forges {
         })
     }
 
-    /// The forges of the caller's own configuration.
+    /// Builds the forges from the caller's own configuration.
     #[must_use]
     pub fn from_parts(config: Config) -> Self {
         let hosts = config.hosts();
@@ -138,10 +138,10 @@ impl Forges {
     }
 
     /// Puts one of the user's records again with an insignificant change, so that an index that
-    /// lost it ingests it again.
+    /// lost the record ingests the record again.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for another account's record.
+    /// The errors of [`Self::check_ingestion`]; `permission_denied` for another account's record.
     #[cfg(feature = "tangled")]
     pub async fn retry_ingestion(&self, uri: &str) -> Result<IngestionReport> {
         let uri = AtUri::parse(uri)?;
@@ -190,7 +190,7 @@ impl Forges {
     /// # Errors
     /// `config` for an error in the `.forge.toml` that counts.
     pub async fn config_for(&self, place: &WorkingDir, repo: &Repo) -> Result<Cow<'_, Config>> {
-        // Most repositories have no such file, which saves a process.
+        // Most repositories have no `.forge.toml`, and then no process is needed.
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
@@ -217,7 +217,7 @@ impl Forges {
     /// forges where names do not change owners.
     ///
     /// # Errors
-    /// As [`Accounts::login`]; the forge's errors if the name cannot be resolved.
+    /// The errors of [`Accounts::login`]; the forge's errors if the name cannot be resolved.
     pub async fn pin_login(
         &self,
         host: &str,
@@ -228,12 +228,12 @@ impl Forges {
         registry::pin_login(self, &kind, &host, account).await
     }
 
-    /// Asks the host which account a secret belongs to, before it is stored; `None` on forges that
-    /// need the account's name for that. Nothing is stored.
+    /// Asks the host which account a secret belongs to, without storing the secret. `None` on
+    /// forges that cannot find the account from the secret.
     ///
     /// # Errors
     /// `invalid_input` as [`Accounts::login`]; `unauthenticated` if the host refuses the secret;
-    /// `network` and others if it gives no answer.
+    /// `network` and others if the host does not answer.
     pub async fn verify_login(
         &self,
         host: &str,
@@ -245,8 +245,8 @@ impl Forges {
         asked.map_err(|e| not_verified(&host, e))
     }
 
-    /// The secret of another program's login at `host`, such as gh's, which is used where there is no
-    /// account of ours. `None` without one, and for an unknown host.
+    /// The secret of another program's login at `host`, such as gh's, which is used if the store
+    /// has no account there. `None` for an unknown host, or without such a login.
     ///
     /// # Errors
     /// `unauthenticated` for a login that cannot be read.
@@ -257,8 +257,8 @@ impl Forges {
         }
     }
 
-    /// Ticket patterns and the issue tracker: JIRA, if the configuration or a login has its address
-    /// and credentials. Nothing is sent yet.
+    /// Ticket patterns and the issue tracker. The tracker is JIRA, if the configuration or a login
+    /// has JIRA's address and credentials. Nothing is sent yet.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
         let mut keys = self.config.ticket_keys();
@@ -295,7 +295,8 @@ impl Forges {
     /// Opens a repository.
     ///
     /// # Errors
-    /// `config` if this build has no backend for its kind; the errors of the backend.
+    /// `config` if this build has no backend for the repository's kind of forge; the errors of the
+    /// backend.
     pub async fn open(&self, id: &RepoId, policy: Policy) -> Result<Repo> {
         registry::open(self, &self.absolute(id), policy).await
     }
@@ -303,7 +304,7 @@ impl Forges {
     /// Opens the repository of a locator, and returns the key if the locator is a pull request.
     ///
     /// # Errors
-    /// `invalid_input` for a malformed locator or an issue; as [`Self::open`].
+    /// `invalid_input` for a malformed locator or an issue; also the errors of [`Self::open`].
     pub async fn open_locator(&self, text: &str, policy: Policy) -> Result<(Repo, Option<PrKey>)> {
         let locator = locator::parse(text, &self.hosts)?.locator;
         #[cfg(feature = "tangled")]
@@ -318,7 +319,7 @@ impl Forges {
     /// `file:///…#7` can be a pull request or an issue, depending on the caller.
     ///
     /// # Errors
-    /// As [`Self::open_locator`]; `invalid_input` for anything but an issue.
+    /// The errors of [`Self::open_locator`]; `invalid_input` for anything but an issue.
     pub async fn open_issue(&self, text: &str, policy: Policy) -> Result<(Repo, PrKey)> {
         let (id, key) = match self.issue_locator(text)? {
             #[cfg(feature = "tangled")]
@@ -391,12 +392,13 @@ impl Forges {
     /// of `ssh_config`: `ssh -G` resolves it, once per name.
     ///
     /// # Errors
-    /// As [`locator::parse_remote`]; an unknown host is named as ssh resolves it.
+    /// The errors of [`locator::parse_remote`]; the message names an unknown host as ssh resolves
+    /// it.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
     }
 
-    /// See [`forge_git::ssh_host`]. A fixed environment has no ssh.
+    /// See [`forge_git::ssh_host`]. With a fixed environment ssh is not run.
     pub(crate) async fn ssh_host(&self, name: &str) -> Option<String> {
         if !self.config.env().is_process() {
             return None;
@@ -427,7 +429,7 @@ impl Forges {
         }
     }
 
-    /// Makes a relative path absolute, from the current directory; other ids stay.
+    /// Makes a relative path absolute, from the current directory; other ids do not change.
     #[must_use]
     pub fn absolute(&self, id: &RepoId) -> RepoId {
         let RepoPath::Dir(dir) = &id.path else {

@@ -85,7 +85,7 @@ pub(crate) fn token_owner<'a>(
         let endpoint = endpoint(host, forges.config());
         let tokens = Arc::new(FixedToken::new(token.expose()));
         let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
-        // The answer does not depend on the repository.
+        // The owner of a token does not depend on the repository.
         let id = RepoId {
             kind: ForgeKind::GITHUB,
             host: host.to_owned(),
@@ -101,7 +101,7 @@ pub(crate) fn token_owner<'a>(
 /// The token of gh's login at `host`.
 ///
 /// # Errors
-/// As [`Tokens::of_gh`].
+/// The errors of [`Tokens::of_gh`].
 pub(crate) fn gh_login<'a>(
     forges: &'a Forges,
     host: &'a str,
@@ -151,10 +151,10 @@ impl Tokens {
         }
     }
 
-    /// gh's token, from the cache if it is there.
+    /// gh's token, cached after the first read.
     ///
     /// # Errors
-    /// As [`Self::of_gh`].
+    /// The errors of [`Self::of_gh`].
     async fn known_of_gh(&self, host: &str) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         if let Some((token, at)) = known.get(host)
@@ -167,8 +167,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// gh's token: from its file, which takes no process, else from the program, which reads the
-    /// keyring and renews expired tokens. Never returns `refused` again.
+    /// gh's token: from gh's file, which needs no process, else from the gh program, which reads
+    /// the keyring and renews expired tokens. Never returns `refused` again.
     ///
     /// # Errors
     /// `unauthenticated` if the file is unusable and the program has no token either.
@@ -222,7 +222,7 @@ impl TokenSource for Tokens {
             Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        // The forge's refusal says more than a missing replacement.
+        // Without a replacement, the forge's own refusal is the more useful error.
         let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
@@ -383,7 +383,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn token_missing_in_hosts_file_of_gh_comes_from_gh_program() {
+    async fn gh_program_supplies_token_missing_in_hosts_file() {
         let dir = tempfile::tempdir().unwrap();
         let keyring = "github.com:\n    users:\n        ada: {}\n    user: ada\n";
         for file in [keyring, "github.com: &a\n", "git.example:\n    user: a\n"] {
@@ -399,7 +399,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn malformed_gh_file_is_named() {
+    async fn malformed_gh_hosts_file_is_named_in_error() {
         let dir = tempfile::tempdir().unwrap();
         let tokens = login_of_gh(dir.path(), "github.com: &a\n", "exit 1");
         let e = tokens.token("github.com").await.unwrap_err();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn environment_token_wins_and_is_named() {
+    async fn environment_token_wins_over_gh_token() {
         let dir = tempfile::tempdir().unwrap();
         let file = "github.com:\n    oauth_token: gho_file\n";
         std::fs::write(dir.path().join("hosts.yml"), file).unwrap();

@@ -30,7 +30,7 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Kind of forge that it serves.
+    /// Kind of forge that the backend serves.
     #[must_use]
     pub fn kind(&self) -> &'static ForgeKind {
         self.kind
@@ -42,7 +42,7 @@ impl Backend {
         self.title
     }
 
-    /// All that the backend can ever do.
+    /// Capabilities of the backend, regardless of the repository.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         self.capabilities
@@ -130,13 +130,13 @@ impl AccountShape {
         self.secret
     }
 
-    /// Whether the host tells the account's name from the secret alone.
+    /// Whether the host finds the account's name from the secret.
     #[must_use]
     pub fn is_named_by_secret(&self) -> bool {
         self.owner.is_some()
     }
 
-    /// Checks the form of an account name; the error is a part of a sentence.
+    /// Checks the form of an account name; the error text completes a sentence.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), &'static str> {
         (self.name_rule)(name)
     }
@@ -155,7 +155,7 @@ impl AccountShape {
     }
 }
 
-/// For accounts whose names do not change owners, and builds without the backend.
+/// Finds no pin: account names do not change owners, or this build lacks the backend.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
 /// The pin for a login at a host of `kind`, by the account's name.
@@ -191,8 +191,8 @@ pub(crate) async fn secret_owner(
     }
 }
 
-/// The secret of another program's login at a host of `kind`, which is used where there is no
-/// account of ours.
+/// The secret of another program's login at a host of `kind`, which is used if the store has no
+/// account there.
 ///
 /// # Errors
 /// `unauthenticated` for a login that cannot be read.
@@ -283,7 +283,7 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// Host of a repository known only by its DID: the default host, if that is a tangled one.
+/// Host of a repository known only by its DID: the default host, if it is a tangled host.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();
@@ -310,7 +310,7 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }
 
-/// The failed call, changed to the repository of the current directory.
+/// Repeats the failed call with the repository of the current directory.
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 

@@ -111,7 +111,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     }
 }
 
-/// Names the origin of a value that was not on the command line.
+/// Adds to an error the origin of a value that was not on the command line.
 fn named(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
@@ -130,7 +130,7 @@ enum RemoteMeaning {
     Repo(RepoId),
     /// A host missing from the configuration.
     UnknownHost(String),
-    /// Not a forge's repository, with the reason.
+    /// Other than a forge's repository; contains the reason.
     Unusable(String),
 }
 
@@ -273,13 +273,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn repository_without_remotes_is_itself() {
+    async fn repository_without_remotes_is_base_repo() {
         let place = Repository::new().await;
         assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root()));
     }
 
     #[tokio::test]
-    async fn remotes_are_preferred_in_order_of_gh() {
+    async fn remote_preference_follows_gh() {
         let place = Repository::new().await;
         place
             .set("remote.zeta.url", "https://github.com/zeta/r")
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn outside_of_repository_has_no_base() {
+    async fn base_repo_outside_repository_is_not_found() {
         let dir = tempfile::tempdir().unwrap();
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
         let e = forges

@@ -15,7 +15,7 @@ pub struct SelectedPull {
     pub repo: Repo,
     /// Identity.
     pub id: PrId,
-    /// The pull request with its sections, if the search has read it.
+    /// The pull request with its sections, if the search already read it.
     found: Option<(PrFields, PullRequest)>,
     /// The head branch used for the search, and the pull requests of that branch, this one first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
@@ -48,11 +48,12 @@ impl SelectedPull {
         }
     }
 
-    /// The pull request with the head branch `head`, with these sections: the newest open one, else
-    /// the newest of the others. [`Self::unambiguous`] refuses to choose among several open ones.
+    /// The pull request with the head branch `head`, with these sections: the newest open pull
+    /// request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose among
+    /// several open pull requests.
     ///
     /// # Errors
-    /// `not_found` if there is none.
+    /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
         // A merged pull request from the default branch is unrelated to current work there.
@@ -85,23 +86,23 @@ impl SelectedPull {
         })
     }
 
-    /// Whether several open pull requests share its head branch.
+    /// Whether several open pull requests share this one's head branch.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let matches = self.matches.iter().flat_map(|(_, matches)| matches);
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
-    /// The pull request as the search has read it; `None` if it was not read yet.
+    /// The pull request with the data of the search; `None` before the first read.
     #[must_use]
     pub fn found(&self) -> Option<&PullRequest> {
         self.found.as_ref().map(|(_, pull)| pull)
     }
 
-    /// This pull request, if no other open one has its head branch.
+    /// Returns this pull request, if no other open pull request has its head branch.
     ///
     /// # Errors
-    /// `invalid_input` with a list of the open ones.
+    /// `invalid_input` if several open pull requests share the head branch; the error lists them.
     pub fn unambiguous(self) -> Result<Self> {
         let Some((head, matches)) = self.matches.as_ref().filter(|_| self.is_ambiguous()) else {
             return Ok(self);
@@ -122,7 +123,7 @@ impl SelectedPull {
         .with_hint("name one of them by its number"))
     }
 
-    /// A warning that names other pull requests of its head branch, if there are any.
+    /// Warns about other pull requests with the same head branch.
     #[must_use]
     pub fn ambiguity(&self) -> Option<Warning> {
         let (head, matches) = self.matches.as_ref()?;
@@ -150,7 +151,7 @@ impl SelectedPull {
     /// The pull request with these sections, without another request if the search has read them.
     ///
     /// # Errors
-    /// As [`Repo::pull`].
+    /// The errors of [`Repo::pull`].
     pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
         match self.found.take() {
             Some((has, found)) if has.contains(fields) => Ok(found),
@@ -173,8 +174,8 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Whether `repo` is the repository at this place: then its branches are those of the work
-    /// tree, wherever they are pushed to.
+    /// Whether `repo` is the repository at this place. If so, the branches of `repo` are the work
+    /// tree's branches, wherever those are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -198,7 +199,7 @@ impl<'a> WorkingCopy<'a> {
     /// (`branch.<name>.merge` is `refs/pull/<number>/head`).
     ///
     /// # Errors
-    /// If git fails.
+    /// Fails if git fails.
     pub async fn current_number(&self, repo: &Repo) -> Result<Option<u64>> {
         Ok(match self.current(repo).await? {
             Some(CurrentBranch::Number(number)) => Some(number),
@@ -209,7 +210,7 @@ impl<'a> WorkingCopy<'a> {
     /// The head of the current branch, as `repo` names it; `None` on a detached head.
     ///
     /// # Errors
-    /// If git fails.
+    /// Fails if git fails.
     pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
         Ok(match self.current(repo).await? {
             Some(CurrentBranch::Head(head)) => Some(head),
@@ -254,8 +255,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it: with the owner of the repository that it is pushed to, if that
-    /// is another one, and with the repository's name, if the owner alone is ambiguous.
+    /// A branch as `repo` names it. For a branch pushed to another repository, that repository's
+    /// owner is added, and its name if the name differs from `repo`'s.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -37,7 +37,8 @@ pub(crate) struct SharedTangled {
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Applies an operation's deadline to the search for a record: no handle exists yet to apply it.
+/// Applies an operation's deadline to the search for a record, before a repository handle can apply
+/// it.
 async fn within_deadline<T>(
     forges: &Forges,
     uri: &AtUri,
@@ -75,7 +76,8 @@ impl SharedTangled {
     /// The pull request of a record.
     ///
     /// # Errors
-    /// As [`Self::open`]; `not_found`; `protocol` for a record that is not a pull request.
+    /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not a pull
+    /// request.
     pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
         let host = self.usual_host(forges)?;
         within_deadline(forges, uri, host.pull_of_record(uri)).await
@@ -84,16 +86,16 @@ impl SharedTangled {
     /// The issue of a record.
     ///
     /// # Errors
-    /// As [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
+    /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
     pub async fn issue_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<IssueId> {
         let host = self.usual_host(forges)?;
         within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
-    /// The host for ids without one.
+    /// The default host, for ids without a host.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn usual_host(&self, forges: &Forges) -> Result<Arc<Tangled>> {
         self.host(registry::tangled_host(forges), forges)
     }
@@ -101,7 +103,7 @@ impl SharedTangled {
     /// The pin for a login of `account` at `host`.
     ///
     /// # Errors
-    /// As [`Self::open`] and [`Tangled::pin_login`].
+    /// The errors of [`Self::open`] and [`Tangled::pin_login`].
     pub async fn pin_login(
         &self,
         forges: &Forges,
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn local_services_may_refer_to_each_other() {
+    fn configured_local_services_allow_loopback() {
         let (_dir, config) = config(
             "[hosts.\"tangled.org\"]\napi_url = \"http://localhost:1\"\n\
              pds_url = \"http://localhost:2\"\nplc_url = \"http://localhost:3\"\n",

@@ -34,7 +34,7 @@ impl Forges {
     /// The workflow by which merges move issues; `None` if no store is configured.
     ///
     /// # Errors
-    /// As [`Self::workflow`].
+    /// The errors of [`Self::workflow`].
     pub async fn merge_workflow(&self, repo: &Repo) -> Result<Option<Workflow>> {
         let config = self.config();
         let named = [

@@ -13,14 +13,14 @@ use crate::cargo::root;
 /// Files that npm needs.
 const MANIFESTS: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
-/// Scripts to run there.
+/// Scripts to run in the installation.
 const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
 
 /// The directory of the installation: `FORGE_ATPROTO_WORLD`, else `target/peers/atproto-world`,
 /// which is reinstalled if it differs from the lock file.
 ///
 /// # Errors
-/// If npm is missing, or cannot install them.
+/// Fails if npm is missing, or cannot install the packages.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_ATPROTO_WORLD") {
         let named = PathBuf::from(named);

@@ -10,10 +10,10 @@ use anyhow::{Result, bail};
 /// Names in distributions; Debian's is the first.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// The program: `FORGE_CHROMIUM`, else the first of its names that starts.
+/// The program: `FORGE_CHROMIUM`, else the first program of `NAMES` that starts.
 ///
 /// # Errors
-/// If there is none.
+/// Fails if no Chromium starts.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_CHROMIUM") {
         let named = PathBuf::from(named);

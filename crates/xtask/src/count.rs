@@ -32,8 +32,8 @@ impl Count {
         count
     }
 
-    /// Nextest's summary, if there is one; else the sum of the summaries that `cargo test` prints
-    /// with the built-in harness, doc tests and libtest-mimic. `None` without any summary.
+    /// Nextest's summary if present, else the sum of the summaries that `cargo test` prints with
+    /// the built-in harness, doc tests and libtest-mimic. `None` without any summary.
     fn read(output: &str) -> Option<Self> {
         // Nextest repeats the output of a failed test, including that process's own summary.
         let nextest = output.lines().filter_map(nextest).next_back();

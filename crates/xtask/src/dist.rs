@@ -103,7 +103,7 @@ pub fn run() -> Result<bool> {
     Ok(packed)
 }
 
-/// Name of the archive and of its directory, as `cargo binstall` expects it.
+/// Name of the archive and of the directory in the archive, as `cargo binstall` expects.
 fn stem(target: &str, version: &str) -> String {
     format!("{PACKAGE}-{target}-v{version}")
 }
@@ -176,7 +176,7 @@ fn by_id(all: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// The licence of each third-party package, followed by the texts, each once.
+/// The licence of each third-party package, then each licence text once.
 fn licences(shipped: &[&Value]) -> Result<String> {
     let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
     for package in shipped

@@ -16,7 +16,7 @@ pub const VERSION: &str = "2.103.3";
 /// The program: `FORGE_GH`, else `target/peers/gh`, which is downloaded if missing.
 ///
 /// # Errors
-/// If there is none, or another version.
+/// Fails if gh is missing, or has another version.
 pub fn find() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("FORGE_GH") {
         let named = PathBuf::from(named);

@@ -12,7 +12,7 @@ pub const VERSION: &str = "3.10.5";
 /// The Python with the package.
 ///
 /// # Errors
-/// As [`python::installed`].
+/// The errors of [`python::installed`].
 pub fn find() -> Result<PathBuf> {
     let package = format!("jira=={VERSION}");
     let scripts = python::installed(&format!("jira-{VERSION}"), &package, "jirashell")?;

@@ -48,7 +48,7 @@ impl McpPeers {
     /// Finds the programs in `target/peers/mcp`, and installs missing ones.
     ///
     /// # Errors
-    /// If npm, Python or their registries are missing.
+    /// Fails if npm, Python or their registries are missing.
     pub fn find() -> Result<Self> {
         let dir = root().join("target/peers/mcp");
         let modules = dir.join("node_modules");
@@ -93,7 +93,7 @@ impl McpPeers {
     /// Runs all programs, reports to `done` whether each passed, and returns their output.
     ///
     /// # Errors
-    /// If the server cannot be started.
+    /// Fails if the server cannot be started.
     pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<String> {
         let mut printed = String::new();
         let built = root().join("target/debug");

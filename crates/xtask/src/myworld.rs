@@ -13,7 +13,7 @@ pub const VERSION: &str = "0.2.1";
 /// The program, which is installed below `target/peers` if missing.
 ///
 /// # Errors
-/// As [`python::installed`].
+/// The errors of [`python::installed`].
 pub fn find() -> Result<PathBuf> {
     let package = format!("myworld[gateway]=={VERSION}");
     let scripts = python::installed(&format!("myworld-{VERSION}"), &package, "myworld")?;

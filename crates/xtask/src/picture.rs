@@ -6,7 +6,8 @@ use anyhow::{Result, ensure};
 
 use crate::cargo::{cargo, root, watched};
 
-/// The parts of the session in the picture: how each begins, and how the line after it begins.
+/// The parts of the session in the picture: the beginning of each part, and of the line after the
+/// part.
 const PARTS: [(&str, &str); 4] = [
     ("# A branch with a change", "$ forge pr diff"),
     ("# Grace reviews it", "# Ada pushes nothing"),
@@ -15,7 +16,8 @@ const PARTS: [(&str, &str); 4] = [
 ];
 const MAX_COLUMNS: usize = 96;
 const LINE_HEIGHT: usize = 20;
-/// The style and the frame. Its own background keeps the text readable on light and dark pages.
+/// The style and the frame. A background in the picture keeps the text readable on light and dark
+/// pages.
 const FRAME: &str = r##"<style>
 text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #e6edf3; white-space: pre }
 .comment { fill: #9aa7b4 }
@@ -94,7 +96,7 @@ fn wrap(line: &str) -> Vec<String> {
     lines
 }
 
-/// Text as XML holds it. XML forbids control characters.
+/// Escapes text for XML, which forbids control characters.
 fn escape(text: &str) -> String {
     let visible = text.replace('\t', "    ");
     let visible = visible.replace(char::is_control, "\u{fffd}");

@@ -13,7 +13,7 @@ use crate::cargo::root;
 /// `program` is missing.
 ///
 /// # Errors
-/// If python3, its venv or pip is missing, or the package cannot be downloaded.
+/// Fails if python3, its venv or pip is missing, or the package cannot be downloaded.
 pub fn installed(name: &str, package: &str, program: &str) -> Result<PathBuf> {
     let dir = root().join("target/peers").join(name);
     let scripts = dir.join(if cfg!(windows) { "Scripts" } else { "bin" });

@@ -23,7 +23,7 @@ const DESKTOP: [(&str, &str); 2] = [
 /// The program: `FORGE_TANG`, else `target/peers/tang`, which is built if missing.
 ///
 /// # Errors
-/// If there is none, or another version, or no keyring.
+/// Fails if tang or the keyring is missing, or tang has another version.
 pub fn find() -> Result<PathBuf> {
     for (program, package) in DESKTOP {
         says_its_version(Path::new(program))

@@ -19,7 +19,7 @@ use crate::{
     gh, git, jira, mcp, myworld, tang,
 };
 
-/// A word in every test token, which no output may contain.
+/// A word in every test token. No output may contain this word.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
 /// Extent of a run.
@@ -81,7 +81,7 @@ impl TestReport {
         }
     }
 
-    /// Counts a lane without test counts by its exit status, and prints its stderr.
+    /// Counts a lane without test counts by the exit status, and prints the lane's stderr.
     fn said(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -127,7 +127,7 @@ impl TestReport {
         self.left_out.push(format!("{name}: {why}"));
     }
 
-    /// Like [`Self::skip`], for something missing on this machine: in CI that is a failure.
+    /// Like [`Self::skip`], for a program that this machine lacks. In CI the lack is a failure.
     fn lacks(&mut self, name: &str, what: &str) {
         if in_ci() {
             self.broken.push(format!("{name} ({what})"));
@@ -262,7 +262,7 @@ pub fn run(extent: Extent) -> Result<bool> {
                 command.env("FORGE_GIT", &older.program);
                 report.lane(&name, command)?;
             }
-            // All lanes have just run with an old one.
+            // The current git is old, so all lanes have run with an old git.
             None if current.is_old() => {}
             None => report.lacks(
                 "behaviour on an older git",

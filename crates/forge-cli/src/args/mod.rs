@@ -1,4 +1,4 @@
-//! Arguments shared by several commands: clap structs only. No I/O, no environment, no defaults
+//! Arguments shared by several commands: clap structs only, without I/O, environment or defaults
 //! that depend on a repository. A command's own arguments are next to its code.
 
 mod color;

@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
 
-/// Names on the command line, which hints repeat.
+/// Names on the command line, which hints use again.
 #[derive(Clone, Debug, Default)]
 pub struct CommandNames {
     /// The names of the subcommands.
@@ -11,17 +11,17 @@ pub struct CommandNames {
     pub repo: Option<String>,
     /// The pull request, issue or record.
     pub target: Option<String>,
-    /// The typed names, by the arguments that take names.
+    /// The typed names, grouped by argument id.
     pub names: Vec<(&'static str, Vec<String>)>,
-    /// The repository of the target's locator, once the hosts are known.
+    /// The repository in the target's locator, parsed once the hosts are known.
     pub repo_of_target: OnceLock<String>,
     /// The definition of all commands and flags.
     pub definition: Command,
-    /// The definition with all parts in place, once a hint needed it.
+    /// The built definition, created when a hint first needs it.
     pub built: OnceLock<Command>,
 }
 
-/// Arguments that take names, in which a hint can correct a typing error.
+/// Arguments that take names, which a hint can correct after a typing error.
 const NAMES: &[&str] = &[
     "account",
     "add_assignee",
@@ -69,7 +69,7 @@ impl CommandNames {
         }
     }
 
-    /// The definition with all parts in place. Building it takes time, so it is built once.
+    /// The definition after clap's `build`, which takes time and therefore runs once.
     pub fn built(&self) -> &Command {
         self.built.get_or_init(|| {
             let mut definition = self.definition.clone();

@@ -17,7 +17,7 @@ pub struct JsonArgs {
 }
 
 impl JsonArgs {
-    /// `--json` without a value selects every field: for tables that gh does not have.
+    /// Selects every field for `--json` without a value: for tables that gh does not have.
     #[must_use]
     pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {
         let mut args = self.clone();

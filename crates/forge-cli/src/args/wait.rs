@@ -18,7 +18,7 @@ pub struct WaitArgs {
 }
 
 impl WaitArgs {
-    /// The duration, if the command line sets one.
+    /// The duration of the wait, if the command line sets a duration.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         if self.no_wait {
@@ -48,7 +48,9 @@ impl FromStr for Wait {
 
 /// Parses a duration: a number with ms, s, m or h; seconds without a unit.
 ///
-/// A text that describes the expected format.
+/// # Errors
+///
+/// Returns a text that describes the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

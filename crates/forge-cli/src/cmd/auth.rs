@@ -106,7 +106,7 @@ pub struct AuthStatusArgs {
     /// This host alone
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// As JSON, for which no host is asked.
+    /// Flags for JSON output, for which no host is asked.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -161,8 +161,10 @@ const MAX_TOKEN_BYTES: u64 = 16 * 1024;
 
 /// Runs one of the commands.
 ///
-/// `invalid_input`, `not_found` and `config`, as [`Accounts`] says; `unauthenticated` if there is
-/// no token to print.
+/// # Errors
+///
+/// `invalid_input`, `not_found` and `config` from [`Accounts`]; `unauthenticated` if there is no
+/// token to print.
 pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
     let forges = ctx.forges()?;
     let accounts = forges.accounts();
@@ -243,12 +245,12 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
     Ok(Exit::Ok)
 }
 
-/// The account to store: the owner of the token, who must be the named account.
+/// The account to store: the token's owner. A named account must be this owner.
 fn account_of(named: Option<String>, owner: Option<Actor>) -> Result<String> {
     let Some(owner) = owner else {
         return Ok(named.unwrap_or_default());
     };
-    // The token of an app belongs to a bot, whose login ends so.
+    // The token of an app belongs to a bot, whose login ends with `[bot]`.
     let login = owner.login.trim_end_matches("[bot]").to_owned();
     let is_other = |name: &String| {
         let name = name.trim().trim_start_matches('@');
@@ -340,7 +342,7 @@ fn secret_from_stdin() -> Result<String> {
         .read_to_end(&mut bytes)
         .map_err(io_error)?;
     String::from_utf8(bytes).map_err(|_| {
-        // The conversion's error contains the bytes.
+        // The conversion's error is dropped, because it contains the bytes of the secret.
         Error::invalid("token", "standard input is not text")
             .with_hint("pass the token alone on standard input")
     })
@@ -423,7 +425,7 @@ async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Re
     viewer(ctx, forges, &line.kind, &line.host, line.account.as_deref()).await
 }
 
-/// The account of gh's own login at `host`, which counts where forge has none.
+/// The account of gh's own login at `host`, which is used if forge has no account there.
 async fn login_of_gh(ctx: &Ctx, forges: &Forges, host: &str) -> Option<(ForgeKind, Actor)> {
     let kind = forges.hosts().kind_of(host)?;
     let answer = viewer(ctx, forges, &kind, host, None).await?;

@@ -19,12 +19,12 @@ pub struct CapabilitiesArgs {
     /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
-/// A row.
+/// A row of the table.
 type CapabilityRow = (Capability, Support);
 
 /// The fields of `--json`.
@@ -83,7 +83,7 @@ const COLUMNS: &[Column] = &[
 /// Prints the table.
 ///
 /// # Errors
-/// As opening the repository does.
+/// Fails if the repository cannot be opened.
 pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let repo = ctx.repo(args.repo.as_deref()).await?;

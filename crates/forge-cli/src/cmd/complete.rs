@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{ctx::Ctx, exit::Exit};
 
-/// A user who is typing does not wait longer.
+/// Timeout of the requests: a user who is typing does not wait longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of candidates.
 const MAX_ROWS: usize = 50;
@@ -38,14 +38,16 @@ pub enum Completed {
 
 /// Prints one candidate per line, with a description after a tab.
 ///
-/// If the repository cannot be read; the scripts then complete nothing.
+/// # Errors
+///
+/// Fails if the repository cannot be read. The scripts complete nothing then.
 pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
     let rows = match args.what {
         Completed::Pulls => timeout(ANSWER_TIMEOUT, pulls(ctx)).await,
         Completed::Issues => timeout(ANSWER_TIMEOUT, issues(ctx)).await,
         Completed::Branches => timeout(ANSWER_TIMEOUT, branches(ctx)).await,
     };
-    // A candidate that a terminal displays differently would be misleading.
+    // Candidates that a terminal would display differently are left out.
     let is_plain = |word: &str| text::one_line(word) == word && !word.contains(char::is_whitespace);
     for (word, about) in rows.unwrap_or_else(|_| Ok(Vec::new()))? {
         if is_plain(&word) {

@@ -25,7 +25,10 @@ pub struct CompletionArgs {
 
 /// Prints the script.
 ///
-/// # Errors `invalid_input` (field `shell`) on a terminal without one; if stdout cannot be written.
+/// # Errors
+///
+/// `invalid_input` (field `shell`) on a terminal if no shell is named; other kinds if stdout cannot
+/// be written.
 pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     let shell = match args.shell.or(args.named_shell) {
         Some(shell) => shell,
@@ -43,7 +46,8 @@ pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The script with calls of `forge __complete`. Candidates are foreign: no shell evaluates them.
+/// Adds calls of `forge __complete` to the script. Candidates are foreign text, so no shell
+/// evaluates them.
 fn with_candidates(shell: Shell, script: &str, definition: &Command) -> String {
     let pulls = with_selector(definition, "pr");
     let issues = with_selector(definition, "issue");

@@ -1,6 +1,6 @@
 //! `forge config`: the configuration, key by key.
 //!
-//! These commands also work with a broken configuration, because they repair it.
+//! These commands also work with a broken configuration, because they can repair the configuration.
 
 use clap::{Args, Subcommand};
 use forge::{
@@ -77,7 +77,7 @@ pub struct ConfigUnsetArgs {
 /// `forge config list`
 #[derive(Args, Debug)]
 pub struct ConfigListArgs {
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -118,8 +118,10 @@ const COLUMNS: &[Column] = &[
 
 /// Runs one of the commands.
 ///
-/// # Errors `invalid_input` for an unknown key or an invalid value; `config` if a file cannot be
-/// read or written.
+/// # Errors
+///
+/// `invalid_input` for an unknown key or an invalid value; `config` if a file cannot be read or
+/// written.
 pub async fn run(ctx: &Ctx, args: &ConfigArgs) -> Result<Exit> {
     let config = Config::read(Env::process(), &ctx.cwd)?;
     match &args.command {
@@ -242,7 +244,7 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Prints warnings: problems do not stop these commands.
+/// Prints problems of the configuration as warnings, because they do not stop these commands.
 fn problems(ctx: &Ctx, config: &Config) {
     for problem in config.problems() {
         let skipped = match problem.level {

@@ -29,7 +29,7 @@ struct DemoStep {
     say: &'static str,
     /// The typed line.
     line: &'static str,
-    /// The step fails on purpose, to show a refusal.
+    /// Whether the step fails on purpose, to show a refusal.
     refused: bool,
 }
 
@@ -120,7 +120,10 @@ const STEPS: &[DemoStep] = &[
 
 /// Runs the demo; with `--keep` the repository stays, and the last line prints its path.
 ///
-/// If the temporary directory cannot be made, there is no `sh`, or a step does not end as intended.
+/// # Errors
+///
+/// Fails if the temporary directory cannot be made, there is no `sh`, or a step does not end as
+/// intended.
 pub async fn run(ctx: &Ctx, args: &DemoArgs) -> Result<Exit> {
     let dir = tempfile::Builder::new()
         .prefix("forge-demo-")

@@ -28,7 +28,7 @@ pub struct DoctorArgs {
     /// only reads
     #[arg(long)]
     pub live: bool,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -38,7 +38,7 @@ struct DoctorReport {
     git: String,
     config_files: Vec<String>,
     accounts: Vec<AccountStatus>,
-    /// The repository, or the reason for its absence.
+    /// The repository's name, or the reason why no repository was found.
     repository: Result<String, String>,
     checks: Vec<Examined>,
 }
@@ -92,7 +92,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// Operations common to all forges; each costs one request or a few.
+/// Operations that exist on all forges; each sends a few requests.
 const READS: &[Op] = &[
     Op::Viewer,
     Op::RepoView,
@@ -245,7 +245,7 @@ fn page_warnings<T>(page: Page<T>) -> Vec<Warning> {
     page.warnings
 }
 
-/// An operation with warnings could not read everything.
+/// Converts a result to a line of the report. Warnings mean that something could not be read.
 fn outcome(op: Op, result: Result<Vec<Warning>>) -> Examined {
     match result {
         Ok(warnings) if warnings.is_empty() => Examined::new(op.name(), Verdict::Ok, "answered"),

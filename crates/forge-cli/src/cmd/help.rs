@@ -15,7 +15,9 @@ pub struct HelpArgs {
 
 /// Prints the same as `--help` of the command.
 ///
-/// # Errors `invalid_input` (field `command`) for an unknown command.
+/// # Errors
+///
+/// `invalid_input` (field `command`) for an unknown command.
 pub fn run(ctx: &Ctx, args: &HelpArgs) -> Result<Exit> {
     let words = args.command.iter().flat_map(|words| words.split(' '));
     let asked = ["forge"].into_iter().chain(words).chain(["--help"]);

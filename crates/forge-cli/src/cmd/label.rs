@@ -64,7 +64,7 @@ pub struct LabelListArgs {
     /// Those with this text in name or description
     #[arg(short = 'S', long, value_name = "text")]
     pub search: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -145,7 +145,9 @@ const COLUMNS: &[Column] = &[
 
 /// Runs one of the commands.
 ///
-/// As the operations of the repository.
+/// # Errors
+///
+/// Fails if an operation on the repository fails.
 pub async fn run(ctx: &Ctx, args: &LabelArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
     match &args.command {

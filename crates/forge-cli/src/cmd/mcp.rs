@@ -90,7 +90,9 @@ pub struct McpConfigArgs {
 
 /// Serves, or prints a client's configuration.
 ///
-/// # Errors `invalid_input` for a pattern that names no repository, `config` for an address in use.
+/// # Errors
+///
+/// `invalid_input` for a pattern that does not name a repository; `config` for an address in use.
 pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     if let Some(McpCommand::Config(args)) = &args.command {
         return config(ctx, args);
@@ -115,7 +117,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     };
     let listening = http::serve(server, options).await?;
     ctx.ui.line(&format!("listening on {}", listening.url()))?;
-    // A generated token is printed: it belongs to this process, and clients need it.
+    // A generated token belongs to this process, and is printed for the clients.
     if let Some(token) = shown {
         ctx.ui.line(&format!("Authorization: Bearer {token}"))?;
     }
@@ -173,7 +175,7 @@ fn paths(forges: &Forges, patterns: &[String]) -> Result<AllowList> {
     AllowList::of_paths(patterns, |id| forges.absolute(id))
 }
 
-/// The arguments that start a server like this one, from any directory.
+/// The arguments that start a server with the same options, from any directory.
 fn arguments(forges: &Forges, allow: &AllowArgs) -> Result<Vec<String>> {
     let mut args = vec!["mcp".to_owned()];
     for (flag, given) in [

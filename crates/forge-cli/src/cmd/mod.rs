@@ -68,7 +68,7 @@ pub enum RootCommand {
 }
 
 impl RootCommand {
-    /// How long the command's writes wait for an index, if the command line says so.
+    /// How long the command's writes wait for an index, if the command line sets a duration.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {
@@ -87,7 +87,9 @@ impl RootCommand {
 
 /// Runs a command.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, command: RootCommand) -> Result<Exit> {
     // Boxed: the futures of the commands are large, and only one is needed.
     match command {

@@ -4,19 +4,19 @@ use forge_core::{Error, ErrorKind, Page, PageReq, Repo, Result, Warning, call, t
 
 use crate::ctx::Ctx;
 
-/// Maximum number of pages of a list that is read whole.
+/// Maximum number of pages if a whole list is read.
 const MAX_PAGES: usize = 100;
 /// Maximum number of pages of a list with a limit, however large the limit is.
 const MAX_LIMITED_PAGES: usize = 1_000;
 
-/// The items of a list, with what the pages said about it.
+/// The items of a list, with the metadata of its pages.
 pub(super) struct PagedItems<T> {
     pub items: Vec<T>,
     /// The total, if the forge reports it.
     pub total: Option<u64>,
-    /// More items exist.
+    /// Whether more items exist.
     more: bool,
-    /// The number of items read, if filters run on our side.
+    /// The number of items read, if forge filters them itself.
     scanned: u64,
     /// The service that answered, if several can.
     source: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct PagedItems<T> {
 /// over all pages, or too many pages, end the list with a warning.
 ///
 /// # Errors
-/// As `fetch`.
+/// The errors of `fetch`.
 pub(super) async fn collect<T>(
     ctx: &Ctx,
     repo: &Repo,
@@ -68,7 +68,7 @@ async fn pages<T>(
         found.tell(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
-            // Pages of a list that was read as a whole repeat its length.
+            // If the backend read the whole list at once, each page repeats the list's length.
             Some(_) => found.scanned.max(scanned),
             None => found.scanned.saturating_add(scanned),
         };
@@ -91,11 +91,11 @@ async fn pages<T>(
     Ok(found)
 }
 
-/// Reads a list whole, in pages of `size` items, and hands each item to `take`, which limits what it
-/// keeps.
+/// Reads a whole list in pages of `size` items, and passes each item to `take`, which must limit
+/// what it keeps.
 ///
 /// # Errors
-/// As `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
+/// The errors of `fetch` and `take`; `protocol` for a list of more than [`MAX_PAGES`].
 pub(super) async fn each<T>(
     size: usize,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
@@ -115,10 +115,10 @@ pub(super) async fn each<T>(
     Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES)).with_hint("see the page on the forge"))
 }
 
-/// Reads a list whole, in pages as long as the forge allows.
+/// Reads a whole list, in pages as long as the forge allows.
 ///
 /// # Errors
-/// As [`each`]; `protocol` for a list over the size limit of all pages.
+/// The errors of [`each`]; `protocol` for a list over the size limit of all pages.
 pub(super) async fn all<T>(
     repo: &Repo,
     fetch: impl AsyncFn(PageReq) -> Result<Page<T>>,
@@ -148,15 +148,15 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Prints the warnings of the rows, once each, except those of a page. `row` gives a row's name
-    /// and warnings.
+    /// Prints each warning of the rows once, except warnings of the pages. `row` returns a row's
+    /// name and warnings.
     pub fn print_row_warnings(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
         for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
             ctx.ui.warning(&warning);
         }
     }
 
-    /// Prints how many items were read for a filter on our side, and from which service.
+    /// Prints how many items forge read for its own filter, and from which service.
     pub fn print_scan_note(&self, ctx: &Ctx, many: &str) {
         let matching = self.total.unwrap_or(self.items.len() as u64);
         if let Some(source) = &self.source
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn heading_without_a_known_total_claims_none() {
+    fn heading_omits_unknown_total() {
         let found = |total, more| PagedItems {
             items: vec![(), ()],
             total,

@@ -40,14 +40,16 @@ pub struct IngestionArgs {
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Runs a command on records.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: &TangledArgs) -> Result<Exit> {
     match &args.command {
         TangledCommand::Ingestion(args) => ingestion(ctx, args).await,

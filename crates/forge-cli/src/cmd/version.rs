@@ -6,7 +6,9 @@ use crate::{ctx::Ctx, exit::Exit};
 
 /// Prints the same as `--version`.
 ///
-/// If stdout cannot be written.
+/// # Errors
+///
+/// Fails if stdout cannot be written.
 pub fn run(ctx: &Ctx) -> Result<Exit> {
     let version = ctx.ui.named().definition.render_version();
     ctx.ui.line(version.trim_end())?;

@@ -1,4 +1,4 @@
-//! Renders hints on the command line: a sentence, and the command that carries it out.
+//! Renders hints on the command line: a sentence, and the command to run.
 //!
 //! Two tables render an [`Action`]: calls to subcommands, and parameters to clap arguments. The
 //! clap definitions provide flags, value names, and whether a flag takes a value. An action that

@@ -9,8 +9,10 @@ use super::{Ui, words};
 
 /// Opens a page.
 ///
-/// # Errors `invalid_input` if the URL is no web page, such as that of a local repository; `config`
-/// if the browser cannot be started.
+/// # Errors
+///
+/// `invalid_input` if the URL is not a web page, such as that of a local repository; `config` if
+/// the browser cannot be started.
 pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return Err(Error::invalid(

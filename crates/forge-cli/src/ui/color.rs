@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 /// A colour switch for one stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
-    /// Colours are on.
+    /// Whether colours are on.
     pub on: bool,
 }
 

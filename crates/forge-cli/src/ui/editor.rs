@@ -13,6 +13,8 @@ use super::{io_error, words};
 
 /// Opens `initial` in the editor, and returns the saved text.
 ///
+/// # Errors
+///
 /// `config` if the editor cannot be started, `cancelled` if it exits with a failure,
 /// `invalid_input` if the saved text is not UTF-8.
 pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {

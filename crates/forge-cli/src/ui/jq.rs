@@ -16,7 +16,7 @@ use super::{Ui, io_error, value::Json};
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
 /// Up to this value, every integer has an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-/// Withheld: `env` reads the environment, and `halt` ends the process.
+/// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
 /// Functions of jq that jaq's library lacks.
@@ -47,7 +47,9 @@ pub struct JqFilter(jaq_core::Filter<data::JustLut<Val>>);
 impl JqFilter {
     /// Compiles an expression.
     ///
-    /// # Errors `invalid_input` with the position of the mistake.
+    /// # Errors
+    ///
+    /// `invalid_input` with the position of the mistake.
     pub fn new(expression: &str) -> Result<Self> {
         let kept = |name: &str| !WITHHELD.contains(&name);
         let defs = jaq_core::defs()
@@ -89,7 +91,9 @@ impl JqFilter {
     /// Runs the filter, and prints each result on a line: strings unquoted, `null` as an empty
     /// line, other values as JSON with sorted keys (as in gh).
     ///
-    /// # Errors `invalid_input` if the expression fails or its output is too large; if stdout
+    /// # Errors
+    ///
+    /// `invalid_input` if the expression fails or its output is too large; other kinds if stdout
     /// cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         self.each(value, |result| {
@@ -137,7 +141,7 @@ impl JqFilter {
 }
 
 /// Prints an integral float as an integer, as jq and gh do: half of ten is `5`. jaq writes `5.0`,
-/// which is no integer for a shell.
+/// which a shell does not accept as an integer.
 fn whole(value: Val) -> Val {
     match value {
         Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_no_point() {
+    fn integral_floats_print_as_integers() {
         assert_eq!(
             run("10 / 2, 7 / 2, 1.0, 1e3, -4 / 2").unwrap(),
             ["5", "3.5", "1", "1000", "-2"]

@@ -113,7 +113,7 @@ impl Ui {
     /// Starts the pager, if stdout is a terminal and a pager is configured.
     ///
     /// # Errors
-    /// As [`Pager::start`].
+    /// The errors of [`Pager::start`].
     pub fn start_pager(&self) -> Result<Option<Pager>> {
         match &self.pager {
             Some(command) if self.term.out_tty => {
@@ -148,7 +148,7 @@ impl Ui {
         self.term.width
     }
 
-    /// The width limit of a table: none outside of a terminal.
+    /// The width limit of a table; outside of a terminal the width is unlimited.
     #[must_use]
     pub fn table_width(&self) -> usize {
         match self.is_tty() {
@@ -187,7 +187,9 @@ impl Ui {
 
     /// Writes bytes to stdout unchanged.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         self.out
             .lock()
@@ -198,7 +200,9 @@ impl Ui {
 
     /// Writes a line to stdout.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn line(&self, line: &str) -> Result<()> {
         self.write(line.as_bytes())?;
         self.write(b"\n")
@@ -206,14 +210,18 @@ impl Ui {
 
     /// Writes a URL of the forge, which is untrusted, to stdout as a line.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn url(&self, url: &str) -> Result<()> {
         self.line(&text::one_line(url))
     }
 
     /// Flushes buffered output.
     ///
-    /// If stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if stdout cannot be written.
     pub fn flush(&self) -> Result<()> {
         self.out
             .lock()
@@ -224,7 +232,9 @@ impl Ui {
 
     /// Prints a text on stdout, through the pager if longer than the terminal.
     ///
-    /// If neither the pager nor stdout accepts the text.
+    /// # Errors
+    ///
+    /// Fails if neither the pager nor stdout accepts the text.
     pub fn page(&self, shown: &str) -> Result<()> {
         let rows = self.term.height.saturating_sub(1);
         if self.term.out_tty && shown.lines().count() > rows && self.page_with_pager(shown)? {
@@ -267,11 +277,11 @@ impl Ui {
         ));
     }
 
-    /// As [`Self::outcome`], for an unchanged outcome: `line` replaces the first warning. The
+    /// Like [`Self::outcome`], for an unchanged outcome: `line` replaces the first warning. The
     /// ingestion is reported as for a write, because an index may not show the existing state.
     ///
     /// # Errors
-    /// As [`Self::outcome`].
+    /// The errors of [`Self::outcome`].
     pub fn already<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
         self.caution(line);
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -301,7 +311,7 @@ impl Ui {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }
 
-    /// The hint with the command that carries it out.
+    /// The hint with the command that carries out the hint.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
         text::neutralise(&action::advice(hint, &self.named)).into_owned()
@@ -313,7 +323,7 @@ impl Ui {
         Arc::clone(&self.writes)
     }
 
-    /// If `e` is a failure to print a result: the command's writes, and the unprinted part of the
+    /// The command's writes and the unprinted part of the result, if `e` is a failure to print a
     /// result.
     #[must_use]
     pub fn unseen_writes(&self, e: &Error) -> Option<String> {
@@ -336,10 +346,10 @@ impl Ui {
         self.recovery(&Hint::new("look again").with_action(look));
     }
 
-    /// As [`Self::outcome`], for a deletion: an index may show the item for a while.
+    /// Like [`Self::outcome`], for a deletion: an index may show the item for a while.
     ///
     /// # Errors
-    /// As [`Self::outcome`].
+    /// The errors of [`Self::outcome`].
     pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
         if let Ingestion::PdsOnly { instead } = &outcome.ingestion {
             let line = "pds_only: it is deleted, and this appview does not take in such records";
@@ -377,7 +387,9 @@ impl Ui {
 
     /// Returns the value of an outcome, and prints its warnings and ingestion on stderr.
     ///
-    /// If the write is stored and will have no effect ([`Ingestion::Ineffective`]).
+    /// # Errors
+    ///
+    /// Fails if the write is stored and will have no effect ([`Ingestion::Ineffective`]).
     pub fn outcome<T>(&self, outcome: Outcome<T>) -> Result<T> {
         for warning in &outcome.warnings {
             self.warning(warning);

@@ -15,14 +15,16 @@ use super::{io_error, words};
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
-    /// The reader has closed the pager.
+    /// Whether the reader has closed the pager.
     closed: bool,
 }
 
 impl Pager {
     /// Starts `command`; `None` for an empty command or `cat`, which mean no pager.
     ///
-    /// # Errors `config` if the command cannot be started.
+    /// # Errors
+    ///
+    /// `config` if the command cannot be started.
     pub fn start(command: &str) -> Result<Option<Self>> {
         let words = words::split(command).unwrap_or_default();
         let Some((program, args)) = words.split_first().filter(|(p, _)| *p != "cat") else {
@@ -52,9 +54,11 @@ impl Pager {
         }
     }
 
-    /// Writes to the pager; `false` once the reader has closed it, which is no failure.
+    /// Writes to the pager; `false` once the reader has closed the pager, which is not a failure.
     ///
-    /// If the pipe fails in another way.
+    /// # Errors
+    ///
+    /// Fails if the pipe fails for another reason.
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool> {
         if self.closed {
             return Ok(false);
@@ -74,7 +78,9 @@ impl Pager {
 
     /// Waits until the reader is done.
     ///
-    /// If waiting fails.
+    /// # Errors
+    ///
+    /// Fails if waiting fails.
     pub fn finish(mut self) -> Result<()> {
         drop(self.child.stdin.take());
         self.child.wait().map_err(io_error)?;

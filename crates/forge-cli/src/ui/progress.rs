@@ -24,7 +24,7 @@ pub type WriteLog = Arc<Mutex<Vec<String>>>;
 
 /// Observes the calls of a repository handle.
 ///
-/// The spinner has its own thread, because a call may keep the other one busy.
+/// The spinner has its own thread, because a call may block the calling thread.
 #[derive(Debug)]
 pub struct Progress {
     spin: bool,

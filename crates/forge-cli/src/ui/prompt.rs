@@ -66,7 +66,9 @@ pub fn cancelled() -> Error {
 
 /// Asks for a line of text.
 ///
-/// `cancelled`; if the terminal is not usable.
+/// # Errors
+///
+/// `cancelled` if the user cancels; other kinds if the terminal is not usable.
 pub fn line(question: &str, default: &str) -> Result<String> {
     interruptible();
     let theme = ColorfulTheme::default();
@@ -84,7 +86,7 @@ pub fn line(question: &str, default: &str) -> Result<String> {
 /// Asks for a line of text that starts as `text`.
 ///
 /// # Errors
-/// As [`line()`].
+/// The errors of [`line()`].
 pub fn edit_line(question: &str, text: &str) -> Result<String> {
     interruptible();
     Input::<String>::with_theme(&ColorfulTheme::default())
@@ -95,17 +97,19 @@ pub fn edit_line(question: &str, text: &str) -> Result<String> {
         .map_err(failed)
 }
 
-/// Asks for one of several items; returns its position.
+/// Asks for one of several items; returns the position of the chosen item.
 ///
-/// `cancelled` with Escape; if the terminal is not usable.
+/// # Errors
+///
+/// `cancelled` on Escape; other kinds if the terminal is not usable.
 pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
     choose_from(question, items, 0)
 }
 
-/// As [`choose`], with a default item.
+/// Like [`choose`], with a default item.
 ///
 /// # Errors
-/// As [`choose`].
+/// The errors of [`choose`].
 pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usize> {
     interruptible();
     Select::with_theme(&ColorfulTheme::default())
@@ -156,7 +160,7 @@ impl Theme for WithCursor {
 /// Asks for any of several items, each with its preselection; returns the chosen positions.
 ///
 /// # Errors
-/// As [`choose`].
+/// The errors of [`choose`].
 pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>> {
     interruptible();
     MultiSelect::with_theme(&WithCursor(ColorfulTheme::default()))
@@ -170,14 +174,16 @@ pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>>
 /// Asks yes or no; the default is no.
 ///
 /// # Errors
-/// As [`choose`].
+/// The errors of [`choose`].
 pub fn confirm(question: &str) -> Result<bool> {
     yes_or_no(question, false)
 }
 
 /// Asks before publishing; the default is yes, as in gh.
 ///
-/// As [`choose`]; `cancelled` for no.
+/// # Errors
+///
+/// The errors of [`choose`]; `cancelled` for no.
 pub fn submit() -> Result<()> {
     match yes_or_no("Submit?", true)? {
         true => Ok(()),
@@ -199,7 +205,9 @@ fn yes_or_no(question: &str, default: bool) -> Result<bool> {
 
 /// Waits for Enter after `words`.
 ///
-/// `cancelled` if the input ends; if the terminal is not usable.
+/// # Errors
+///
+/// `cancelled` if the input ends; other kinds if the terminal is not usable.
 pub fn press_enter(words: &str) -> Result<()> {
     interruptible();
     let mut err = stderr().lock();

@@ -11,7 +11,9 @@ use forge_core::{Error, ErrorKind, Result};
 /// Writes `text` to `path` atomically. A symbolic link and a file's permissions are kept; a device
 /// or pipe is written directly.
 ///
-/// # Errors `internal` with the name of the file; the old content is kept.
+/// # Errors
+///
+/// `internal` with the name of the file; the old content is kept.
 pub fn save(path: &Path, text: &str) -> Result<()> {
     write(path, text.as_bytes()).map_err(|e| {
         let message = format!("cannot write {}: {e}", path.display());

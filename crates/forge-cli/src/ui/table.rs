@@ -37,7 +37,7 @@ impl Cell {
 pub struct Column {
     /// The heading; empty for none.
     pub title: &'static str,
-    /// The column shrinks if the table is too wide.
+    /// Whether the column shrinks if the table is too wide.
     pub shrinks: bool,
 }
 
@@ -81,8 +81,8 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
     out
 }
 
-/// The width of each column: its need, or for shrinking columns an equal share of the rest. If that
-/// is still too wide, every column shrinks.
+/// The width of each column: what its cells need, or for shrinking columns an equal share of the
+/// rest. If the table is still too wide, every column shrinks.
 fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     let need: Vec<usize> = (0..columns.len())
         .map(|i| {
@@ -120,7 +120,7 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
 
 /// Gives each of `columns` (position and need) an equal share of `room`, and at least `least`.
 fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
-    // Narrow columns first: wide ones get the space that they leave.
+    // Narrow columns come first, so that wide columns get the space that narrow ones leave.
     columns.sort_by_key(|(_, need)| *need);
     let mut left = columns.len();
     for (at, need) in columns {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_never_exceeds_the_room() {
+    fn truncated_text_fits_the_width() {
         for room in 0..12 {
             assert!(truncate("aé漢👩‍💻zzzz漢漢", room).width() <= room);
         }

@@ -20,7 +20,7 @@ pub(super) struct TerminalStreams {
 }
 
 impl TerminalStreams {
-    /// Used before the configuration is read, whose errors need the right form, too.
+    /// Reads the environment, for output before the configuration is read, such as its errors.
     pub(super) fn from_env(choice: ColorWhen) -> Self {
         let env = Env::process();
         let forced = env

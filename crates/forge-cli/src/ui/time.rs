@@ -21,7 +21,7 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// The same in the words of gh's template function `timeago`: `2 hours ago`.
+/// The time before `now` in the words of gh's template function `timeago`: `2 hours ago`.
 #[must_use]
 pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_keep_spaces() {
+    fn quoted_words_keep_spaces() {
         let words = |t| split(t).unwrap();
         assert_eq!(words("code --wait"), ["code", "--wait"]);
         assert_eq!(

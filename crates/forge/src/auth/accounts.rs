@@ -85,7 +85,7 @@ pub struct AccountStatus {
     pub kind: ForgeKind,
     /// Account; `None` for a token from the environment.
     pub account: Option<String>,
-    /// The credential is in use.
+    /// Whether the credential is in use.
     pub active: bool,
     /// Origin: the name of a variable, or the path of the store.
     pub source: CredentialSource,
@@ -104,11 +104,12 @@ pub struct Login {
     pub host: String,
     /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// An existing account got a new secret.
+    /// Whether an existing account got a new secret.
     pub replaced: bool,
     /// A variable that is set and overrides the stored credential.
     pub shadowed_by: Option<Var>,
-    /// This build has a backend for the host. Otherwise the secret is stored unchecked.
+    /// Whether this build has a backend for the host. Without a backend the secret is stored
+    /// unchecked.
     pub has_backend: bool,
 }
 
@@ -197,7 +198,7 @@ impl Accounts {
         })
     }
 
-    /// Every credential, by host; those from the environment first, JIRA's last.
+    /// Every credential, by host. Credentials from the environment come first, JIRA's last.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -293,7 +294,8 @@ impl Accounts {
     /// Canonical host, kind and account of a login.
     ///
     /// # Errors
-    /// `invalid_input` for a malformed host or account, or as [`Self::kind_for_login`].
+    /// `invalid_input` for a malformed host or account; also the errors of
+    /// [`Self::kind_for_login`].
     pub(crate) fn check_login<'a>(
         &self,
         host: &str,
@@ -308,7 +310,7 @@ impl Accounts {
     /// Canonical host and kind of a login.
     ///
     /// # Errors
-    /// `invalid_input` for a malformed host, or as [`Self::kind_for_login`].
+    /// `invalid_input` for a malformed host; also the errors of [`Self::kind_for_login`].
     pub(crate) fn check_login_host(
         &self,
         host: &str,
@@ -323,8 +325,8 @@ impl Accounts {
     /// [`Forges::pin_login`]: crate::Forges::pin_login
     ///
     /// # Errors
-    /// `invalid_input` for a malformed host or account, or as [`Self::kind_for_login`]; `config` if
-    /// the store cannot be written.
+    /// `invalid_input` for a malformed host or account; also the errors of
+    /// [`Self::kind_for_login`]; `config` if the store cannot be written.
     pub fn login(
         &self,
         host: &str,
@@ -352,7 +354,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Done last: leftovers of the old secret are useless with the new one.
+        // Sessions of the old secret are removed last: leftover sessions do not work with the new
+        // secret.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -378,11 +381,11 @@ impl Accounts {
     }
 
     /// Removes an account and its sessions from the store; without a name, the only account.
-    /// Returns its name.
+    /// Returns the account's name.
     ///
     /// # Errors
-    /// `not_found` if it is not stored; `invalid_input` if there are several and no name is given;
-    /// `config` if a file cannot be removed.
+    /// `not_found` if the account is not stored; `invalid_input` without a name if the host has
+    /// several accounts; `config` if a file cannot be removed.
     pub fn logout(&self, host: &str, account: Option<&str>) -> Result<String> {
         let host = canonical(host)?;
         let name = self.pick(&host, account)?;
@@ -391,7 +394,7 @@ impl Accounts {
             Some(kind) => kind,
             None => self.stored(&host)?.kind,
         };
-        // Done first, so that a failed logout can be repeated.
+        // Sessions are removed first, so that a failed logout can be repeated.
         self.forget(&kind, &name)?;
         store.change(|hosts| {
             store::remove(hosts, &host, &name);
@@ -400,11 +403,11 @@ impl Accounts {
         Ok(name)
     }
 
-    /// Makes another stored account the active one; without a name, the other one of two. Returns
-    /// its name.
+    /// Makes another stored account the active one; without a name, the other of two accounts.
+    /// Returns the account's name.
     ///
     /// # Errors
-    /// `not_found` if it is not stored; `invalid_input` if the choice is ambiguous.
+    /// `not_found` if the account is not stored; `invalid_input` if the choice is ambiguous.
     pub fn switch(&self, host: &str, account: Option<&str>) -> Result<String> {
         let host = canonical(host)?;
         let name = match account {
@@ -503,8 +506,8 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    /// The token for project boards of `host`, if the environment has a separate one. Its hosts are
-    /// those of `GH_TOKEN`.
+    /// The token for project boards of `host`, if the environment has a separate one. The token
+    /// applies to the hosts of `GH_TOKEN`.
     ///
     /// # Errors
     /// `config` if the variable's value cannot be a token.
@@ -564,7 +567,7 @@ static WHICH_KIND: Hint = Hint::fixed(
     "say which forge runs there, github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),
 );
-/// The failed call with an account.
+/// Repeats the failed call with an account that the caller chooses.
 const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
 const CHOOSE_HOST: Action = Action::again(&[(Param::Host, Arg::Choose)]);
 
@@ -591,7 +594,7 @@ fn secret_in(var: Var, text: &str) -> Result<Secret> {
     })
 }
 
-/// The name under which a host's credentials are stored: a built-in host's name for its aliases.
+/// Returns the host name used in the store. Aliases of a built-in host share that host's name.
 fn canonical(host: &str) -> Result<String> {
     let host = Hosts::normalise(host).map_err(|e| {
         Error::invalid("host", e.to_string())

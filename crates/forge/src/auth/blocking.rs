@@ -7,7 +7,7 @@ use super::{Accounts, Credential};
 /// Like [`Accounts::credential`], on a thread that may block on the store's files.
 ///
 /// # Errors
-/// As there; `internal` if that thread panicked.
+/// The errors of [`Accounts::credential`]; `internal` if the thread panicked.
 pub(crate) async fn credential(accounts: &Accounts, host: &str) -> Result<Option<Credential>> {
     let (accounts, host) = (accounts.clone(), host.to_owned());
     let read = tokio::task::spawn_blocking(move || accounts.credential(&host));

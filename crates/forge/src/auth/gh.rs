@@ -28,7 +28,7 @@ impl Gh {
         }
     }
 
-    /// The token that gh has for `host`; `None` without gh, or if gh has none.
+    /// The token that gh has for `host`, if gh is installed and logged in there.
     ///
     /// Tokens may expire soon, so they are never stored.
     pub async fn token(&self, host: &str) -> Option<Secret> {

@@ -1,8 +1,7 @@
 //! Parses gh's own file of logins, `hosts.yml`.
 //!
-//! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only that
-//! saves the dependency on a YAML parser. A refusal costs nothing, because gh itself can print the
-//! token.
+//! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only this
+//! form avoids a dependency on a YAML parser. If the file is refused, gh itself prints the token.
 
 use std::{fs, io::Read as _, path::PathBuf};
 
@@ -41,8 +40,8 @@ impl GhHosts {
         path.map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// The token of the active account at `host`. `None` if there is no file, or no token in it
-    /// because gh keeps its tokens in the system's keyring.
+    /// The token of the active account at `host`, if the file has one. Without a token in the file,
+    /// gh may keep it in the system's keyring.
     ///
     /// # Errors
     /// Reason why the file could not be read or parsed, without quoting its content.
@@ -78,7 +77,7 @@ impl GhHosts {
     }
 }
 
-/// A key with its path from the outermost mapping, and its text; empty for a mapping.
+/// A key with its full path, and its text, which is empty for a mapping.
 struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
@@ -116,7 +115,8 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
         let indent = line.len() - content.len();
         let deeper = open.last().is_none_or(|(last, _)| indent > *last);
         if deeper {
-            // Allowed only below a key without text; the first entry has no indentation.
+            // Deeper indentation needs a parent key without text; the first entry has no
+            // indentation.
             let fits = match entries.last() {
                 Some(last) => last.text.is_empty(),
                 None => indent == 0,
@@ -208,7 +208,7 @@ mod tests {
             (TODAY, "git.example:8443", Some("gho_0canary03")),
             (TODAY, "git.example", None),
             (TODAY, "users", None),
-            // As written by older versions or by hand.
+            // Files of older versions, or written by hand.
             (
                 "github.com:\n    oauth_token: gho_0canary0\n    git_protocol: ssh\n",
                 "github.com",

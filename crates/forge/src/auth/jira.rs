@@ -48,8 +48,8 @@ impl Accounts {
         }
     }
 
-    /// The JIRA account: the token from the environment, else the stored one, which is sent only to
-    /// the base URL that it was stored for.
+    /// The JIRA account: the token from the environment, else the stored token. The stored token is
+    /// sent only to the base URL of its login.
     ///
     /// # Errors
     /// `config` for an unusable store, and for a variable without a valid token.
@@ -144,7 +144,7 @@ impl Accounts {
     /// Removes the JIRA login from the store and returns its base URL.
     ///
     /// # Errors
-    /// `not_found` if there is none; `config` if the store cannot be written.
+    /// `not_found` if no JIRA login is stored; `config` if the store cannot be written.
     pub fn logout_jira(&self) -> Result<String> {
         let stored = self.stored_jira()?.ok_or_else(|| {
             Error::not_found(Noun::Account, "no account is stored for JIRA")

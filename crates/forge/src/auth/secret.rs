@@ -6,8 +6,8 @@ const MAX_TOKEN_LENGTH: usize = 4096;
 /// Parses a secret from a user, trimming blanks and newlines.
 ///
 /// # Errors
-/// `invalid_input` if it is empty, longer than 4096 bytes, or contains blanks or letters that no
-/// token has. The message does not repeat it.
+/// `invalid_input` if the text is empty, longer than 4096 bytes, or contains blanks or letters that
+/// no token has. The message does not quote the text.
 pub fn parse_secret(text: &str) -> Result<Secret> {
     let text = text.trim();
     let why = if text.is_empty() {

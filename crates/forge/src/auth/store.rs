@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use super::{Pin, parse_secret};
 use crate::config::{file, write};
 
-/// A host of the store.
+/// A host in the store.
 #[derive(Clone, Debug)]
 pub(super) struct StoredHost {
     pub host: String,
@@ -20,7 +20,7 @@ pub(super) struct StoredHost {
     pub accounts: Vec<StoredAccount>,
 }
 
-/// An account of a host.
+/// A stored account of a host.
 #[derive(Clone, Debug)]
 pub(super) struct StoredAccount {
     pub name: String,
@@ -81,7 +81,7 @@ impl CredentialFile {
     /// Changes the file while holding its lock. `edit` returns whether to write.
     ///
     /// # Errors
-    /// As [`Self::read`]; `config` if it cannot be written.
+    /// The errors of [`Self::read`]; `config` if the file cannot be written.
     pub fn change(&self, edit: impl FnOnce(&mut Table) -> Result<bool>) -> Result<()> {
         self.change_document(|doc| {
             let hosts = doc.entry("hosts").or_insert_with(implicit);
@@ -95,7 +95,7 @@ impl CredentialFile {
     /// Like [`Self::change`], for the whole file.
     ///
     /// # Errors
-    /// As [`Self::change`].
+    /// The errors of [`Self::change`].
     pub fn change_document(
         &self,
         edit: impl FnOnce(&mut DocumentMut) -> Result<bool>,
@@ -169,8 +169,8 @@ impl CredentialFile {
         )
     }
 
-    /// Refuses a file that others can read, as ssh does with a key: the secret may have leaked
-    /// already, and silence would hide that.
+    /// Refuses a file that others can read, like ssh for a key: the secret may have leaked already,
+    /// and the user must learn of the leak.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -258,8 +258,8 @@ pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
     }
 }
 
-/// Removes an account, and its host with the last one. If it was active, the first remaining one
-/// becomes active.
+/// Removes an account, and with the last account also its host. If the account was active, the
+/// first remaining account becomes active.
 pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
     let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else {
         return;

@@ -261,7 +261,7 @@ pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     }
 }
 
-/// Whether `text` has the form of such a word.
+/// Whether `text` has the form of a value for a key in [`WORDS`].
 pub(super) fn is_word(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -89,7 +89,7 @@ fn names(vars: &[Var]) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_committed_page_is_current() {
+    fn committed_page_is_current() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../docs/reference/config.md"

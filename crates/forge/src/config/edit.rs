@@ -23,7 +23,7 @@ pub enum Scope {
 }
 
 impl Config {
-    /// Sets a key in a file and returns the file's path. `self` stays as it is.
+    /// Sets a key in a file and returns the file's path. The values in `self` do not change.
     ///
     /// # Errors
     /// `invalid_input` for an unknown key, an invalid value, and a key that a repository cannot
@@ -101,7 +101,7 @@ impl Config {
     }
 }
 
-/// The failed call, changed to the user's own file.
+/// Repeats the failed call with the user's own file.
 pub(super) const FOR_YOURSELF: Action = Action::again(&[(Param::Repo, Arg::Omit)]);
 
 fn check_place(name: &Name, scope: Scope) -> Result<()> {
@@ -173,7 +173,7 @@ fn remove_value(table: &mut dyn TableLike, path: &[String]) -> bool {
     found
 }
 
-/// A key as the file spells it: hosts may be in upper case.
+/// A key in the spelling of the file, where hosts may be in upper case.
 fn spelling(table: &dyn TableLike, part: &str) -> String {
     let found = table
         .iter()

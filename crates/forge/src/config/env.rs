@@ -216,7 +216,7 @@ mod tests {
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
     }
 
-    /// Git's own variables are documented by git, and `PATH` is only passed on to programs.
+    /// Exceptions: git documents its own variables, and `PATH` is only passed on to programs.
     #[test]
     fn every_variable_read_by_code_is_listed() {
         fn sources(dir: &Path, found: &mut Vec<PathBuf>) {

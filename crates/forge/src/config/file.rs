@@ -42,7 +42,7 @@ impl Level {
 /// A problem of a configuration file, or of a variable that overrides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// File, line and column, both from 1; `None` for a variable.
+    /// File, line and column, counted from 1; `None` if a variable has the problem.
     pub at: Option<(PathBuf, usize, usize)>,
     /// Severity.
     pub level: Level,
@@ -63,14 +63,14 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// The error of a command that cannot continue with this problem.
+    /// Converts the problem to the error of a command that cannot continue.
     #[must_use]
     pub fn to_error(&self) -> Error {
         Error::new(ErrorKind::Config, self.to_string()).with_hint(&self.hint)
     }
 }
 
-/// The user's or the repository's file.
+/// Owner of a configuration file: the user or the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileOwner {
     User,
@@ -102,7 +102,7 @@ impl ConfigFile {
 /// Reads a file as text; `None` if it does not exist.
 ///
 /// # Errors
-/// `config` if it cannot be read, is not a regular file, is too long or not UTF-8.
+/// `config` if the file cannot be read, is not a regular file, is too long or not UTF-8.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     let fail = |why: String| {
         Error::new(
@@ -142,7 +142,8 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 /// Reads `.forge.toml` at the root of a work tree; `None` if it does not exist.
 ///
 /// # Errors
-/// The problem if the file may not be read as text: see [`forge_git::read_tree_file`].
+/// Returns a problem if the file must not or cannot be read as text: see
+/// [`forge_git::read_tree_file`].
 pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> {
     let root = path.parent().unwrap_or(path);
     match forge_git::read_tree_file(root, path, MAX_FILE_BYTES) {
@@ -212,7 +213,8 @@ struct SettingsReader<'a> {
     listed: usize,
     /// The number of problems above [`MAX_LISTED_PROBLEMS`].
     unlisted: usize,
-    /// The highest level of the unlisted problems, which stops commands as if they were listed.
+    /// Highest level among the unlisted problems. An unlisted error stops commands like a listed
+    /// error.
     worst_unlisted: Level,
 }
 
@@ -328,7 +330,7 @@ impl SettingsReader<'_> {
             true => Level::Error,
             false => Level::Warning,
         };
-        // The search for a near key takes time.
+        // Further problems are only counted, because the search for a similar key takes time.
         if self.is_full() {
             return self.skip(level);
         }
@@ -398,7 +400,8 @@ fn is_section(path: &[&str]) -> bool {
     })
 }
 
-/// The message for an invalid value. URLs and commands are not quoted: they may hold a password.
+/// The message for an invalid value. URLs and commands are not quoted, because they may contain a
+/// password.
 pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> String {
     let value = match (value, ty) {
         (
@@ -556,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_a_repository_are_counted_above_twenty() {
+    fn repository_problems_above_limit_are_only_counted() {
         let unknown: String = (0..5_000).map(|n| format!("key_{n} = 1\n")).collect();
         let (_, problems) = read(&unknown, FileOwner::Repo);
         assert_eq!(problems.len(), 21);
@@ -568,7 +571,7 @@ mod tests {
         let (settings, problems) = read(&error, FileOwner::Repo);
         assert!(settings.is_empty());
         assert_eq!(problems[20], format!("error {more}"));
-        // The user sees all problems of the own file.
+        // Problems of the user's own file are all listed.
         let own: String = (0..30).map(|n| format!("key_{n} = 1\n")).collect();
         assert_eq!(read(&own, FileOwner::User).1.len(), 30);
     }

@@ -68,7 +68,7 @@ impl ValueType {
         )
     }
 
-    /// The accepted values, as the end of "it takes …".
+    /// Describes the accepted values, as the end of a sentence such as "the key takes …".
     #[must_use]
     pub fn accepts(self) -> String {
         match self {
@@ -177,7 +177,7 @@ fn is_project(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
-/// Whether tokens may be sent there: https, or http that stays on this machine.
+/// Whether tokens may be sent to this URL: https, or http that stays on this machine.
 fn is_endpoint(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -202,17 +202,17 @@ fn is_endpoint(text: &str) -> bool {
 /// The files that may set a key, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
-    /// Only `config.toml`; the text says how `.forge.toml` could abuse the key.
+    /// Only `config.toml`. The text explains how a value in `.forge.toml` could do harm.
     User(&'static str),
-    /// `config.toml` and `.forge.toml`; the text says why a stranger's value is harmless.
+    /// `config.toml` and `.forge.toml`. The text explains why a stranger's value is harmless.
     Repo(&'static str),
 }
 
 /// A configuration key.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigKey {
-    /// Dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for the named parts of a
-    /// protocol.
+    /// Dotted name. The placeholder `<host>` means any host; `<nsid>` and `<word>` mean the named
+    /// parts of a protocol.
     pub name: &'static str,
     /// Type of the value.
     pub ty: ValueType,
@@ -224,23 +224,23 @@ pub struct ConfigKey {
     pub env: &'static [Var],
     /// Variables that count if no file sets the key.
     pub fallback: &'static [Var],
-    /// `Some("false")`: a set variable means this value, whatever its text.
+    /// The key's value if the variable is set, whatever the variable's text.
     pub env_means: Option<&'static str>,
-    /// Whether the value may be `${NAME}`, for the value of an environment variable.
+    /// Whether the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
     /// Description in one sentence.
     pub doc: &'static str,
 }
 
 impl ConfigKey {
-    /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep it.
+    /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep that form.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
         let name = variable_name(text.trim()).filter(|_| self.expands);
         name.map_or_else(|| self.ty.parse(text), |_| Some(text.trim().to_owned()))
     }
 
-    /// The name, or all names that it stands for; `<host>` stays.
+    /// All names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>` stays.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));
@@ -284,7 +284,7 @@ const MOVES: KeyScope =
 /// Dates of changes in tangled's index; a test compares them with the backend's.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
-/// Sections of a bundle; a test compares them with the existing ones.
+/// Names of a bundle's sections; a test compares them with the model's sections.
 const SECTIONS: &[&str] = &[
     "comments",
     "reviews",
@@ -734,7 +734,7 @@ pub const KEYS: &[ConfigKey] = &[
 /// A key with its placeholders filled in.
 #[derive(Clone, Debug)]
 pub struct Name {
-    /// The row.
+    /// Registry entry of the key.
     pub key: &'static ConfigKey,
     /// The concrete segments: `["hosts", "git.example.org", "kind"]`.
     pub path: Vec<String>,
@@ -777,7 +777,7 @@ impl Name {
         })
     }
 
-    /// The kind of a built-in host, if this is the key for its kind.
+    /// The kind of a built-in host, if this key is the host's `kind`.
     #[must_use]
     pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {
@@ -787,7 +787,7 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// The problem of a value of the right type: built-in hosts keep their kind.
+    /// The reason to refuse a value of the right type: built-in hosts keep their kind.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;
@@ -803,7 +803,7 @@ impl Name {
     }
 }
 
-/// Similar names of `unknown`, with its host if it has one, for a hint.
+/// Suggests a key similar to `unknown` for a hint; a host in `unknown` is kept.
 #[must_use]
 pub fn near(unknown: &str) -> Option<String> {
     let host = unknown
@@ -895,7 +895,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_with_dots_and_ports_are_one_part() {
+    fn host_with_dots_or_port_is_one_key_part() {
         for (text, host) in [
             ("hosts.git.example.org.kind", "git.example.org"),
             ("hosts.GIT.example.org:8443.kind", "git.example.org:8443"),
@@ -942,7 +942,7 @@ mod tests {
     }
 
     #[test]
-    fn types_accept_and_refuse() {
+    fn value_types_accept_only_valid_values() {
         for (ty, good, canonical) in [
             (ValueType::Bool, "Yes", "true"),
             (ValueType::Seconds, "30", "30"),

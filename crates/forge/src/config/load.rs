@@ -48,7 +48,7 @@ impl fmt::Display for Source {
 pub struct ConfigEntry {
     /// The dotted name.
     pub name: String,
-    /// The value; `None` if it is unset and has no default.
+    /// The value; `None` for an unset key without default.
     pub value: Option<String>,
     /// Origin.
     pub source: Source,
@@ -87,7 +87,7 @@ impl Config {
     ///
     /// # Errors
     /// `config` if the user's file cannot be read, and for the first error in that file or in a
-    /// variable. Errors in `.forge.toml` concern only the users of that file; other problems are
+    /// variable. Errors in `.forge.toml` fail only commands that use that file; other problems are
     /// warnings in [`Self::problems`].
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
@@ -113,7 +113,8 @@ impl Config {
         path == Some(&self.repo.path)
     }
 
-    /// The first error in `.forge.toml`, or in the rest of the configuration.
+    /// Fails with the first error in `.forge.toml` if `of_repo`, else in the rest of the
+    /// configuration.
     fn check(&self, of_repo: bool) -> Result<()> {
         let is_error = |p: &&Problem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
         let mut errors = self.problems.iter().filter(is_error);
@@ -163,7 +164,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Hides the variable that the user's file names for a token from child processes.
+    /// Hides the token variable that the user's file names from child processes.
     fn hide_token_variable(&self) {
         let value = self.value("jira.auth_token").unwrap_or_default();
         if let Some(name) = keys::variable_name(&value) {
@@ -171,7 +172,8 @@ impl Config {
         }
     }
 
-    /// The same configuration without `.forge.toml`, for work on other repositories than its own.
+    /// The same configuration without `.forge.toml`, for work on repositories that the file does
+    /// not belong to.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -239,7 +241,7 @@ impl Config {
         Ok(self.entry(&Self::name(name)?))
     }
 
-    /// Every key without placeholders, and those with a host or state that some file sets.
+    /// Every key without placeholders, and each key with a host or state that a file sets.
     #[must_use]
     pub fn list(&self) -> Vec<ConfigEntry> {
         let named = self.named();
@@ -254,9 +256,9 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or state that some file sets, each once. Like states, they are equal
-    /// ignoring case, and the repository's file wins; if one file spells such a key in two ways,
-    /// both are kept.
+    /// The keys with a host or state that a file sets, each once. Keys are compared ignoring case,
+    /// like states, and the repository's file wins. If one file spells a key in two ways, both
+    /// spellings are kept.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -434,8 +436,8 @@ pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
         .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
-/// The nearest directory at or above `cwd` with a `.git`. Git is not used: that would cost a
-/// process per command, and the file needs no more precision.
+/// The nearest directory at or above `cwd` with a `.git`. Does not run git, which would cost a
+/// process per command.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
     cwd.ancestors()
@@ -527,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn first_config_error_counts_the_others() {
+    fn first_config_error_counts_further_problems() {
         let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
         assert_eq!(e.code(), "config");
@@ -616,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_file_error_affects_only_users_of_file() {
+    fn repository_file_error_is_ignored_without_that_file() {
         let (dir, cwd) = setup("merge.method = \"squash\"", "");
         let file = dir.path().join("work/.forge.toml");
         let huge = "#".repeat(2 << 20);

@@ -21,7 +21,7 @@ pub enum ColorChoice {
 }
 
 impl Config {
-    /// `color`.
+    /// The value of `color`.
     #[must_use]
     pub fn color(&self) -> ColorChoice {
         match self.value("color").as_deref() {
@@ -51,7 +51,7 @@ impl Config {
         Duration::from_secs(seconds.unwrap_or(10))
     }
 
-    /// `merge.method`.
+    /// The value of `merge.method`.
     #[must_use]
     pub fn merge_method(&self) -> Option<MergeMethod> {
         match self.value("merge.method")?.as_str() {
@@ -62,7 +62,7 @@ impl Config {
         }
     }
 
-    /// `merge.delete_branch`.
+    /// The value of `merge.delete_branch`.
     #[must_use]
     pub fn merge_delete_branch(&self) -> bool {
         self.flag("merge.delete_branch")
@@ -99,7 +99,7 @@ impl Config {
         self.value("workflow.definition")
     }
 
-    /// `workflow.store`: `fields` or `labels`, the place of states.
+    /// `workflow.store`: where states are stored, `fields` or `labels`.
     #[must_use]
     pub fn workflow_store(&self) -> Option<String> {
         self.value("workflow.store")
@@ -196,7 +196,7 @@ impl Config {
         self.value("editor").filter(|command| !command.is_empty())
     }
 
-    /// The pager; `Some("")` for none, `None` if unset.
+    /// The pager command, if set; `Some("")` disables paging.
     #[must_use]
     pub fn pager(&self) -> Option<String> {
         self.value("pager")

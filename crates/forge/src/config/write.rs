@@ -40,7 +40,7 @@ pub(crate) fn lock(dir: &Path) -> Result<ConfigLock> {
 /// existing file keeps its permissions. A symbolic link stays, and its target is replaced.
 ///
 /// # Errors
-/// `config` if it cannot be written; the old content stays.
+/// `config` if the file cannot be written; the old content stays.
 pub(crate) fn replace(path: &Path, text: &str, private: bool) -> Result<()> {
     let put = || {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

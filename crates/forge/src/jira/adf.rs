@@ -1,11 +1,11 @@
 //! Converts Atlassian Document Format to plain text.
 //!
-//! Source: developer.atlassian.com, "Atlassian Document Format". An unknown node is shown by its
-//! content.
+//! Source: developer.atlassian.com, "Atlassian Document Format". For an unknown node, the content
+//! is shown.
 
 use serde_json::Value;
 
-/// The text of a document; empty if it is not one.
+/// The text of a document; empty if `document` has another form.
 pub(super) fn plain_text(document: &Value) -> String {
     let mut out = String::new();
     write(document, "", &mut out);
@@ -81,7 +81,7 @@ fn nodes(node: &Value, indent: &str, out: &mut String) {
     children(node).for_each(|child| write(child, indent, out));
 }
 
-/// A text, and the URL of its link if that differs.
+/// Writes a text node, and the URL of its link if the URL differs from the text.
 fn text(node: &Value, out: &mut String) {
     let text = member(node, "text").as_str().unwrap_or_default();
     out.push_str(text);
@@ -97,7 +97,7 @@ fn text(node: &Value, out: &mut String) {
 fn list(node: &Value, indent: &str, out: &mut String, mark: impl Fn(u64) -> String) {
     let below = format!("{indent}  ");
     for (item, n) in children(node).zip(0..) {
-        // A nested list in a list of tasks is a sibling of its items.
+        // In a list of tasks, a nested list is a sibling of the items.
         if member(item, "type")
             .as_str()
             .is_some_and(|kind| kind.ends_with("List"))
@@ -132,7 +132,7 @@ fn new_line(indent: &str, out: &mut String) {
     out.push_str(indent);
 }
 
-/// The day of a date node, which holds milliseconds as text.
+/// The day of a date node, whose timestamp is milliseconds as text.
 fn day(node: &Value) -> String {
     let millis = attribute(node, "timestamp").as_str().unwrap_or_default();
     let seconds = millis.parse::<i64>().map(|millis| millis / 1000);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_lines_and_lists_are_marked() {
+    fn adf_blocks_become_lines_and_lists_are_marked() {
         let item = |content: Value| json!({"type": "listItem", "content": content});
         let inner = json!({"type": "bulletList", "content": [item(json!([paragraph("deep")]))]});
         let found = plain_text(&document(json!([
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn inline_nodes_are_text() {
+    fn adf_inline_nodes_become_text() {
         let link = json!([{"type": "link", "attrs": {"href": "https://example.org/a"}}]);
         let found = plain_text(&document(json!([{"type": "paragraph", "content": [
             {"type": "mention", "attrs": {"id": "1", "text": "@ada"}},
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn table_is_rows_with_bars() {
+    fn adf_table_rows_have_bars() {
         let cell = |text: &str| json!({"type": "tableCell", "content": [paragraph(text)]});
         let row = |a: &str, b: &str| json!({"type": "tableRow", "content": [cell(a), cell(b)]});
         let table = json!({"type": "table", "content": [row("a", "b"), row("c\nd", "e")]});

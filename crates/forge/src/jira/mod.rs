@@ -58,7 +58,7 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
     Some(Arc::new(jira))
 }
 
-/// A login with an unusable store.
+/// JIRA tickets for a login that cannot be read: every read is an error.
 #[derive(Debug)]
 struct Broken(Accounts);
 
@@ -97,7 +97,8 @@ impl Tickets for Jira {
         let (issue, page) = tokio::time::timeout(READ_TIMEOUT, reads)
             .await
             .unwrap_or_else(|_| Err(self.silent()))?;
-        // JIRA also finds a moved ticket by its old key, maybe in a project that is not to be read.
+        // JIRA also finds a moved ticket by its old key, possibly in a project that must not be
+        // read.
         if !issue.key.eq_ignore_ascii_case(key) {
             return Err(self.other_ticket(key));
         }
@@ -333,7 +334,7 @@ struct TicketComment {
     updated: Option<String>,
 }
 
-/// Cloud has no user names, and Data Center may hide display names.
+/// Author of a comment. Cloud sends no user names, and Data Center may hide display names.
 #[derive(Deserialize)]
 struct Author {
     name: Option<String>,
@@ -342,7 +343,7 @@ struct Author {
 }
 
 impl TicketComment {
-    /// `None` for a comment without a time.
+    /// Converts the comment, unless its time is missing.
     fn into_comment(self, base_url: &str, key: &str) -> Option<Comment> {
         let created_at = time(&self.created)?;
         let updated_at = self.updated.as_deref().and_then(time);
@@ -392,7 +393,7 @@ fn mask(answer: &mut Value, secrets: &[&str]) {
     }
 }
 
-/// Wiki markup of v2 unchanged, a document of v3 as plain text.
+/// Converts a value to plain text: wiki markup (v2) is unchanged, a document (v3) is converted.
 fn text_of(value: Value) -> String {
     match value {
         Value::String(text) => text,

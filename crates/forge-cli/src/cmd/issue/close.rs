@@ -44,7 +44,9 @@ pub struct IssueCloseArgs {
 
 /// Closes an issue.
 ///
-/// If the issue cannot be closed.
+/// # Errors
+///
+/// Fails if the issue cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
     let mut req = SetIssueState::to(IssueState::Closed);

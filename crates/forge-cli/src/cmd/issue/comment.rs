@@ -63,7 +63,9 @@ impl IssueCommentArgs {
 
 /// Adds, edits or deletes a comment.
 ///
-/// If there is no text, or the forge refuses it; then nothing is changed.
+/// # Errors
+///
+/// Fails if there is no text, or the forge refuses the change. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let selected = select(ctx, repo, &args.selector).await?;
@@ -165,7 +167,7 @@ async fn delete(
     Ok(Exit::Ok)
 }
 
-/// The last comment for which `is` holds.
+/// The last comment that `is` accepts.
 async fn comment_of(
     selected: &SelectedIssue,
     is: impl Fn(&Comment) -> bool,

@@ -63,7 +63,9 @@ pub struct IssueCreateArgs {
 
 /// Creates an issue.
 ///
-/// If there is no title, or the forge refuses it; then nothing is created.
+/// # Errors
+///
+/// Fails if there is no title, or the forge refuses the issue. Nothing is created then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     let has_body = args.body.body.is_some() || args.body.body_file.is_some();
     let complete = args.title.is_some() && has_body;
@@ -132,7 +134,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     match block(&repo, &made.id, blocking).await {
         Ok(()) => Ok(Exit::Ok),
         Err(e) => {
-            // The issue exists already; repeating the command would create a second one.
+            // The issue exists already; repeating the command would create a second issue.
             let message = format!("{} is open; {}", made.id, e.message());
             let key = &made.id.key;
             let hint = format!("set what it blocks: forge issue edit {key} --add-blocking <issue>");

@@ -22,7 +22,9 @@ pub struct IssueDeleteArgs {
 
 /// Deletes an issue.
 ///
-/// If the user does not confirm, or the forge refuses it; then nothing is deleted.
+/// # Errors
+///
+/// Fails if the user does not confirm, or the forge refuses the deletion. Nothing is deleted then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueDeleteArgs) -> Result<Exit> {
     if !args.yes && !ctx.ui.can_prompt() {
         return Err(

@@ -85,7 +85,8 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Returns true if a flag was given. Empty lists change nothing, but are no mistake.
+    /// Returns true if a flag was given. An empty list counts as a flag, although it changes
+    /// nothing.
     fn names_a_change(&self) -> bool {
         let listed = [
             &self.add_assignee,
@@ -114,7 +115,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Returns true if the issues at the other end of a relation change, too.
+    /// Returns true if issues at the other end of a relation also change.
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,
@@ -145,7 +146,9 @@ impl EditBatch {
 
 /// Edits issues.
 ///
-/// If no change is given, or the forge refuses it.
+/// # Errors
+///
+/// Fails if no change is given, or the forge refuses the change.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<Exit> {
     if !args.names_a_change() {
         let hint = "pass --title, --body, --body-file, --add-label or another flag of \
@@ -219,8 +222,8 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     })
 }
 
-/// Adds estimate and priority. Without a board, an issue is read, because an old label may have to
-/// go or a field may be spelled differently.
+/// Adds estimate and priority. Without a board, an issue is read, because an old label may need
+/// removal, or a field may be spelled differently.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -254,7 +257,7 @@ async fn add_others(
         batch.of(&part, |edit| edit.parent = Some(parent));
     }
     for part in all_related(ctx, repo, &args.remove_sub_issue).await? {
-        // A sub-issue of another parent is left there.
+        // A sub-issue of another parent keeps that parent.
         let fields = IssueFields {
             relations: true,
             ..IssueFields::NONE

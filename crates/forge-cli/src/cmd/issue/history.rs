@@ -18,14 +18,16 @@ pub struct IssueHistoryArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints the history.
 ///
-/// If the history cannot be read.
+/// # Errors
+///
+/// Fails if the history cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueHistoryArgs) -> Result<Exit> {
     let json = args.json.or_all(EVENT_FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&json, EVENT_FIELDS)?;

@@ -77,12 +77,12 @@ pub struct IssueListArgs {
     /// Open the list in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
-/// The section of warnings about labels.
+/// The section name in warnings about labels.
 const LABELS: &str = "labels";
 
 const COLUMNS: [Column; 4] = [
@@ -106,7 +106,9 @@ const COLUMNS: [Column; 4] = [
 
 /// Prints the list.
 ///
-/// If the list cannot be read.
+/// # Errors
+///
+/// Fails if the list cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let repo = ctx.repo(repo).await?;
@@ -147,7 +149,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let at_once = repo.client().forge().concurrency().get();
         let views = std::mem::take(&mut found.items).into_iter();
         let views = views.map(|mut issue| async move {
-            // The row's warning tells that the labels are missing.
+            // A warning of the row reports that the labels are missing.
             let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
             let comments = fields.comments && issue.comments.is_none();
             let relations = fields.relations && issue.relations.is_none();

@@ -73,7 +73,9 @@ impl IssueCommand {
 
 /// Runs a command on issues.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: &IssueArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
     match &args.command {

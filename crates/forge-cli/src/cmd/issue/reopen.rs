@@ -29,7 +29,9 @@ pub struct IssueReopenArgs {
 
 /// Reopens an issue.
 ///
-/// If the issue cannot be reopened.
+/// # Errors
+///
+/// Fails if the issue cannot be reopened.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
     let mut req = SetIssueState::to(IssueState::Open);

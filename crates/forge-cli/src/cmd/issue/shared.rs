@@ -39,7 +39,8 @@ impl ValueArgs {
         }
     }
 
-    /// Puts the values where the workflow keeps them; `issue` is the edited issue, if it exists.
+    /// Adds the values to `edit`, in the store of the workflow. `issue` is the edited issue, if it
+    /// exists.
     ///
     /// # Errors
     /// `invalid_input` (field `estimate` or `priority`) with the scale.
@@ -70,22 +71,26 @@ impl ValueArgs {
 
 /// The board for reading and setting fields, if the forge uses boards.
 ///
-/// # Errors `invalid_input` for an invalid board.
+/// # Errors
+///
+/// `invalid_input` for an invalid board.
 pub(super) fn board(ctx: &Ctx, repo: &Repo) -> Result<Option<BoardId>> {
     let board = ctx.config()?.workflow_board();
     let board = board.filter(|_| has(repo, Capability::IssueBoard));
     board.map(|board| board.parse()).transpose()
 }
 
-/// The issue of a selector, with its repository.
+/// An issue that a selector names, with the issue's repository.
 pub(crate) struct SelectedIssue {
     pub repo: Repo,
     pub id: IssueId,
 }
 
-/// Resolves a number, or a locator, which names its own repository.
+/// Resolves a selector: a number, or a locator with a repository of its own.
 ///
-/// # Errors `invalid_input` for an invalid selector.
+/// # Errors
+///
+/// `invalid_input` for an invalid selector.
 pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<SelectedIssue> {
     let repo = match number(selector) {
         Some(_) => ctx.repo(flag).await?,
@@ -98,7 +103,7 @@ pub(crate) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Res
 /// Resolves several selectors in one repository.
 ///
 /// # Errors
-/// As [`select`]; `invalid_input` for one of another repository.
+/// The errors of [`select`]; `invalid_input` for an issue of another repository.
 pub(super) async fn select_all(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -135,10 +140,10 @@ pub(super) async fn select_all(
     Ok((repo, all))
 }
 
-/// Resolves an issue related to one of `repo`: a number in the same repository, or a locator.
+/// Resolves an issue related to an issue of `repo`: a number in the same repository, or a locator.
 ///
 /// # Errors
-/// As [`select`].
+/// The errors of [`select`].
 pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<IssueId> {
     match number(selector) {
         Some(number) => Ok(repo.issue_id(number)),
@@ -146,10 +151,10 @@ pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<Is
     }
 }
 
-/// As [`related`], for a comma-separated list.
+/// Resolves a comma-separated list like [`related`].
 ///
 /// # Errors
-/// As [`select`].
+/// The errors of [`select`].
 pub(crate) async fn all_related(ctx: &Ctx, repo: &Repo, listed: &[String]) -> Result<Vec<IssueId>> {
     let mut all = Vec::new();
     for name in names(listed) {
@@ -180,7 +185,7 @@ async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
     Ok(SelectedIssue { repo, id })
 }
 
-/// For the URL of a pull request, names the command for pull requests.
+/// If the selector is the URL of a pull request, adds the command for pull requests to the error.
 fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     let views = |hint: &Hint| {
         let action = hint.action();
@@ -203,7 +208,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
 /// The sections for showing an issue, with its relations if the forge has them.
 ///
 /// # Errors
-/// As [`board`].
+/// The errors of [`board`].
 pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<IssueFields> {
     Ok(IssueFields {
         comments,
@@ -212,9 +217,11 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     })
 }
 
-/// Adds estimate and priority to issues, if these are shown.
+/// Adds estimate and priority to issues, if the output shows these fields.
 ///
-/// # Errors `config` for an unusable workflow.
+/// # Errors
+///
+/// `config` for an unusable workflow.
 pub(super) async fn with_values(
     ctx: &Ctx,
     repo: &Repo,

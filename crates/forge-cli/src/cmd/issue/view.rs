@@ -29,14 +29,16 @@ pub struct IssueViewArgs {
     /// Open it in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints an issue.
 ///
-/// If the issue cannot be read.
+/// # Errors
+///
+/// Fails if the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let selected = select(ctx, repo, &args.selector).await?;

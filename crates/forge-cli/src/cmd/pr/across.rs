@@ -32,7 +32,9 @@ pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
 
 /// Runs `forge pr list`.
 ///
-/// If nothing can be read. Partial failures are on stderr and in the exit code.
+/// # Errors
+///
+/// Fails if nothing can be read. Partial failures are printed on stderr and change the exit code.
 pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     if args.web {
@@ -56,7 +58,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     for warning in Warning::of_rows(rows, &found.warnings) {
         ctx.ui.warning(&warning);
     }
-    // The heading of the table says so otherwise.
+    // Otherwise the heading of the table says that the list is cut.
     if found.is_cut && (selection.is_some() || !ctx.ui.is_tty()) {
         let why = "there are more pull requests than are shown";
         let hint = "raise the limit, or name fewer repositories";
@@ -79,7 +81,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
 /// Runs `forge pr status`.
 ///
 /// # Errors
-/// As [`list`].
+/// The errors of [`list`].
 pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let mut fields = selection
@@ -114,7 +116,7 @@ pub(super) async fn status(ctx: &Ctx, places: &Places, args: &StatusArgs) -> Res
     Ok(exit(ctx, &failed))
 }
 
-/// Prints each part that is not shown with its error.
+/// Prints each place that could not be read, with its error.
 fn exit(ctx: &Ctx, failed: &[(String, Error)]) -> Exit {
     for (name, error) in failed {
         let warning = Warning::new(format!("{name} is not shown: {}", error.message()));

@@ -1,7 +1,7 @@
 //! `--attach`: images and videos shown in a description or comment.
 //!
 //! If the text refers to a file, as in `![alt](./login.png)`, the reference becomes the URL of the
-//! upload; another file is appended to the text. Both are as in gh (2.103.3).
+//! upload; a file without a reference is appended to the text. Both are as in gh (2.103.3).
 
 use std::{
     fs, io,
@@ -94,8 +94,10 @@ impl AttachedText {
 impl Files {
     /// Reads the files of `--attach`; references in `body_file` are relative to its directory.
     ///
-    /// # Errors `unsupported` if the forge accepts no files; `invalid_input` for a file that is
-    /// missing, empty, duplicate or of an unsupported type.
+    /// # Errors
+    ///
+    /// `unsupported` if the forge accepts no files; `invalid_input` for a file that is missing,
+    /// empty, duplicate or of an unsupported type.
     pub(super) fn read(
         ctx: &Ctx,
         args: &AttachArgs,
@@ -142,7 +144,9 @@ impl Files {
 
     /// Uploads the files, and puts their URLs into `text`.
     ///
-    /// If no file can be uploaded; then nothing must be written.
+    /// # Errors
+    ///
+    /// Fails if no file can be uploaded. The caller must not write the text then.
     pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
         if self.files.is_empty() {
             return Ok(AttachedText {
@@ -235,7 +239,7 @@ fn read(cwd: &Path, argument: &str) -> Result<AttachedFile> {
     })
 }
 
-/// Replaces references in `text` by URLs, and appends files without one.
+/// Replaces references in `text` by URLs, and appends files without a reference.
 fn replace_references(
     text: &str,
     there: &[(&AttachedFile, Attachment)],
@@ -254,7 +258,7 @@ fn replace_references(
             return;
         };
         changes.push((at, attachment.url.clone()));
-        // A linked video is shown as a player; as an image it is not shown.
+        // GitHub shows a linked video as a player, but not a video in an image.
         if is_image && file.is_video() {
             changes.push((whole.start..whole.start + 1, String::new()));
         }

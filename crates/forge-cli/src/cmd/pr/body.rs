@@ -9,12 +9,14 @@ use crate::args::output::BodyArgs;
 
 /// The text of `--body` or `--body-file`; `None` when neither is given.
 ///
-/// # Errors `invalid_input` if a file is empty, not UTF-8, or longer than the forge accepts.
+/// # Errors
+///
+/// `invalid_input` if a file is empty, not UTF-8, or longer than the forge accepts.
 pub(crate) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
     read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
 }
 
-/// As [`read`], for separate flags.
+/// Like [`read`], with the flags as separate arguments.
 pub(super) fn read_parts(
     body: Option<&str>,
     file: Option<&str>,
@@ -66,7 +68,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Stops slightly above the maximum length in bytes, so that endless input ends, too.
+/// Stops slightly above the maximum length in bytes, so that endless input is also cut.
 fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(max)
         .unwrap_or(u64::MAX)

@@ -53,6 +53,8 @@ pub struct CheckoutArgs {
 
 /// Checks out a pull request.
 ///
+/// # Errors
+///
 /// `precondition_failed` outside a clone of the repository, for a deleted head, and if local
 /// commits or changes are in the way.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<Exit> {
@@ -111,7 +113,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// Number of pull requests to choose from, as in gh.
+/// Maximum number of pull requests to choose from, as in gh.
 const MAX_CHOICES: usize = 10;
 
 async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
@@ -199,7 +201,8 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHea
     })
 }
 
-/// Fetches the head: from the head branch if it is still there, else from the forge's own ref.
+/// Fetches the head: from the head branch if the branch still exists, else from the forge's own
+/// ref.
 async fn fetched(
     ctx: &Ctx,
     repo: &Repo,
@@ -290,8 +293,8 @@ fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<Stri
     is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
 }
 
-/// Makes commits from a round's patch, on the base branch. Committers are the authors, so that a
-/// round has the same commits in every clone.
+/// Makes commits from a round's patch, on the base branch. Each author is also the committer, so
+/// that a round has the same commit ids in every clone.
 async fn from_patch(
     ctx: &Ctx,
     selected: &SelectedPull,

@@ -8,7 +8,7 @@ use forge_git::{Git, current_branch, quoted};
 use super::clone_branch::commit;
 use crate::ctx::Ctx;
 
-/// The head of a pull request; its commits are in the clone.
+/// The head of a pull request whose commits are in the clone.
 pub(super) struct CheckoutHead {
     /// The commit, hex.
     pub tip: String,
@@ -22,21 +22,23 @@ pub(super) struct CheckoutHead {
 pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
-    /// The user chose the local branch's name; otherwise the author did.
+    /// Whether the user chose the local branch's name; otherwise the author chose the name.
     pub is_named: bool,
     /// A new work tree instead of the current one.
     pub worktree: Option<&'a Path>,
-    /// An existing branch may lose commits.
+    /// Whether an existing branch may lose commits.
     pub force: bool,
-    /// Submodules are updated, too.
+    /// Whether submodules are also updated.
     pub submodules: bool,
 }
 
-/// Moves the work tree, or a new one, to the head. Refuses if commits or changes of the user would
-/// be lost.
+/// Moves the work tree, or a new work tree, to the head. Refuses if commits or changes of the user
+/// would be lost.
 ///
-/// # Errors `conflict` for a local branch with other commits; `precondition_failed` for a branch
-/// with another upstream, unless the user named it; `git` if changes are in the way.
+/// # Errors
+///
+/// `conflict` for a local branch with other commits; `precondition_failed` for a branch with
+/// another upstream, unless the user named it; `git` if changes are in the way.
 pub(super) async fn place(
     ctx: &Ctx,
     head: &CheckoutHead,
@@ -136,7 +138,7 @@ impl BranchRelation {
     }
 }
 
-/// Sets the upstream of a branch to the head's, unless the branch has one.
+/// Sets the upstream of a branch to that of the head, unless the branch has an upstream.
 async fn follow(
     ctx: &Ctx,
     git: &Git,
@@ -162,7 +164,7 @@ async fn follow(
     Ok(())
 }
 
-/// The upstream of a local branch, if it is not one of the head's.
+/// The upstream of a local branch, if the head does not have this upstream.
 async fn other_upstream(ctx: &Ctx, branch: &str, head: &CheckoutHead) -> Result<Option<String>> {
     let config = ctx.git_config().await?;
     let settings = config.branch(branch);

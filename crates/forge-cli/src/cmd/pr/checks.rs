@@ -57,14 +57,16 @@ pub struct ChecksArgs {
     /// Open them in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints the checks.
 ///
-/// If the forge has no checks, or there are none.
+/// # Errors
+///
+/// Fails if the forge has no checks, or the pull request has none.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
     let named = args.selector.as_deref();
@@ -148,7 +150,8 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
         checks.retain(|c| c.required == Some(true));
     }
     let commit = text::one_line(&commit);
-    // A check that was not read may have failed.
+    // A check that was not read may have failed, so an incomplete list without failures is an
+    // error.
     if truncated && count(&checks, CheckStatus::Failure) == 0 {
         return Err(Error::new(
             ErrorKind::Upstream {
@@ -180,7 +183,8 @@ fn count(checks: &[Check], status: CheckStatus) -> usize {
     checks.iter().filter(|c| c.status == status).count()
 }
 
-/// Failed takes precedence over pending; cancelled checks alone are no failure (as in gh).
+/// A failed check takes precedence over a pending one. Cancelled checks are not failures (as in
+/// gh).
 fn exit(checks: &[Check]) -> Exit {
     if count(checks, CheckStatus::Failure) > 0 {
         Exit::Failure
@@ -198,7 +202,7 @@ fn took(c: &Check) -> String {
     }
 }
 
-/// gh prints a cancelled check as a failed one.
+/// gh prints a cancelled check as failed.
 fn word(c: &Check) -> &'static str {
     if c.status == CheckStatus::Cancelled {
         "fail"
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_five_columns_whatever_the_text() {
+    fn check_row_has_five_columns_for_any_text() {
         assert_eq!(
             row(&check("build", CheckStatus::Cancelled)),
             "build\tfail\t1m26s\thttps://ci\ta b c"

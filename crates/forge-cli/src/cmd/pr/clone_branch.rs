@@ -19,10 +19,12 @@ pub enum BaseUpdate {
     Same,
 }
 
-/// Returns true if the pull request lives in the current clone and its head branch is checked out:
-/// there the forge deletes no such branch.
+/// Returns true if the pull request lives in the current repository and its head branch is checked
+/// out. The forge does not delete a checked-out branch.
 ///
-/// If the pull request cannot be read.
+/// # Errors
+///
+/// Fails if the pull request cannot be read.
 pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
     if !ctx.is_here(&selected.repo).await {
         return Ok(false);
@@ -32,10 +34,12 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     Ok(branch.as_ref() == Some(&pull.head_branch))
 }
 
-/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`, which
-/// excludes the clone.
+/// Returns true if the current clone has its own head branch of `pull`. `flag` is `-R`; with this
+/// flag the clone is not used.
 ///
-/// If git cannot be run.
+/// # Errors
+///
+/// Fails if git cannot be run.
 pub async fn has_branch(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -55,8 +59,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // A patch's author only claims its commit. In the forge's own repository, the branch is the
-    // head.
+    // The commit id of a patch is only a claim of its author. In the forge's own repository, the
+    // branch itself is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -81,9 +85,12 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         .warning(&warning.with_hint("push them first: git push"));
 }
 
-/// Switches from the head branch of `pull` to its base branch, in the repository that has both.
+/// Switches from the head branch of `pull` to the base branch, in the repository that has both
+/// branches.
 ///
-/// If git cannot be run.
+/// # Errors
+///
+/// Fails if git cannot be run.
 pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
     let (branch, base) = (&pull.head_branch, &pull.base_branch);
     if branch_problem(base).is_some() {
@@ -105,9 +112,11 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
 /// needed. A branch with additional commits stays. Failures are warnings: the pull request itself
 /// is done.
 ///
-/// `flag` is `-R`, which excludes the clone.
+/// `flag` is `-R`; with this flag the clone is not used.
 ///
-/// If git cannot be run.
+/// # Errors
+///
+/// Fails if git cannot be run.
 pub async fn delete_local_branch(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -115,13 +124,13 @@ pub async fn delete_local_branch(
     pull: &PullRequest,
     base: BaseUpdate,
 ) -> Result<()> {
-    // In the forge's own repository, the branch is the forge's.
+    // In the forge's own repository, the forge deletes the branch itself.
     if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
     let branch = pull.head_branch.as_str();
     let base_branch = pull.base_branch.as_str();
-    // The forge chose the names: git must not take one as an option.
+    // The forge chose the names, so git must not read a name as an option.
     if branch == base_branch
         || [branch, base_branch]
             .iter()
@@ -170,7 +179,7 @@ pub async fn delete_local_branch(
 
 fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
-    // The failed command is not suggested again.
+    // The hint does not suggest the command that just failed.
     let hint = format!(
         "see to that, go to another branch than '{branch}' (such as '{base}'), then git branch -D {}",
         quoted(branch)

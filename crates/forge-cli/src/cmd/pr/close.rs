@@ -36,7 +36,9 @@ pub struct CloseArgs {
 
 /// Closes a pull request.
 ///
-/// If the pull request cannot be closed.
+/// # Errors
+///
+/// Fails if the pull request cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,
@@ -68,7 +70,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         ctx.ui.success(&format!("Closed pull request {name}"));
         closed
     };
-    // If the forge keeps the branch, the local one stays, too.
+    // If the forge keeps the branch, the local branch also stays.
     if req.delete_branch && complete {
         clone_branch::delete_local_branch(ctx, repo, &selected.repo, &closed, BaseUpdate::Same)
             .await?;

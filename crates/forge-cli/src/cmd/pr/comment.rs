@@ -86,7 +86,7 @@ impl CommentArgs {
         self.delete.is_some() || self.delete_last
     }
 
-    /// Returns true if a text is given, so that none has to be entered.
+    /// Returns true if a text is given, so that the user does not have to enter one.
     fn has_text(&self) -> bool {
         self.body.body.is_some() || self.body.body_file.is_some()
     }
@@ -94,7 +94,9 @@ impl CommentArgs {
 
 /// Adds, edits or deletes a comment.
 ///
-/// If there is no text, or the forge refuses it; then nothing is changed.
+/// # Errors
+///
+/// Fails if there is no text, or the forge refuses the change. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let named = args.selector.as_deref();
@@ -118,7 +120,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     if args.deletes() {
         return delete(ctx, &selected, args).await;
     }
-    // The editor starts with the current text; files alone are appended to it.
+    // The editor starts with the current text; files without a text are appended to the current
+    // text.
     let edited = match &args.edit {
         Some(key) if args.has_text() => Some((key.clone(), String::new())),
         Some(key) => Some(comment_of(&selected, key).await?),
@@ -131,7 +134,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let before = edited.as_ref().map_or("", |(_, body)| body.as_str());
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
-        // As in gh, files alone are appended to the current text.
+        // As in gh, files without a text are appended to the current text.
         None if !files.is_empty() && !args.editor => before.to_owned(),
         None => {
             if !args.editor {
@@ -165,13 +168,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     Ok(attached.report(ctx))
 }
 
-/// Returns true if no flag gives the text, so that the user is asked.
+/// Returns true if no flag sets the text, so that the user is asked.
 fn asks(args: &CommentArgs) -> bool {
     let given = args.body.body.is_some() || args.body.body_file.is_some();
     !given && !args.editor && args.attach.attach.is_empty()
 }
 
-/// Prints the comment's URL, or its id without one.
+/// Prints the comment's URL, or its id if it has no URL.
 pub(crate) fn print(ctx: &Ctx, comment: &Comment) -> Result<()> {
     ctx.ui.url(if comment.url.is_empty() {
         &comment.id
@@ -253,7 +256,7 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
     Ok(Exit::Ok)
 }
 
-/// The id and text of a comment, also of one in a review thread.
+/// The id and text of a comment, including comments in review threads.
 async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, String)> {
     let threads = thread::read(selected, ThreadFilter::All).await?;
     let in_threads = threads.into_iter().flat_map(|t| t.comments);

@@ -54,14 +54,16 @@ pub struct ContextArgs {
     /// Say on stderr what is read, a JSON object a line
     #[arg(long, value_name = "format", value_parser = ["jsonl"])]
     pub events: Option<String>,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints the context of a pull request.
 ///
-/// If the pull request cannot be read; an unreadable section is a warning.
+/// # Errors
+///
+/// Fails if the pull request cannot be read; an unreadable section is a warning.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Exit> {
     let names = CONTEXT_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), CONTEXT_FIELDS)?;
@@ -133,7 +135,7 @@ async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option
     }
 }
 
-/// Appends the command that carries out a hint to its text.
+/// Appends to each hint the command that carries out the hint.
 fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     let since = found.since.iter_mut().map(|since| &mut since.diff);
     let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);
@@ -150,7 +152,7 @@ fn print_event(event: &ContextEvent) {
     let _ = writeln!(io::stderr().lock(), "{}", safe(json));
 }
 
-/// Refuses a URL of another repository than `-R`: one of them is a mistake.
+/// Refuses a URL of a repository other than `-R`: either the URL or the flag is a mistake.
 pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<()> {
     let (Some(flag), Some(selector)) = (repo, selector) else {
         return Ok(());

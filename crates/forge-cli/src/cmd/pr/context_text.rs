@@ -19,7 +19,7 @@ const MAX_BODY: usize = 2_000;
 
 /// Renders the bundle as text: first the verdict, then its sections.
 ///
-/// `advice` renders a hint with its command.
+/// `advice` renders a hint and the command for the hint.
 pub(super) fn render_context(
     found: &PullContext,
     palette: Palette,
@@ -419,7 +419,7 @@ impl ContextPage {
         }
     }
 
-    /// A missing section must not look like "no changes".
+    /// Reports that the changes were not read: a missing section must not look like "no changes".
     fn unread_since(&mut self, found: &PullContext) {
         if let Some(error) = found.errors.iter().find(|e| e.section == "since") {
             self.heading(&format!("Changes since then: {}", one(&error.message)));

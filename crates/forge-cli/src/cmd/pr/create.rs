@@ -136,7 +136,9 @@ pub struct CreateArgs {
 
 /// Creates a pull request.
 ///
-/// If something is missing or refused; then nothing is created.
+/// # Errors
+///
+/// Fails if something is missing or refused. Nothing is created then.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
     args.base = non_empty(args.base.as_ref());
     args.head = non_empty(args.head.as_ref());
@@ -159,11 +161,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // The base branch follows from the pull request below, whatever the default is.
+        // The pull request below determines the base branch, even if a default is configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
-    // The forge knows its default branch; asking for it costs a request.
+    // The default branch is read only if needed, because it costs a request.
     let reads_base = args.dry_run || args.web || args.push || ctx.ui.is_tty();
     if base.is_none()
         && depends_on.is_none()
@@ -234,7 +236,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Ok(Some(made)) => made,
         Ok(None) => return Ok(Exit::Ok),
         Err(e) => {
-            // Text typed by the user is not lost.
+            // Text that the user typed is kept.
             if text.typed {
                 text.draft.keep(&ctx.ui);
             }
@@ -282,8 +284,8 @@ async fn make(
     Ok(Some((created, attached)))
 }
 
-/// Creates the pull request. After questions, names that the forge does not know are asked for
-/// again.
+/// Creates the pull request. If the user typed the text, names that the forge does not know are
+/// asked for again.
 async fn open_or_correct(
     ctx: &Ctx,
     repo: &Repo,
@@ -353,7 +355,7 @@ async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Resul
     Ok(selected.id)
 }
 
-/// Creates the pull request, for an unpushed branch from a patch if the forge accepts one.
+/// Creates the pull request. For an unpushed branch, a patch is sent if the forge accepts patches.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create(req).await {
         Ok(mut opened) => {
@@ -373,7 +375,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
         ..req.clone()
     };
     match repo.create(&from_patch).await {
-        // Some repositories of a forge with patches accept none.
+        // Even on a forge that accepts patches, some repositories refuse them.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)
         }
@@ -407,7 +409,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
 }
 
-/// The head branch: `--head`, else the current one.
+/// The head branch: `--head`, else the current branch.
 async fn head(
     ctx: &Ctx,
     repo: &Repo,

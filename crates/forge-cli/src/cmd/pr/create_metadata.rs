@@ -24,7 +24,7 @@ pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
     kinds.filter(|(kind, _)| has(repo, *kind)).collect()
 }
 
-/// Asks which kinds to add, then for each kind.
+/// Asks which kinds of metadata to add, then for the names of each kind.
 pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<()> {
     let kinds = offered(repo);
     let titles: Vec<(&str, bool)> = kinds.iter().map(|(_, title)| (*title, false)).collect();
@@ -50,7 +50,7 @@ pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<(
     Ok(())
 }
 
-/// The field of metadata whose names the forge refuses before it creates anything.
+/// The metadata field with names that the forge refused before it created anything.
 pub(super) fn refused(e: &Error) -> Option<&'static str> {
     const FIELDS: [&str; 5] = ["assignees", "labels", "milestone", "projects", "reviewers"];
     match e.kind() {

@@ -6,7 +6,8 @@ use forge_core::{Error, ErrorKind, Repo, Result, model::CreatePull, text};
 
 use crate::{ctx::Ctx, exit::Exit, ui::markdown};
 
-/// Missing capabilities are errors here, too; no other request is made.
+/// Prints the planned pull request. As in a real run, missing capabilities are errors; the forge
+/// creates nothing.
 pub(super) async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Exit> {
     let policy = forge_core::Policy {
         access: forge_core::Access::DryRun,

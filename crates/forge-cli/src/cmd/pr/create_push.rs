@@ -25,7 +25,7 @@ pub(super) struct Push {
     branch: String,
     /// The branch's name at the remote.
     name: String,
-    /// The user chose the target with one key press.
+    /// Whether the user chose the target with one key press.
     pub(super) asked: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn plan(
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
-    // In the forge's own repository, the branch is already in place.
+    // In the forge's own repository, the branch needs no push.
     if !by_branch || args.dry_run || ctx.is_here(repo).await {
         return Ok(None);
     }
@@ -232,7 +232,7 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let base_owner = base.owner_and_name().map(|(owner, _)| owner);
     if let Some((owner, name)) = place.owner_and_name() {
         head.owner = Some(owner.to_owned());
-        // The owner alone does not distinguish two repositories.
+        // An owner may have two of the repositories, so the name is needed.
         head.repo = (base_owner == Some(owner)).then(|| name.to_owned());
     }
     head
@@ -318,6 +318,8 @@ impl Push {
     }
 
     /// Pushes the branch, and sets its upstream.
+    ///
+    /// # Errors
     ///
     /// `precondition_failed` with git's message; nothing is forced.
     pub(super) async fn run(&self, ctx: &Ctx, repo: &Repo) -> Result<()> {

@@ -28,22 +28,22 @@ use crate::{
 /// Title, description and metadata.
 pub(super) struct PullText {
     pub(super) draft: PullDraft,
-    /// The user continues in the browser.
+    /// Whether the user continues in the browser.
     pub(super) in_browser: bool,
-    /// The user typed text that must not be lost.
+    /// Whether the user typed text that must not be lost.
     pub(super) typed: bool,
 }
 
 /// The base of the commits.
 #[derive(Clone, Copy)]
 pub(super) struct CommitBase<'a> {
-    /// The base branch; `None` for the default one.
+    /// The base branch; `None` for the default branch.
     pub(super) base: Option<&'a str>,
     /// A pull request whose commits are excluded.
     pub(super) below: Option<&'a PrId>,
 }
 
-/// Checks that need no reads.
+/// Checks the flags without reading anything.
 pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     let fills = [args.fill, args.fill_first, args.fill_verbose]
         .into_iter()
@@ -202,23 +202,23 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
 
-/// Title and description as `--fill` would take them, for a form that is still to be edited.
+/// Title and description like those of `--fill`, as initial values of a form.
 async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
     fill::fill(&commits, FillSource::All, &head.branch)
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
 }
 
-/// Where a description begins that no flag says.
+/// The initial description, if no flag gives a description.
 struct DescriptionStart {
-    /// The template or the recovered text; `None` where a template is still to be found.
+    /// The template or the recovered text; `None` if a template is still to be chosen.
     text: Option<String>,
     /// The text of the commits, placed above the template.
     commits: String,
 }
 
 impl DescriptionStart {
-    /// The description, with `template` in place of a text that was not named.
+    /// The description; `template` replaces a missing text.
     fn with(self, template: String) -> String {
         let text = self.text.unwrap_or(template);
         match (self.commits.trim_end(), text.is_empty()) {
@@ -339,7 +339,7 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
     }
 }
 
-/// The template that applies where none is named.
+/// The default template; empty if there is none.
 async fn default_template(ctx: &Ctx) -> String {
     match root(ctx).await {
         Some(root) => templates::default(ctx.git(), &root)
@@ -349,7 +349,7 @@ async fn default_template(ctx: &Ctx) -> String {
     }
 }
 
-/// The template that the user chooses where there are several.
+/// Asks for one of several templates; without a choice of templates, the default one.
 async fn choose_template(ctx: &Ctx) -> Result<String> {
     let mut choices = match root(ctx).await {
         Some(root) => templates::choices(ctx.git(), &root).await,
@@ -371,8 +371,8 @@ async fn choose_template(ctx: &Ctx) -> Result<String> {
     })
 }
 
-/// The commits of the branch: from this clone if it has the branch, else from a local repository
-/// itself.
+/// The commits of the branch: from this clone if it has the branch, else from the repository if it
+/// is local.
 async fn commits(
     ctx: &Ctx,
     repo: &Repo,
@@ -414,7 +414,8 @@ enum RangeStart {
 }
 
 impl RangeStart {
-    /// Resolves the start in a clone: the head commit of a pull request, else its branch.
+    /// Resolves the start in a clone: the head commit of the pull request, else the pull request's
+    /// branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {
             Self::Branch(branch) => return fill::known_as(git, branch, remotes).await,

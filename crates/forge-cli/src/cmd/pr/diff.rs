@@ -59,7 +59,9 @@ pub struct DiffArgs {
 
 /// Prints the diff.
 ///
-/// If the diff cannot be read, or at a terminal escape that a pipe must not get.
+/// # Errors
+///
+/// Fails if the diff cannot be read, or contains a terminal escape that a pipe must not get.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> {
     let named = args.selector.as_deref();
     let rounds = rounds(ctx, &args)?;
@@ -111,7 +113,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 /// Number of rows per request; a forge with smaller pages needs more requests.
 const ROWS_PER_PAGE: usize = 10_000;
 
-/// The most bytes that a file of `--stat` holds in memory, as names are quoted and printed again.
+/// Maximum memory of a file of `--stat`, in bytes: names are also quoted and printed.
 fn weight(file: &FileChange) -> usize {
     let previous = file.previous_path.as_ref().map_or(0, String::len);
     file.path.len().saturating_add(previous) * 4 + 128
@@ -231,8 +233,8 @@ async fn stream(
             Some(Err(e)) => Err(e),
             None => printer.finish(&mut out),
         };
-        // Each chunk is printed at once, also before a failure: the reader may wait for the first
-        // line while git still computes the last.
+        // Each chunk is printed at once, and before a failure is reported: the reader may wait for
+        // the first line while git still computes the last.
         let wanted = match &mut pager {
             Some(pager) => pager.write(&out)?,
             None => {

@@ -16,7 +16,7 @@ pub(super) struct PullDraft {
     pub(super) title: String,
     /// The description.
     pub(super) body: String,
-    /// Create the pull request as a draft.
+    /// Whether to create the pull request as a draft.
     pub(super) draft: bool,
     /// Requested reviewers: people and teams.
     pub(super) reviewers: Vec<String>,

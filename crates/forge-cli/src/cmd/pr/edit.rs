@@ -74,7 +74,9 @@ pub struct EditArgs {
 
 /// Edits a pull request.
 ///
-/// If no change is given, or a change is refused; then nothing is changed.
+/// # Errors
+///
+/// Fails if no change is given, or a change is refused. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> {
     let mut selected = select::pull(
         ctx,
@@ -91,7 +93,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         args.body.body_file.as_deref(),
     )?;
     let mut description = body::read(&args.body, &selected.repo)?;
-    // As in gh, files alone are appended to the current text.
+    // As in gh, files without a text are appended to the current text.
     let mut expected_version = None;
     if description.is_none() && !files.is_empty() {
         let pull = selected.view(PrFields::NONE).await?;
@@ -102,7 +104,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         .upload(&selected.repo, description.clone().unwrap_or_default())
         .await?;
     let description = description.map(|_| attached.text.clone());
-    // Empty lists change nothing, but are no mistake.
+    // Empty lists change nothing, but are accepted.
     let listed = [
         &args.add_label,
         &args.remove_label,

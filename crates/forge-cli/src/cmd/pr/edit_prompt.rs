@@ -58,7 +58,10 @@ pub(super) fn fields(repo: &Repo) -> PrFields {
 
 /// Asks what to edit, then for each new value, then for confirmation.
 ///
-/// `cancelled`; if the terminal, the editor or the labels are not usable.
+/// # Errors
+///
+/// `cancelled` if the user cancels; other kinds if the terminal, the editor or the labels are not
+/// usable.
 pub(super) async fn ask_edits(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<EditPull> {
     let can = |needs: &Option<Capability>| needs.is_none_or(|capability| has(repo, capability));
     let items: Vec<(MenuItem, &str)> = ITEMS
@@ -212,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_on_a_line_becomes_a_change() {
+    fn typed_list_becomes_set_change() {
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         let before = names(&["ada", "good, first"]);
         for (typed, add, remove) in [

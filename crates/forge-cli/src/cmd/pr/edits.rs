@@ -14,8 +14,9 @@ const MAX_EDITS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads the edits with their file contents.
 ///
-/// # Errors `invalid_input` for a malformed `PATH=FILE`, an unreadable file, and standard input
-/// used twice.
+/// # Errors
+///
+/// `invalid_input` for a malformed `PATH=FILE`, an unreadable file, and standard input used twice.
 pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
     let mut edits = Vec::new();
     let mut piped = args.body_file.as_deref() == Some("-");

@@ -26,7 +26,9 @@ pub(super) struct CommitMessage {
 
 /// Messages of the commits in `head` but not in `base`, oldest first, without merges.
 ///
-/// # Errors `invalid_input` if a branch does not exist here, or the messages are longer than
+/// # Errors
+///
+/// `invalid_input` if a branch does not exist here, or the messages are longer than
 /// [`MAX_MESSAGES`]; `git` if git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<CommitMessage>> {
     let range = format!("{base}..{head}");
@@ -95,7 +97,9 @@ pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Resul
 
 /// Composes title and description as gh does.
 ///
-/// # Errors `precondition_failed` if there is no commit.
+/// # Errors
+///
+/// `precondition_failed` if there is no commit.
 pub(super) fn fill(
     messages: &[CommitMessage],
     how: FillSource,
@@ -137,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn single_commit_is_copied_and_several_are_listed() {
+    fn fill_copies_single_commit_and_lists_several() {
         let two = parse("One\nbody 1\n\nmore\n\0Two\n\0");
         assert_eq!(
             fill(&two[..1], FillSource::All, "b").unwrap(),

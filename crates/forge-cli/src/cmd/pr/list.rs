@@ -86,14 +86,16 @@ pub struct ListArgs {
     /// Open the list in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints the list.
 ///
-/// If the list cannot be read.
+/// # Errors
+///
+/// Fails if the list cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(repo).await?;
@@ -140,7 +142,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// Builds the query of the flags.
+/// Builds the query from the flags.
 pub(super) fn query(
     args: &ListArgs,
     selection: Option<&Selection<PullRequest, PrFields>>,

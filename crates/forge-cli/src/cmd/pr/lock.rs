@@ -67,7 +67,9 @@ impl From<LockReasonArg> for LockReason {
 
 /// Runs `forge pr lock`.
 ///
-/// If the forge has no locks, or the viewer may not lock it.
+/// # Errors
+///
+/// Fails if the forge has no locks, or the viewer may not lock the pull request.
 pub async fn lock(ctx: &Ctx, repo: Option<&str>, args: &LockArgs) -> Result<Exit> {
     set(ctx, repo, &args.selector, || {
         let reason = match args.reason {
@@ -82,7 +84,7 @@ pub async fn lock(ctx: &Ctx, repo: Option<&str>, args: &LockArgs) -> Result<Exit
 /// Runs `forge pr unlock`.
 ///
 /// # Errors
-/// As [`lock`].
+/// The errors of [`lock`].
 pub async fn unlock(ctx: &Ctx, repo: Option<&str>, args: &UnlockArgs) -> Result<Exit> {
     set(ctx, repo, &args.selector, || Ok(Lock::Unlocked)).await
 }

@@ -73,7 +73,9 @@ pub struct MergeArgs {
 
 /// Merges a pull request.
 ///
-/// If the pull request cannot be merged; then nothing is changed.
+/// # Errors
+///
+/// Fails if the pull request cannot be merged. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit> {
     let named = named_method(&args)?;
     let selected = select::pull(
@@ -149,7 +151,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
             req.expected_base = Some(pull.base_branch.clone());
         }
-        // If the head is a patch, the judged one is the one to merge.
+        // If the head is a patch, exactly the judged patch is merged.
         Some(pull) if pull.state == PrState::Open => {
             req.expected_head = req.expected_head.or(pull.head_patch.clone());
         }
@@ -205,7 +207,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         return delete_left_head(ctx, &selected, &merge).await;
     }
     let over = !merge.queued && merge.queue_position.is_none();
-    // If the forge keeps the branch, the local one stays, too.
+    // If the forge keeps the branch, the local branch also stays.
     if req.delete_branch && over && complete {
         clone_branch::delete_local_branch(
             ctx,

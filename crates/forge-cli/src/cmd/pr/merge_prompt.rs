@@ -63,8 +63,10 @@ fn counted(count: usize, unit: &str) -> String {
 
 /// Refuses a merge that would fail, before the user answers questions.
 ///
-/// `precondition_failed` for a closed pull request; for a draft, conflicts or unmet rules as well,
-/// unless the merge waits for its requirements.
+/// # Errors
+///
+/// `precondition_failed` for a closed pull request. Unless the merge waits for its requirements,
+/// also for a draft, conflicts or unmet rules.
 pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
     let (pr, key) = (&pull.id, &pull.id.key);
     if pull.state == PrState::Closed {
@@ -124,7 +126,10 @@ fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
 /// Asks for method, branch deletion and next step, and fills in `req`. `configured` is the default
 /// method.
 ///
-/// `cancelled`; if the terminal, the editor or the repository is not usable.
+/// # Errors
+///
+/// `cancelled` if the user cancels; other kinds if the terminal, the editor or the repository is
+/// not usable.
 pub(super) async fn ask_merge(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -191,7 +196,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
     method.ok_or_else(prompt::cancelled)
 }
 
-/// The question about deleting the head branch; `None` without a branch to delete.
+/// The question whether to delete the head branch; `None` if the branch cannot be deleted.
 async fn deletion(
     ctx: &Ctx,
     flag: Option<&str>,

@@ -10,11 +10,11 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// The effect of a failure after the merge.
+/// The message about issues if something fails after the merge.
 const UNMOVED: &str = "the merge is done, and no issue was moved";
 
-/// Moves or closes the issues of a completed merge, and reports it on stderr. A pending merge moves
-/// none. Failures are warnings: the merge is done.
+/// Moves or closes the issues of a completed merge, and reports it on stderr. A pending merge does
+/// not move issues. Failures are warnings: the merge is done.
 pub(super) async fn apply(
     ctx: &Ctx,
     repo: &Repo,
@@ -46,7 +46,7 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // An issue reopened before this merge is closed by it.
+    // This merge closes even issues that were reopened before it.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
@@ -61,15 +61,17 @@ pub(super) async fn apply(
     note_left(ctx, &report);
 }
 
-/// The workflow of the merge, read before it: a head must not define the effects of its own merge.
+/// Reads the workflow before the merge: a head must not define the effects of its own merge.
 ///
-/// # Errors `config` for an unusable workflow.
+/// # Errors
+///
+/// `config` for an unusable workflow.
 pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>> {
     ctx.forges()?.merge_workflow(repo).await
 }
 
-/// The merged pull request with the issues that it closes. If links are lines of the description, a
-/// description without such lines costs no read.
+/// The merged pull request with the issues that it closes. If the description's lines are the
+/// links, a description without such lines is not read again.
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();

@@ -170,7 +170,9 @@ impl PrCommand {
 
 /// Runs a command on pull requests.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
     // As in gh, the last `-R` counts, except for commands that take several.
     let repo = args.repo.last().map(String::as_str);

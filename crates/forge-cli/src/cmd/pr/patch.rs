@@ -20,7 +20,9 @@ const MAX_PATCH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Reads `--patch`: a file, or standard input for `-`.
 ///
-/// # Errors `invalid_input` for a file that is unreadable, empty or too large.
+/// # Errors
+///
+/// `invalid_input` for a file that is unreadable, empty or too large.
 pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     let refused = |why: String| {
         Error::invalid("patch", why)
@@ -63,9 +65,12 @@ fn is_by_branch(req: &CreatePull) -> bool {
 }
 
 /// The patch of a head branch that is in a clone but not in the repository; `None` if the forge
-/// accepts no patches as rounds, or this is no such clone.
+/// accepts no patches as rounds, or there is no such clone.
 ///
-/// As [`of_branch`]; also `invalid_input` if the clone lacks the commits of the pull request below.
+/// # Errors
+///
+/// The errors of [`of_branch`]; also `invalid_input` if the clone lacks the commits of the pull
+/// request below.
 pub(super) async fn of_unpushed(
     ctx: &Ctx,
     repo: &Repo,
@@ -159,8 +164,10 @@ pub(super) async fn left_out(
 
 /// The patch of a local branch: its commits without those of the base branch and of `below`.
 ///
-/// # Errors `invalid_input` if the clone lacks the branch or the base, or the branch has no new
-/// commits, or a merge commit with changes of its own.
+/// # Errors
+///
+/// `invalid_input` if the clone lacks the branch or the base, or the branch has no new commits, or
+/// a merge commit with changes of its own.
 pub(super) async fn of_branch(
     ctx: &Ctx,
     repo: &Repo,

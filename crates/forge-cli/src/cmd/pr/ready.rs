@@ -27,7 +27,9 @@ pub struct ReadyArgs {
 
 /// Marks a pull request as ready, or as a draft.
 ///
-/// If the pull request is not open, or the forge has no drafts.
+/// # Errors
+///
+/// Fails if the pull request is not open, or the forge has no drafts.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

@@ -27,7 +27,9 @@ pub struct ReopenArgs {
 
 /// Reopens a pull request.
 ///
-/// If the pull request cannot be reopened.
+/// # Errors
+///
+/// Fails if the pull request cannot be reopened.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

@@ -30,7 +30,7 @@ pub struct ResubmitArgs {
     /// Take the changes from a file, as git format-patch writes it ("-" for standard input)
     #[arg(long, value_name = "file")]
     pub patch: Option<String>,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -40,7 +40,9 @@ pub struct ResubmitArgs {
 
 /// Submits a new round.
 ///
-/// If there are no new changes, or the forge has no rounds; then nothing is changed.
+/// # Errors
+///
+/// Fails if there are no new changes, or the forge has no rounds. Nothing is changed then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<Exit> {
     let flags = args.json.or_all(FIELDS.iter().map(|f| f.name));
     let selection = Selection::from_args(&flags, FIELDS)?;

@@ -34,9 +34,11 @@ pub struct RevertArgs {
     pub wait: WaitArgs,
 }
 
-/// Creates a pull request that reverts a merged one.
+/// Creates a pull request that reverts a merged pull request.
 ///
-/// If the pull request is not merged, or later changes conflict.
+/// # Errors
+///
+/// Fails if the pull request is not merged, or later changes conflict.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,

@@ -235,7 +235,9 @@ mod args_tests {
 
 /// Submits a review.
 ///
-/// If the review is refused; then nothing is stored.
+/// # Errors
+///
+/// Fails if the review is refused. Nothing is stored then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit> {
     if let Some(key) = &args.dismiss {
         return dismiss(ctx, repo, &args, key).await;
@@ -313,7 +315,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Asks for a text unless the user skips it: an approval needs none, as in gh.
+/// Asks for a text unless the user skips it: as in gh, an approval needs no text.
 fn write_body(verdict: Verdict) -> Result<bool> {
     const WRITE: &str = "Open the editor";
     let items: &[&str] = match verdict {
@@ -350,7 +352,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// The verdict; a review with only line comments has none.
+/// The verdict; a review with only line comments has no verdict.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)
@@ -444,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_files_are_strict() {
+    fn malformed_comments_file_is_refused() {
         let ok = r#"[{"path":"a","line":2,"body":"x","side":"LEFT","start_line":1},{"path":"b","line":1,"body":"y"}]"#;
         let read = parse_comments(ok).unwrap();
         assert_eq!((read[0].side, read[0].start_line), (Side::Left, Some(1)));

@@ -74,7 +74,7 @@ pub(super) fn reviewers(pieces: &[String]) -> Vec<Reviewer> {
     names(pieces).iter().map(|r| Reviewer::parse(r)).collect()
 }
 
-/// Returns true if a quoted text ends with its quote; a doubled quote stands for one.
+/// Returns true if a quoted text ends with the closing quote; a doubled quote is a literal quote.
 fn closes(rest: &str) -> bool {
     rest.bytes().rev().take_while(|b| *b == b'"').count() % 2 == 1
 }

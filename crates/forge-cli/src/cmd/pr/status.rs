@@ -30,14 +30,16 @@ pub struct StatusArgs {
     /// Every repository of this owner, or of host/owner; may be repeated
     #[arg(long, value_name = "owner")]
     pub owner: Vec<String>,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints the status.
 ///
-/// If the forge does not know the viewer.
+/// # Errors
+///
+/// Fails if the forge does not know the viewer.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(flag).await?;
@@ -113,7 +115,7 @@ pub(super) struct RowOptions {
     pub repos: bool,
 }
 
-/// `current` is `None` with `-R`, and holds `None` on a detached head.
+/// Renders the status. `current` is `None` with `-R`, and `Some(None)` on a detached head.
 pub(super) fn render(
     c: Palette,
     repo: &str,

@@ -1,7 +1,7 @@
 //! Description templates from the work tree.
 //!
 //! The text becomes public and the repository chooses the file, so only files within the work tree
-//! are read, and links only to tracked files: a link to `.env` would publish it.
+//! are read, and links only to tracked files: a link to `.env` would publish that file.
 
 use std::{
     fs,
@@ -79,7 +79,9 @@ fn is_template(path: &Path) -> bool {
 
 /// Resolves `-T`: a path, or a file in a template directory.
 ///
-/// # Errors `invalid_input` if the file is not in the work tree, or not text.
+/// # Errors
+///
+/// `invalid_input` if the file is not in the work tree, or not text.
 pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Result<String> {
     let mut places = vec![cwd.join(name), root.join(name)];
     for place in PLACES {

@@ -71,7 +71,7 @@ pub struct ThreadListArgs {
     /// Only resolved ones
     #[arg(long)]
     pub resolved: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -109,7 +109,9 @@ pub struct ThreadReplyArgs {
 
 /// Runs a command on review threads.
 ///
-/// If a thread does not exist, or the forge refuses the change.
+/// # Errors
+///
+/// Fails if a thread does not exist, or the forge refuses the change.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ThreadArgs) -> Result<Exit> {
     match args.command {
         ThreadCommand::List(args) => list(ctx, repo, &args).await,
@@ -125,7 +127,9 @@ async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result
 
 /// Reads all threads that match the filter.
 ///
-/// If a page cannot be read.
+/// # Errors
+///
+/// Fails if a page cannot be read.
 pub(super) async fn read(selected: &SelectedPull, filter: ThreadFilter) -> Result<Vec<Thread>> {
     let SelectedPull { repo, id, .. } = selected;
     pages::all(repo, async |page| repo.threads(id, filter, page).await).await

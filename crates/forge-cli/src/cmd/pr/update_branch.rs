@@ -32,7 +32,10 @@ pub struct UpdateBranchArgs {
 
 /// Updates the head branch from the base.
 ///
-/// If the pull request is not open, head and base conflict, or the forge cannot do it.
+/// # Errors
+///
+/// Fails if the pull request is not open, head and base conflict, or the forge cannot update
+/// branches.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Result<Exit> {
     let selected = select::pull(
         ctx,
@@ -50,7 +53,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
     req.leave_checkout = args.leave_checkout;
     let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;
     let done = if outcome.unchanged {
-        // The answer says the same as the warning.
+        // The line printed below repeats the warning.
         outcome.warnings.clear();
         "PR branch already up-to-date"
     } else {

@@ -39,14 +39,16 @@ pub struct ViewArgs {
     /// Open it in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Prints a pull request.
 ///
-/// If the pull request cannot be read.
+/// # Errors
+///
+/// Fails if the pull request cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     // Only shown sections are read: each costs a request or more.
@@ -67,7 +69,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        // Few tokens can read boards, and the user did not ask for them; gh is silent, too.
+        // Few tokens can read boards. Like gh, `view` does not warn about boards that were not
+        // requested.
         let boards = selection.is_none() && warning.section == Some("projects");
         if !boards {
             ctx.ui.warning(warning);
@@ -81,7 +84,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
         ctx.ui.page(&render_pull(ctx, &pull, args.comments))?;
     } else if args.comments {
         ctx.ui.write(piped_comments(&pull).as_bytes())?;
-        // Standard output is as in gh.
+        // Standard output is as in gh, so the additional line is on stderr.
         if let Some(line) = open_threads(&ctx.ui, &pull) {
             ctx.ui.note(&line);
         }
@@ -121,7 +124,9 @@ async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
 
 /// Prints one line of a history.
 ///
-/// If stdout cannot be written.
+/// # Errors
+///
+/// Fails if stdout cannot be written.
 pub(crate) fn print_event(ctx: &Ctx, event: &StatusEvent) -> Result<()> {
     let what = word(event.kind);
     let detail = event

@@ -44,7 +44,7 @@ pub(super) fn piped(p: &PullRequest) -> String {
     key("deletions", &p.deletions.unwrap_or(0).to_string());
     match &p.auto_merge {
         Some(auto) => {
-            // Tabs separate the three parts, so a login must not contain one.
+            // Tabs separate the three parts, so a login must not contain a tab.
             let by = auto.enabled_by.login.replace('\t', " ");
             key(
                 "auto-merge",
@@ -359,7 +359,8 @@ pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String 
     out
 }
 
-/// `2 open threads: forge pr thread list 7`; `None` without any, or if none were read.
+/// `2 open threads: forge pr thread list 7`; `None` without open threads, or if threads were not
+/// read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
     let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
@@ -410,7 +411,7 @@ const EMOJI: [(&str, &str); 8] = [
     ("EYES", "👀"),
 ];
 
-/// `2 👍 • 1 🎉`; `None` without any.
+/// `2 👍 • 1 🎉`; `None` without reactions.
 fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     let mut shown: Vec<(usize, String)> = given
         .iter()
@@ -623,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn header_of_comment_keeps_its_lines() {
+    fn comment_header_values_stay_on_one_line() {
         let mut said = comment("said", "2026-11-20T11:00:00Z");
         said.author.login = "ada\nstatus:\tapproved".into();
         said.author_association = Some("OWNER\r\nauthor:\tgrace".into());
@@ -705,7 +706,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_cycle_of_ten_thousand_is_complete() {
+    fn reply_cycle_of_ten_thousand_shows_all_comments() {
         const MANY: usize = 10_000;
         let all = (0..MANY).map(|n| Comment {
             id: n.to_string(),

@@ -43,14 +43,16 @@ pub struct WatchArgs {
     /// Time between two looks; it grows to a minute while nothing changes
     #[arg(short, long, value_name = "duration", value_parser = parse_duration, default_value = "10s")]
     pub interval: Duration,
-    /// JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
 
 /// Watches a pull request.
 ///
-/// If the pull request cannot be read, or the forge lacks the capability of a condition.
+/// # Errors
+///
+/// Fails if the pull request cannot be read, or the forge lacks the capability of a condition.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit> {
     let names = WATCH_FIELDS.iter().map(|f| f.name);
     let selection = Selection::from_args(&args.json.or_all(names), WATCH_FIELDS)?;
@@ -145,7 +147,7 @@ async fn read_verdict(selected: &SelectedPull, settings: &ContextSettings) -> Re
     Ok(readiness(&selected.repo, &pull, settings).await)
 }
 
-/// Prints a line for each change at once.
+/// Prints each change immediately, as one line.
 struct LinePrinter<'a> {
     ctx: &'a Ctx,
     is_json: bool,

@@ -35,7 +35,7 @@ pub struct WorkflowAdvanceArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -62,7 +62,9 @@ fields! {
 
 /// Moves the issues. On a terminal, moving several needs a confirmation.
 ///
-/// If the issue cannot be read, or the user does not confirm.
+/// # Errors
+///
+/// Fails if the issue cannot be read, or the user does not confirm.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowAdvanceArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -23,13 +23,13 @@ pub struct WorkflowClaimArgs {
     /// Take it from whoever holds it; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
-    /// Who takes it.
+    /// Who claims the issue.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// Why, in one line
     #[arg(long, value_name = "text")]
     pub reason: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -39,7 +39,9 @@ pub struct WorkflowClaimArgs {
 
 /// Claims an issue.
 ///
-/// If another holder has a claim, or the issue may not be worked on.
+/// # Errors
+///
+/// Fails if another holder has a claim, or the issue may not be worked on.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowClaimArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -18,7 +18,7 @@ pub struct WorkflowConvergenceArgs {
     /// The state that all of the group are to have reached
     #[arg(long, value_name = "state")]
     pub to: String,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -39,7 +39,9 @@ fields! {
 
 /// Prints the convergence of the issue's group.
 ///
-/// If the issue cannot be read; `invalid_input` (field `target_state`).
+/// # Errors
+///
+/// Fails if the issue cannot be read; `invalid_input` (field `target_state`) for an invalid state.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowConvergenceArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -16,7 +16,7 @@ pub struct WorkflowGroupArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -31,7 +31,9 @@ fields! {
 
 /// Prints the group.
 ///
-/// If the issue cannot be read.
+/// # Errors
+///
+/// Fails if the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowGroupArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -21,7 +21,7 @@ pub struct WorkflowHeartbeatArgs {
     /// The id of the claim, as it was printed when the issue was taken
     #[arg(long, value_name = "id")]
     pub claim: String,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -43,7 +43,9 @@ fields! {
 
 /// Renews the lease.
 ///
-/// If the claim has ended: its holder has to stop.
+/// # Errors
+///
+/// Fails if the claim has ended. The holder has to stop then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

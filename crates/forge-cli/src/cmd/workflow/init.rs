@@ -13,7 +13,7 @@ pub struct WorkflowInitArgs {
     /// Print what would be made, and make nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -42,7 +42,9 @@ fn setup_members(setup: &SetupItem) -> Vec<(&'static str, Json)> {
 
 /// Creates missing items. A second call creates nothing.
 ///
-/// If the existing items cannot be read, or nothing could be created.
+/// # Errors
+///
+/// Fails if the existing items cannot be read, or nothing could be created.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let repo = ctx.repo(flag).await?;

@@ -18,7 +18,7 @@ pub struct WorkflowLintArgs {
     /// Which definition.
     #[command(flatten)]
     pub definition: DefinitionArgs,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

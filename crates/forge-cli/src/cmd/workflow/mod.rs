@@ -122,8 +122,9 @@ pub struct DefinitionArgs {
 impl DefinitionArgs {
     /// The text of the definition: from the file, the preset, or the configuration.
     ///
-    /// # Errors `invalid_input` (field `file`) for an unreadable file; `config` for an unknown
-    /// preset.
+    /// # Errors
+    ///
+    /// `invalid_input` (field `file`) for an unreadable file; `config` for an unknown preset.
     pub async fn text(&self, ctx: &Ctx, repo: Option<&str>) -> Result<String> {
         let Some(path) = &self.file else {
             return match &self.preset {
@@ -155,7 +156,9 @@ impl DefinitionArgs {
 
     /// The parsed definition.
     ///
-    /// As [`Self::text`]; `config` with every mistake.
+    /// # Errors
+    ///
+    /// The errors of [`Self::text`]; `config` with every mistake.
     pub async fn read(&self, ctx: &Ctx, repo: Option<&str>) -> Result<Definition> {
         Definition::parse(&self.text(ctx, repo).await?)
     }
@@ -174,7 +177,9 @@ async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
 
 /// Runs a command on workflows.
 ///
-/// As the command.
+/// # Errors
+///
+/// Fails if the command fails.
 pub async fn run(ctx: &Ctx, args: &WorkflowArgs) -> Result<Exit> {
     let repo = args.repo.as_deref();
     match &args.command {

@@ -25,7 +25,7 @@ pub struct WorkflowPickArgs {
     /// role will do
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Who takes it, with --claim.
+    /// Who claims the issue, with --claim.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// The largest estimate [default: as the workflow has it]
@@ -34,7 +34,7 @@ pub struct WorkflowPickArgs {
     /// Pick from this state alone
     #[arg(short, long, value_name = "state")]
     pub state: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -59,7 +59,7 @@ fields! {
 /// Picks an issue.
 ///
 /// # Errors
-/// `invalid_input` (field `command`, `state` or `max_estimate`).
+/// `invalid_input` for an invalid field `command`, `state` or `max_estimate`.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let repo = ctx.repo(flag).await?;

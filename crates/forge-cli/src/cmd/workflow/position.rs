@@ -24,7 +24,7 @@ pub struct WorkflowPositionArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -98,7 +98,9 @@ pub(super) fn member_table(ctx: &Ctx, members: &[Member]) -> String {
 
 /// Prints the phase.
 ///
-/// If the issue cannot be read.
+/// # Errors
+///
+/// Fails if the issue cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowPositionArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

@@ -25,7 +25,7 @@ pub struct WorkflowReconcileArgs {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.

@@ -25,7 +25,7 @@ pub struct WorkflowReleaseArgs {
     /// The state that it goes to [default: that of before the claim]
     #[arg(long, value_name = "state")]
     pub to: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -35,7 +35,9 @@ pub struct WorkflowReleaseArgs {
 
 /// Releases the claim.
 ///
-/// If the claim has ended.
+/// # Errors
+///
+/// Fails if the claim has ended.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowReleaseArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;

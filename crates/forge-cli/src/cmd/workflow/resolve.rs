@@ -27,7 +27,7 @@ pub struct WorkflowResolveArgs {
     /// Which definition.
     #[command(flatten)]
     pub definition: DefinitionArgs,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

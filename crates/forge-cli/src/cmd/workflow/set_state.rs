@@ -29,13 +29,13 @@ pub struct WorkflowSetStateArgs {
     /// Pass the claim of somebody else; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
-    /// Who takes it, where the state is one in which somebody works on it.
+    /// Who claims the issue, if issues in the new state are being worked on.
     #[command(flatten)]
     pub holder: HolderArgs,
     /// Why, in one line
     #[arg(long, value_name = "text")]
     pub reason: Option<String>,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
     /// How long to wait.
@@ -45,7 +45,10 @@ pub struct WorkflowSetStateArgs {
 
 /// Moves the issue; `hands_off` for a handoff, which needs a reason and follows the workflow graph.
 ///
-/// If the issue may not move there, or another holder has a claim; then nothing is written.
+/// # Errors
+///
+/// Fails if the issue may not move to the state, or another holder has a claim. Nothing is written
+/// then.
 pub async fn run(
     ctx: &Ctx,
     repo: Option<&str>,

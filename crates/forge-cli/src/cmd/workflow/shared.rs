@@ -38,7 +38,9 @@ pub struct IssueArg {
 impl IssueArg {
     /// Opens the issue and the workflow of its repository.
     ///
-    /// # Errors `invalid_input` for an invalid issue; `config` for an unusable workflow.
+    /// # Errors
+    ///
+    /// `invalid_input` for an invalid issue; `config` for an unusable workflow.
     pub(super) async fn open(&self, ctx: &Ctx, flag: Option<&str>) -> Result<(Workflow, IssueId)> {
         let selected = issue::shared::select(ctx, flag, &self.selector).await?;
         let workflow = ctx.forges()?.workflow(&selected.repo).await?;
@@ -57,9 +59,12 @@ pub struct HolderArgs {
     pub lease: Option<u64>,
 }
 
-/// The given command.
+/// The command of `--command`.
 ///
-/// # Errors `invalid_input` (field `command`) if missing; lists the known ones.
+/// # Errors
+///
+/// `invalid_input` (field `command`) if the flag is missing; the error lists the workflow's
+/// commands.
 pub(super) fn command_named<'n>(
     definition: &Definition,
     named: Option<&'n str>,

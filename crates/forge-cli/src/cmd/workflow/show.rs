@@ -21,7 +21,7 @@ pub struct WorkflowShowArgs {
     /// Which definition.
     #[command(flatten)]
     pub definition: DefinitionArgs,
-    /// As JSON.
+    /// Flags for JSON output.
     #[command(flatten)]
     pub json: JsonArgs,
 }

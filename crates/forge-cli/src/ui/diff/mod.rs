@@ -38,7 +38,7 @@ pub struct DiffOptions {
     pub escapes: Escapes,
     /// Colours.
     pub palette: Palette,
-    /// The diff is a series of mails (`git format-patch`).
+    /// Whether the diff is a series of mails (`git format-patch`).
     pub mails: bool,
 }
 
@@ -91,7 +91,9 @@ impl Printer {
 
     /// Processes a chunk, and appends its output to `out`.
     ///
-    /// At a refused terminal escape; `out` has everything before it.
+    /// # Errors
+    ///
+    /// Fails at a refused terminal escape; `out` has everything before the escape.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Some(mut lines) = self.lines.take() else {
             let mut bytes: Vec<u8> = self.held.take().into_iter().collect();
@@ -109,7 +111,7 @@ impl Printer {
     /// Appends the rest to `out`.
     ///
     /// # Errors
-    /// As [`Self::feed`].
+    /// The errors of [`Self::feed`].
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if let Some(byte) = self.held.take() {
             self.emit(&[byte], out)?;

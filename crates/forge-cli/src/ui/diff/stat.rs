@@ -8,7 +8,7 @@ use crate::ui::color::Palette;
 const PIPE_WIDTH: usize = 80;
 /// The fewest columns of `+` and `-`.
 const MIN_GRAPH: usize = 10;
-/// How far a name on a pipe is padded at most, however long another name is.
+/// Maximum width to which names are padded on a pipe, however long another name is.
 const MAX_PAD: usize = 200;
 
 /// Renders the changed lines per file like `git diff --stat`. `width` is the terminal's; names are
@@ -55,7 +55,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     out
 }
 
-/// The path with the previous one, on one line.
+/// The path with the previous path, on one line.
 fn name(file: &FileChange) -> String {
     let shown = |path: &str| text::neutralise(&quote_path(path)).into_owned();
     match &file.previous_path {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn long_name_lengthens_no_other_line() {
+    fn long_name_does_not_widen_other_lines() {
         let long = "x".repeat(100_000);
         let mut files = vec![file("a", Some(1), Some(0)); 100];
         files.push(file(&long, Some(1), Some(0)));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn stat_names_no_control_character() {
+    fn stat_names_have_no_control_characters() {
         let mut renamed = file("b\n", Some(1), Some(0));
         renamed.previous_path = Some("a\u{1b}".into());
         let shown = stat_text(&[renamed], None, Palette { on: false });

@@ -106,7 +106,7 @@ fn terminal_escapes_are_made_visible() {
 }
 
 #[test]
-fn colours_follow_the_place_of_a_line() {
+fn diff_colours_follow_line_context() {
     let (out, _) = print(DIFF.as_bytes(), &options(&[], Escapes::Neutralise, true));
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[2], "\x1b[1m--- a/src/a.rs\x1b[0m");
@@ -140,7 +140,7 @@ fn overlong_line_is_passed_on_in_parts() {
 }
 
 #[test]
-fn messages_of_mails_are_no_diff() {
+fn mail_messages_are_not_read_as_diff() {
     let id = "a".repeat(40);
     let mails = format!(
         "From {id} Mon Sep 17 00:00:00 2001\nSubject: x\n\ndiff --git a/in b/message\n---\n\

@@ -8,7 +8,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use forge_core::{Timestamp, text};
 use sha2::{Digest as _, Sha256};
 
-/// A page, or a part of one.
+/// The HTML of a page, or of a part of a page.
 #[derive(Debug, Default)]
 pub struct HtmlWriter {
     out: String,

@@ -540,7 +540,7 @@ fn error(e: &SectionError) -> Json {
     ])
 }
 
-/// A warning's message with its recovery, as on a terminal.
+/// The message and the recovery of a warning, as on a terminal.
 fn warning(w: &Warning) -> Json {
     match &w.hint {
         Some(hint) => Json::Text(format!("{}. Recovery: {hint}", w.message)),

@@ -57,7 +57,7 @@ const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// The sections to read: those of the fields, without unselected default sections.
+    /// The sections that the selected fields need, without unselected default sections.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
@@ -68,7 +68,7 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// As [`Self::sections`], for a list: reads less if the rows have all selected fields.
+    /// Like [`Self::sections`], for a list: reads less if the rows have all selected fields.
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
@@ -115,8 +115,9 @@ impl<T, N> Selection<T, N> {
     /// The selection of the flags; `None` without `--json`. Expressions are compiled here, so that
     /// mistakes are found before any request.
     ///
-    /// # Errors `invalid_input` for an unknown field, `--json` without fields, and an invalid
-    /// expression.
+    /// # Errors
+    ///
+    /// `invalid_input` for an unknown field, `--json` without fields, and an invalid expression.
     pub fn from_args(args: &JsonArgs, table: &'static [Field<T, N>]) -> Result<Option<Self>> {
         let Some(names) = &args.json else {
             let without = |flag: &str| {
@@ -203,7 +204,9 @@ impl<T, N> Selection<T, N> {
 
     /// Prints a value: filtered, formatted, or as JSON (compact on a pipe).
     ///
-    /// If the filter or template fails, or stdout cannot be written.
+    /// # Errors
+    ///
+    /// Fails if the filter or template fails, or stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         self.print_value(ui, value).map_err(super::unprinted)
     }

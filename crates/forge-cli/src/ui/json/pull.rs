@@ -206,7 +206,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
     ])
 }
 
-/// gh writes an empty column if the board has none for the item.
+/// gh writes an empty column if the item has no column on the board.
 fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
@@ -346,7 +346,7 @@ fn review_state(state: ReviewState) -> &'static str {
     }
 }
 
-/// As in gh, including the author's own reviews.
+/// The latest review of each reviewer, including the author as in gh.
 fn latest_reviews(p: &PullRequest) -> Json {
     let mut all: Vec<&Review> = p.latest_reviews.iter().chain(&p.author_review).collect();
     all.sort_by_key(|r| r.submitted_at);
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn row_fields_cost_no_request() {
+    fn row_fields_need_no_extra_sections() {
         for name in ROW_FIELDS {
             let field = PULL_FIELDS.iter().find(|f| f.name == *name).unwrap();
             assert!(field.needs.is_empty(), "{name}");

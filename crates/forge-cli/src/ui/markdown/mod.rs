@@ -16,7 +16,7 @@ use super::{
 
 /// Renders `source` for a terminal of `width` columns. The result ends with a newline, unless it is
 /// empty. Terminal escapes in the source are made visible. A text beyond [`markdown::MAX_TEXT`] is
-/// cut, and the last line says so.
+/// cut, and the last line reports the cut.
 #[must_use]
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let (read, rest) = markdown::beginning(source);
@@ -38,12 +38,12 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     shown
 }
 
-/// The line that stands for the bytes after a text that was cut.
+/// The line that replaces the rest of a cut text.
 pub(super) fn cut(bytes: usize) -> String {
     format!("[{bytes} more bytes are not shown]")
 }
 
-/// Maximum number of nested quotes and items with an indent of their own: every line repeats it.
+/// Maximum number of nested quotes and items that are indented: every line repeats all indents.
 const MAX_DEPTH: usize = 20;
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ struct TerminalRenderer {
     links: Vec<String>,
     rows: Vec<Vec<String>>,
     html: String,
-    /// A quote has just begun: its first block needs no empty line.
+    /// Whether a quote has just begun. Its first block needs no empty line.
     fresh: bool,
 }
 
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks() {
+    fn markdown_blocks_are_rendered() {
         assert_eq!(
             plain("# One\n\nText *here*\nand `code`.\n\n> quoted\n> more"),
             "# One\n\nText here and `code`.\n\n│ quoted more\n"
@@ -393,14 +393,14 @@ mod tests {
     }
 
     #[test]
-    fn url_follows_unless_the_text_ends_with_it() {
+    fn link_url_is_omitted_if_text_ends_with_url() {
         assert_eq!(
             plain("**a**b [x](b) [*c* d](d) [e*f*](ef) [f](ef)"),
             "ab x (b) c d ef f (ef)\n"
         );
     }
 
-    /// The work for a link and for a line must not grow with the paragraph and the depth around it.
+    /// The work for a link or a line must not grow with the surrounding paragraph or depth.
     #[test]
     fn many_links_and_deep_blocks_are_rendered() {
         let links = format!("[a]: x\n\n{}", "[a] ".repeat(15_000));
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_harmless_and_styles_are_ours() {
+    fn escapes_are_neutralised_and_styles_added() {
         assert!(!plain("a\u{1b}[31mb").contains('\u{1b}'));
         let shown = render("**b** text", 40, Palette { on: true });
         assert_eq!(shown, "\u{1b}[1mb\u{1b}[0m text\n");

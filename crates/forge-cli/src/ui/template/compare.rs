@@ -1,7 +1,7 @@
 //! The comparison functions: `eq`, `lt` and so on.
 //!
 //! In Go, numbers of JSON are floats, so templates for gh say `{{if gt .additions 100.0}}`. Here
-//! they are integers; both notations are accepted.
+//! these numbers are integers; templates may use both notations.
 
 use std::cmp::Ordering;
 
@@ -64,7 +64,7 @@ fn order(left: &Value, right: &Value) -> CompareResult<Ordering> {
     })
 }
 
-/// Exact to 2^53, as in Go.
+/// Converts a number to a float, exact up to 2^53 as in Go.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Int(n) => Some(*n as f64),

@@ -18,7 +18,9 @@ pub struct Template(String);
 impl Template {
     /// Parses a template.
     ///
-    /// # Errors `invalid_input` with the position of the mistake.
+    /// # Errors
+    ///
+    /// `invalid_input` with the position of the mistake.
     pub fn new(source: &str) -> Result<Self> {
         parse(source, functions::OutputStyle::plain(), &Arc::default())?;
         Ok(Self(source.to_owned()))
@@ -26,7 +28,9 @@ impl Template {
 
     /// Executes the template.
     ///
-    /// # Errors `invalid_input` if the template fails; if stdout cannot be written.
+    /// # Errors
+    ///
+    /// `invalid_input` if the template fails; other kinds if stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
         let look = functions::OutputStyle {
             now: ui.now(),
@@ -141,7 +145,7 @@ mod tests {
             run(r#"{{hasPrefix "on" "one"}} {{hasSuffix "on" "one"}}"#).unwrap(),
             "true false"
         );
-        // As docs/reference/cli.md says, numbers are integers, unlike gh's floats.
+        // Numbers are integers, unlike gh's floats (see docs/reference/cli.md).
         assert_eq!(
             run("{{range .}}{{if eq .number 22}}{{.title}}{{end}}{{end}}").unwrap(),
             "twenty-two"
@@ -168,9 +172,9 @@ mod tests {
         );
     }
 
-    /// As in gh, `color` follows the colour setting, too.
+    /// As in gh, both functions follow the colour setting.
     #[test]
-    fn both_color_functions_follow_the_setting() {
+    fn color_functions_follow_colour_setting() {
         let look = OutputStyle {
             palette: Palette { on: true },
             ..OutputStyle::plain()
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_compare_as_whole_ones_and_as_floats() {
+    fn numbers_compare_with_integers_and_floats() {
         for (source, wanted) in [
             ("{{range .}}{{eq .number 22.0}} {{end}}", "false true "),
             ("{{range .}}{{eq .number 22}} {{end}}", "false true "),
@@ -214,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_errors() {
+    fn template_mistakes_are_errors() {
         for bad in [
             "{{",
             "{{nosuch .}}",

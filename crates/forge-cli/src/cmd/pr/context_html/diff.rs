@@ -14,7 +14,7 @@ use crate::ui::{
     json::model_name,
 };
 
-/// The threads, open ones first; the number of each identifies its anchor.
+/// The review threads, open ones first. A thread's position is the number of its anchor.
 pub(super) struct ThreadAnchors<'a> {
     pub(super) all: Vec<&'a Thread>,
 }
@@ -26,7 +26,7 @@ impl<'a> ThreadAnchors<'a> {
         Self { all }
     }
 
-    /// Links to the open threads.
+    /// Writes links to the open threads.
     pub(super) fn index(&self, html: &mut HtmlWriter) {
         let open = self.all.iter().take_while(|thread| !thread.resolved);
         let open: Vec<&&Thread> = open.collect();
@@ -54,7 +54,7 @@ impl<'a> ThreadAnchors<'a> {
         });
     }
 
-    /// The threads without a line in the shown diff.
+    /// Writes the threads without a line in the shown diff.
     pub(super) fn elsewhere(&self, html: &mut HtmlWriter, is_shown: &[bool]) {
         let all = self.all.iter().zip(is_shown).enumerate();
         let left: Vec<usize> = all.filter(|(_, (_, s))| !**s).map(|(n, _)| n).collect();
@@ -133,7 +133,8 @@ fn place(thread: &Thread) -> String {
     }
 }
 
-/// The diff under its budget, with its omissions; `is_shown` marks threads that appear in it.
+/// Writes the diff within its budget, and what is left out; `is_shown` marks threads that the diff
+/// shows.
 pub(super) fn packed(
     html: &mut HtmlWriter,
     diff: &PackedDiff,
@@ -207,7 +208,7 @@ fn packed_file(
     });
 }
 
-/// A column header for screen readers only.
+/// Writes a column header for screen readers only.
 fn column(html: &mut HtmlWriter, class: &'static str, name: &str) {
     html.within("th", &[Attr::Class(class), Attr::Scope("col")], |html| {
         html.leaf("span", &[Attr::Class("away")], name);
@@ -251,7 +252,7 @@ fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
-            // A derived file's text at the head is not read, whatever its size.
+            // The text of a derived file is not read at the head, even if the file is small.
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };
@@ -263,7 +264,7 @@ fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     }
 }
 
-/// The lines of a hunk, with threads below their lines.
+/// Writes the lines of a hunk, with threads below their lines.
 fn lines(
     html: &mut HtmlWriter,
     hunk: &str,
@@ -326,7 +327,7 @@ fn code_line(
     });
 }
 
-/// The changed files at the head, around their hunks.
+/// Writes the changed files at the head, around their hunks.
 pub(super) fn source(html: &mut HtmlWriter, source: &PackedSource) {
     html.within("p", &[], |html| {
         html.text(&format!(

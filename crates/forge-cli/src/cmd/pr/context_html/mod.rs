@@ -27,7 +27,9 @@ const STYLE: &str = include_str!("style.css");
 
 /// Writes the page to a file, or to standard output for `-`.
 ///
-/// If the file cannot be written.
+/// # Errors
+///
+/// Fails if the file cannot be written.
 pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     let page = page(found, &|hint| ui.advice(hint));
     if file == Path::new("-") {
@@ -41,7 +43,7 @@ pub(super) fn write(ui: &Ui, found: &PullContext, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Renders the page. `advice` renders a hint with its command.
+/// Renders the page. `advice` renders a hint and the command for the hint.
 fn page(found: &PullContext, advice: &dyn Fn(&Hint) -> String) -> String {
     let pull = &found.pull;
     let name = name(&pull.id.key);
@@ -92,7 +94,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// A stable name as words.
+/// Writes a stable name such as `a_b` as words.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -174,12 +176,12 @@ fn cell(html: &mut HtmlWriter, column: &'static str, fill: impl FnOnce(&mut Html
     html.within("td", &[Attr::Role("cell"), Attr::Column(column)], fill);
 }
 
-/// A self-explanatory cell: on a narrow page it is next to its row's header.
+/// Writes a self-explanatory cell, which a narrow page shows next to the row's header.
 fn brief_cell(html: &mut HtmlWriter, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("td", &[Attr::Role("cell"), Attr::Class("brief")], fill);
 }
 
-/// A cell with foreign text; omitted if empty, so that narrow pages show no label.
+/// Writes a cell with foreign text. An empty cell is omitted, so that narrow pages show no label.
 fn text_cell(html: &mut HtmlWriter, column: &'static str, text: &str) {
     match text.is_empty() {
         true => html.within("td", &[Attr::Role("cell")], |_| {}),
@@ -328,7 +330,7 @@ impl HtmlSections<'_> {
         });
     }
 
-    /// Unreadable parts and warnings.
+    /// Writes unreadable parts and warnings.
     fn unread(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.errors.is_empty() && c.warnings.is_empty() {
@@ -452,7 +454,7 @@ impl HtmlSections<'_> {
         });
     }
 
-    /// Comments and reviews by time.
+    /// Writes comments and reviews, sorted by time.
     fn talk(&self, html: &mut HtmlWriter) {
         let c = self.found;
         if c.comments.is_none() && c.reviews.is_none() {
@@ -492,7 +494,7 @@ impl HtmlSections<'_> {
         });
     }
 
-    /// Changes since a review or a commit.
+    /// Writes the changes since a review or a commit.
     fn since(&self, html: &mut HtmlWriter) {
         let Some(since) = &self.found.since else {
             return;
@@ -590,7 +592,7 @@ fn has_some<T>(items: Option<&Vec<T>>) -> bool {
     items.is_some_and(|items| !items.is_empty())
 }
 
-/// A statement about the whole pull request.
+/// A comment or a review, for a list sorted by time.
 enum Talk<'a> {
     Comment(&'a Comment),
     Review(&'a Review),
@@ -605,7 +607,7 @@ impl Talk<'_> {
     }
 }
 
-/// A status with mark, word and colour.
+/// Writes a status with mark, word and colour.
 fn status(html: &mut HtmlWriter, class: &'static str, mark: &str, word: &str) {
     html.within("span", &[Attr::Class("status")], |html| {
         html.within("span", &[Attr::Class(class)], |html| {
@@ -762,7 +764,7 @@ fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
     });
 }
 
-/// Author and time of a statement, with additions on a line of its own.
+/// Writes the author of a comment or review as a heading, and below it time and additions.
 fn said_by(
     html: &mut HtmlWriter,
     who: impl FnOnce(&mut HtmlWriter),
@@ -774,7 +776,7 @@ fn said_by(
     });
 }
 
-/// A comment with author, time and text.
+/// Writes a comment with author, time and text.
 fn comment_body(html: &mut HtmlWriter, comment: &Comment) {
     let who = |html: &mut HtmlWriter| html.theirs(&comment.author.login);
     said_by(html, who, |html| {
