@@ -1,5 +1,5 @@
-//! Replies to conversation comments, which GitHub lacks: a comment that quotes the other and names
-//! its id in a hidden line.
+//! Replies to conversation comments. GitHub has no such replies, so a reply is a comment that
+//! quotes the other comment and names its id in a hidden line.
 
 const MARK: &str = "<!-- in-reply-to: ";
 const END: &str = " -->";

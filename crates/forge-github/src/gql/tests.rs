@@ -142,7 +142,8 @@ fn section_combinations_are_valid() {
             .enumerate()
             .filter(|(i, _)| mask & (1 << i) != 0)
             .fold(PrFields::NONE, |sum, (_, f)| sum | *f);
-        // Single fields and all together are checked on every document; other combinations on one.
+        // Each single field and the full set are checked on every document; other sets on one
+        // document.
         let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
         check(&sections(
             "PullView",
@@ -185,7 +186,7 @@ fn excluded_parts_are_not_selected() {
 #[test]
 fn further_pages_of_sections_are_valid() {
     let all = Section::ALL.len();
-    // An invalid combination is already invalid as a pair.
+    // An invalid combination contains an invalid pair, so pairs are enough.
     let special = |mask: &u32| mask.count_ones() <= 2 || mask.count_ones() as usize == all;
     for mask in (1..1_u32 << all).filter(special) {
         let mut document = Document::query("PullMore");
