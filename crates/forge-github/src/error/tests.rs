@@ -42,7 +42,7 @@ fn line(out: &mut String, what: &str, error: &Error) {
     .unwrap();
 }
 
-/// Maps every message that GitHub is known to send.
+/// Covers every known message of GitHub's GraphQL API.
 #[test]
 fn graphql_messages_map_to_errors() {
     let http = http();
@@ -219,7 +219,7 @@ fn graphql_messages_map_to_errors() {
     insta::assert_snapshot!("messages_of_graphql", out);
 }
 
-/// Maps every kind of HTTP refusal.
+/// Covers every kind of refusal by HTTP status.
 #[test]
 fn rest_answers_map_to_errors() {
     let http = http();
@@ -428,7 +428,7 @@ fn refused_part_of_stack_is_stacked() {
         *refusal(message).kind() == stacked
     };
     assert!(stacked("This pull request is part of a stack and must be"));
-    // A base branch that cannot be changed needs another recovery.
+    // A base branch that cannot be changed has a different recovery.
     assert!(!stacked(
         "Cannot change the base branch because the pull request is part of a stack."
     ));
