@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_that_the_answer_implies_and_lacks_are_unread() {
+    fn implied_but_missing_checks_are_unread() {
         let (ok, open) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "QUEUED", None),

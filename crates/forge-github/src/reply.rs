@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_are_no_replies() {
+    fn other_bodies_are_not_replies() {
         for text in [
             "",
             "x",

@@ -317,7 +317,7 @@ fn rest_answers_map_to_errors() {
 }
 
 #[test]
-fn credential_in_headers_is_in_no_error() {
+fn credential_in_headers_is_not_in_errors() {
     const CANARY: &str = "ghp_0123456789abcdefghij";
     let http = http();
     let about = ErrorContext {
@@ -422,7 +422,7 @@ fn refused_compare_and_swap_names_change() {
 }
 
 #[test]
-fn refused_part_of_stack_is_stacked() {
+fn refused_stack_part_is_recognized() {
     let stacked = |message: &str| {
         let stacked = ErrorKind::Precondition(Precondition::Stacked);
         *refusal(message).kind() == stacked

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blobs_have_gits_ids() {
+    fn blob_ids_match_git() {
         assert_eq!(blob_id(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(
             blob_id(b"hello\n"),

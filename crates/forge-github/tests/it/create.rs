@@ -1,4 +1,4 @@
-//! Opening: two requests, three with labels and people, no mutation before all checks.
+//! Opening: two requests, three with labels and people. All checks come before the first mutation.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param,

@@ -145,7 +145,7 @@ async fn refused_review_names_line() {
 }
 
 #[tokio::test]
-async fn dismissal_is_two_requests() {
+async fn dismissal_takes_two_requests() {
     let of = |pull: &str, state: &str| {
         let mut node = review("PRR_1", "grace", state);
         node["pullRequest"] = json!({ "id": pull });
@@ -260,7 +260,7 @@ async fn resolve_and_unresolve_check_thread_owner() {
             "unresolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", false) } }),
         ),
-        // A thread of another pull request, and a missing one.
+        // One thread belongs to another pull request, and one is missing.
         data("Belongs", belongs(8)),
         body("Belongs", missing),
     ])

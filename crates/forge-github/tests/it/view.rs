@@ -1,4 +1,4 @@
-//! View of a pull request: sections, further pages, history, commits and checks.
+//! Views of a pull request: sections, further pages, history, commits and checks.
 
 use forge_core::{
     PageReq,
@@ -205,7 +205,7 @@ async fn further_pages_of_sections_share_requests() {
 }
 
 #[tokio::test]
-async fn long_threads_are_read_on() {
+async fn long_threads_are_read_completely() {
     let mut long = thread("PRRT_1", false);
     long["comments"] = page(vec![line_comment("PRRC_1", "1")], "t1");
     let first = changed(
@@ -247,7 +247,7 @@ async fn unchanged_cursor_ends_paging() {
 }
 
 #[tokio::test]
-async fn checks_are_one_request() {
+async fn reading_checks_takes_one_request() {
     let row = changed(
         7,
         json!({ "head": head(nodes(vec![check_run("build", "STARTUP_FAILURE"), check_run("old", "STALE")])) }),
