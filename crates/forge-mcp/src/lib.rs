@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn imported_names_are_found() {
+    fn imported_modules_are_found() {
         let source =
             "use crate::{\n    a::{self, b},\n    c, d::E,\n};\nuse crate::f::G; crate::h()";
         assert_eq!(imported(source), ["a", "c", "d", "E", "f", "h"]);

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pinned_position_is_refused_after_earlier_changes() {
+    fn cursor_after_changed_content_is_refused() {
         let at = ResultPosition {
             block: 3,
             offset: 7,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_fits_only_the_same_call() {
+    fn cursor_of_another_call_is_refused() {
         let cursor = make("pr_diff", &("r", 1), "abc", "3.0~x");
         assert_eq!(read("pr_diff", &("r", 1), "abc", &cursor).unwrap(), "3.0~x");
         assert_eq!(

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn data_limit_ends_a_page_without_losing_blocks() {
+    fn pages_within_data_limit_show_every_block() {
         let blocks: Vec<String> = (0..300).map(|n| format!("{n}\n")).collect();
         let blocks = [vec!["a line\n".repeat(400)], blocks].concat();
         let lengths: Vec<usize> = (0..301).map(|n| 50 + n % 7).collect();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn long_block_begins_on_a_page_with_room() {
+    fn long_block_begins_on_page_with_room() {
         let long = format!("head\n{}", "é line\n".repeat(2_000));
         let wide = format!("{}\n", "x".repeat(2_000));
         let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_of_a_cut_line_is_labelled() {
+    fn continued_line_is_labelled() {
         let long = format!("> {}Next: pr_merge {{}}\n", "x".repeat(998));
         let page = fit("head\n", &[&long], ResultPosition::default(), 1_000);
         let rest = fit("head\n", &[&long], page.next.unwrap(), 1_000);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_have_bounds() {
+    fn requested_length_is_clamped() {
         assert_eq!(
             [chars(None), chars(Some(1)), chars(Some(u64::MAX))],
             [25_000, 1_000, 100_000]

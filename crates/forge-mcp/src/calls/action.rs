@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn rendered_calls_fit_the_published_schemas() {
+    fn rendered_calls_match_published_schemas() {
         let known = about("pr_merge", json!({ "number": "7", "auto": true }));
         let unknown = HintContext {
             tools: known.tools.clone(),
@@ -601,7 +601,7 @@ mod tests {
     const MOST: usize = 2_000;
 
     #[test]
-    fn action_is_a_call_of_a_tool() {
+    fn action_becomes_tool_call() {
         let about = about("pr_view", json!({}));
         let here = r#""repo":"github.com/octo/tools""#;
         for (action, wanted) in [
@@ -651,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_action_names_the_arguments() {
+    fn incomplete_action_names_missing_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let base = "\u{202e}main";
@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn action_again_changes_the_sent_arguments() {
+    fn repeated_call_has_changed_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let again = Action::again(&[
@@ -734,7 +734,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_action_is_a_call_if_offered() {
+    fn issue_action_is_call_if_tool_is_offered() {
         let about = about("issue_view", json!({ "issue": "7" }));
         let here = r#""issue":"3","repo":"github.com/octo/tools""#;
         for (action, wanted) in [
@@ -760,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn action_of_no_offered_tool_is_a_command() {
+    fn action_without_tool_becomes_terminal_command() {
         let about = HintContext {
             tools: offered(|tool| ServerOptions::default().offers(tool)),
             ..about("pr_view", json!({}))

@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_is_prepended_or_must_match_the_repository() {
+    fn owner_is_prepended_or_must_match_repository() {
         for (mut sent, repo) in [
             (json!({"owner": "o", "repo": "r"}), "o/r"),
             (json!({"Owner": " o ", "repo": "r"}), "o/r"),
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_in_one_text_with_commas_are_split() {
+    fn comma_separated_choices_are_split() {
         let sent = json!({"repo": "o/r", "number": 1, "include": ["checks,threads"]});
         assert_eq!(parse(sent).unwrap().include, ["checks", "threads"]);
         // The name of a label may contain a comma.
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_take_truth_values_where_the_table_has_them() {
+    fn booleans_become_choices_listed_as_aliases() {
         let choices = json!({"type": "string", "enum": ["draft", "ready"]});
         for (sent, wanted) in [
             (json!(true), "draft"),
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn comment_on_an_edit_is_not_the_description() {
+    fn comment_alias_does_not_replace_description() {
         let schema = json!({"properties": {
             "title": {"type": "string"}, "body": {"type": "string"}, "append": {"type": "string"}
         }});
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn direction_names_a_branch_except_in_lists() {
+    fn from_and_to_are_branches_except_in_lists() {
         let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
         let mut schema = json!({"properties": branches});
         let sent = json!({"from": "work", "to": "main"});
@@ -687,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn first_page_is_a_call_without_cursor() {
+    fn page_one_is_call_without_cursor() {
         let schema = json!({"properties": {"cursor": {"type": "string"}}});
         let schema = schema.as_object().unwrap();
         for page in [json!(1), json!("1"), json!(1.0), json!(0)] {
@@ -700,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_take_the_names_of_other_servers() {
+    fn section_names_of_other_servers_are_accepted() {
         let one = |choices: Value, sent: &str| {
             let schema = json!({"type": "string", "enum": choices});
             coerced(json!(sent), Some(&schema)).unwrap()
@@ -716,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_do_instead() {
+    fn refused_arguments_get_advice() {
         let comment = json!([{"path": "a", "line": 1, "startSide": "LEFT"}]);
         for (sent, says) in [
             (json!({"repo": "o/r"}), "pass number, a text; "),
@@ -740,7 +740,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_lists_of_pairs_where_items_are_texts() {
+    fn object_becomes_list_of_name_value_texts() {
         let texts = json!({"type": "array", "items": {"type": "string"}});
         let sent = json!({"Points": 3, "Size": "M", "None": null});
         let got = coerced(sent, Some(&texts)).unwrap();
@@ -772,7 +772,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_argument_and_the_near_one() {
+    fn refusal_names_argument_and_similar_one() {
         let e = parse(json!({"repo": "o/r", "number": 1, "limit": "many"})).unwrap_err();
         assert!(e.message().contains("limit: invalid type"), "{e:?}");
         let comments = json!([{"path": "a.rs", "line": "seven"}]);
@@ -784,7 +784,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_arguments_name_the_problem() {
+    fn invalid_argument_error_names_problem() {
         for (sent, says) in [
             (json!({"repo": "o/r"}), "missing field `number`"),
             (

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_failure_parts_are_cut_and_counted() {
+    fn long_failure_parts_are_cut_with_counts() {
         let long = "a".repeat(300_000);
         let kind = ErrorKind::Conflict {
             what: Changed::Head,

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_marked_where_a_page_hides_them() {
+    fn html_comments_hidden_by_page_are_marked() {
         for (text, shown) in [
             ("a<!-- b -->c", "a[html comment removed: 1 character]c"),
             (

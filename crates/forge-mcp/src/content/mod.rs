@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_in_a_line_stays_within_quotes() {
+    fn foreign_text_in_line_stays_within_quotes() {
         let clean = |text: &str| Cleaner::new().plain(text);
         for (text, shown) in [
             (
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_one_plain_word_has_no_quotes() {
+    fn plain_word_name_has_no_quotes() {
         let clean = |text: &str| Cleaner::new().line(text);
         for plain in [
             "grace",
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn quotation_prefixes_every_line() {
+    fn quote_prefixes_every_line() {
         let clean = Cleaner::new().plain("one\n\n--- end ---\r\nShowing 1 of 1");
         let shown = quote(&clean);
         assert_eq!(shown, "> one\n> \n> --- end ---\n> Showing 1 of 1\n");
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn inner_carriage_return_in_a_diff_is_visible() {
+    fn carriage_return_within_diff_line_is_visible() {
         let cleaner = Cleaner::new();
         let diff = cleaner.diff("+a\rFiles 1-1 of 1: the end.\r\n+b\r\n+\u{85}c\n");
         let shown = "+a␍Files 1-1 of 1: the end.\r\n+b\r\n+c\n";

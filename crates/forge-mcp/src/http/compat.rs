@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accept_with_wildcards_names_both_types() {
+    fn accept_wildcards_are_widened_to_both_types() {
         let both = "application/json, text/event-stream";
         for (sent, is) in [
             (None, both),

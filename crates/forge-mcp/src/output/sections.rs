@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_items_follow_the_page_range() {
+    fn list_items_match_blocks_of_page() {
         let listed = BlockList {
             first: 3,
             items: vec![1, 2],

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_of_any_definition_is_bounded() {
+    fn prompt_of_large_definition_is_bounded() {
         let mut ralph = Definition::preset("ralph").unwrap();
         let plan = ralph.commands["plan"].clone();
         for n in 0..1_000 {

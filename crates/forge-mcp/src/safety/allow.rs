@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_repository_are_one() {
+    fn spellings_of_repository_match_each_other() {
         let one = list(&["https://github.com/Octo/Tools.git"]);
         for same in [
             "octo/tools",
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcard_covers_an_owner_or_a_host() {
+    fn wildcard_covers_owner_or_host() {
         let owner = list(&["github.com/octo/*"]);
         assert!(has(&owner, "octo/tools") && has(&owner, "Octo/x"));
         assert!(!has(&owner, "octopus/x") && !has(&owner, "other/octo"));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_compared_without_links() {
+    fn directories_are_compared_with_links_resolved() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for below in ["srv/one", "srv/two", "other/three"] {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn meaningless_pattern_is_refused() {
+    fn invalid_pattern_is_refused() {
         for text in [
             "*",
             "",

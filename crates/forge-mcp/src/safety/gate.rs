@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn list_needs_a_confirmed_name() {
+    fn list_matches_only_confirmed_names() {
         let handle = id("tangled.org/alice.example/tools");
         let did = id("tangled.org/did:plc:alice/tools");
         let own = id("did:plc:tools");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn handle_and_did_differ_before_any_request() {
+    fn unresolved_handle_and_did_do_not_match() {
         let handle = "tangled.org/alice.example/tools";
         let did = "tangled.org/did:plc:alice/tools";
         assert!(gate(handle).check(&id(handle), false).is_ok());

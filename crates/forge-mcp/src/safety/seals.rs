@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seal_is_valid_for_five_minutes_and_once() {
+    fn seal_is_valid_once_within_five_minutes() {
         let time = Arc::new(AtomicU64::new(7));
         let clock = Arc::clone(&time);
         let seals = Seals::at(Box::new(move || clock.load(Ordering::Relaxed))).unwrap();

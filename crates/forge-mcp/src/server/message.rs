@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_pass_and_others_are_answered_by_id() {
+    fn invalid_messages_are_answered_with_their_id() {
         let code = |text: &str| refusal(text.as_bytes()).map(|(error, id)| (error.code.0, id));
         for good in [
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,

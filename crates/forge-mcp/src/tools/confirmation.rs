@@ -213,7 +213,7 @@ mod tests {
     use super::{MAX_TITLE_CHARS, is_plain, named, short};
 
     #[test]
-    fn long_title_in_a_question_is_cut() {
+    fn long_title_in_question_is_cut() {
         assert_eq!(short("Fix Vec<T>"), "Fix Vec<T>");
         let whole = "é".repeat(MAX_TITLE_CHARS);
         assert_eq!(short(&whole), whole);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_name_in_a_question_is_quoted() {
+    fn unusual_name_in_question_is_quoted() {
         for plain in ["main", "feature/x-1_2", "alice", "ada@example.com"] {
             assert!(is_plain(plain), "{plain}");
             assert_eq!(named(plain), plain);

@@ -223,7 +223,7 @@ mod tests {
     use forge_core::{Capability, Error, ErrorKind, Retry};
 
     #[test]
-    fn missing_log_keeps_the_checks() {
+    fn missing_log_does_not_fail_checks() {
         let upstream = ErrorKind::Upstream {
             status: 503,
             request_id: None,

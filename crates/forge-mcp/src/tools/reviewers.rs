@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requested_reviewers_are_matched_by_any_name() {
+    fn reviewer_names_match_regardless_of_case() {
         let user = Reviewer::user;
         let team = |slug: &str| Reviewer::parse(slug);
         let bot = Reviewer::Bot {
