@@ -277,7 +277,7 @@ fn board() -> BoardId {
 }
 
 #[test]
-fn related_issues_documents_are_valid() {
+fn related_issue_documents_are_valid() {
     for fields in issue_fields() {
         for count in [1, 2, issues::MAX_ISSUES_PER_QUERY] {
             check(&issues::related_document(count, &fields));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_values_are_quoted() {
+    fn search_values_with_special_characters_are_quoted() {
         assert_eq!(quoted("a\"b c\\"), "\"a\\\"b c\\\\\"");
         assert_eq!(quoted(""), "\"\"");
         assert_eq!(quoted("a:b"), "\"a:b\"");

@@ -244,7 +244,7 @@ async fn renamed_files_have_previous_names() {
 }
 
 #[tokio::test]
-async fn contents_take_one_request() {
+async fn reading_contents_takes_one_request() {
     let script = Script::play(vec![data(
         "Contents",
         json!({ "repository": {

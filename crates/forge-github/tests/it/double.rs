@@ -690,7 +690,7 @@ async fn list_takes_one_request_per_hundred() {
 }
 
 #[tokio::test]
-async fn checks_include_which_are_required() {
+async fn required_checks_are_marked() {
     let world = World::new();
     let id = world.open("feature");
     let number = id.key.to_string().parse().unwrap();

@@ -291,7 +291,7 @@ async fn edits_undeleted_branch_is_named() {
 }
 
 #[tokio::test]
-async fn edits_failed_branch_is_error() {
+async fn edits_with_refused_branch_fail() {
     let failed = half(
         &[],
         "FORBIDDEN",

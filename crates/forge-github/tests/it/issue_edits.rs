@@ -224,7 +224,7 @@ async fn issue_off_board_is_added_first() {
 }
 
 #[tokio::test]
-async fn archived_item_has_no_values_and_takes_none() {
+async fn archived_item_has_no_values_and_refuses_writes() {
     let b = Board::new(1);
     let item = b.item(1, "Todo");
     b.world.double.seed().archive_item(item);
@@ -330,7 +330,7 @@ async fn batch_takes_one_query_and_document_per_twenty() {
 }
 
 #[tokio::test]
-async fn batch_failures_belong_to_single_issues() {
+async fn batch_failure_affects_only_one_issue() {
     let b = Board::new(5);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -570,7 +570,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
 }
 
 #[tokio::test]
-async fn list_has_values_and_relations_oldest_first() {
+async fn issue_list_has_values_and_relations() {
     let b = Board::new(3);
     b.item(2, "Doing");
     let repo = &b.world.ada;

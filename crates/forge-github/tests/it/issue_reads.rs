@@ -79,7 +79,7 @@ async fn group_within_two_hops_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn related_issues_come_ten_per_query() {
+async fn related_issues_are_read_ten_per_query() {
     let b = Board::new(25);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -110,7 +110,7 @@ async fn related_issues_come_ten_per_query() {
 }
 
 #[tokio::test]
-async fn neighbours_come_with_their_comments() {
+async fn neighbours_have_comments() {
     let b = Board::new(3);
     let repo = &b.world.ada;
     {
@@ -290,7 +290,7 @@ async fn history_has_every_kind_in_order_and_pages() {
 }
 
 #[tokio::test]
-async fn comments_in_one_second_keep_their_order() {
+async fn comments_of_same_second_keep_order() {
     let b = Board::new(1);
     b.world.double.seed().same_second = true;
     let one = id(&b.world.ada, 1);
@@ -350,7 +350,7 @@ async fn comments_are_edited_and_deleted_by_id() {
 }
 
 #[tokio::test]
-async fn delete_requires_administrator() {
+async fn issue_delete_requires_administrator() {
     let b = Board::new(2);
     let one = id(&b.world.ada, 1);
     let (e, sent) = b.sent(b.world.grace.delete_issue(&one)).await;

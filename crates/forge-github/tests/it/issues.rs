@@ -88,7 +88,7 @@ fn new() -> NewIssue {
 }
 
 #[tokio::test]
-async fn issue_list_pages_and_filters_as_search() {
+async fn issue_list_uses_search_for_filters() {
     let list = |list: Value| json!({ "repository": { "issues": list } });
     let found = json!({
         "issueCount": 2,

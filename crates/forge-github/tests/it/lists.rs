@@ -520,7 +520,7 @@ async fn answer_of_too_many_items_is_refused() {
 }
 
 #[tokio::test]
-async fn repositories_and_owners_are_one_search() {
+async fn repositories_and_owners_share_one_search() {
     let row = |number: u64, owner: &str, name: &str| {
         let repo = json!({ "id": "R_1", "name": name, "owner": { "login": owner } });
         let id = format!("PR_{owner}_{number}");

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn viewer() {
+async fn viewer_is_read() {
     let script = Script::play(vec![data("Viewer", json!({ "viewer": user("ada") }))]).await;
     let viewer = script.repo.viewer().await.unwrap();
     assert_json_snapshot!("viewer", (script.sent(), viewer));
@@ -55,7 +55,7 @@ fn repository(archived: bool) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn repo() {
+async fn repository_settings_are_read() {
     let script = Script::play(vec![data("Repository", repository(false))]).await;
     let info = script.repo.info().await.unwrap();
     assert_json_snapshot!("repo", (script.sent(), &info));

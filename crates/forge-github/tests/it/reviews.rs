@@ -172,7 +172,7 @@ async fn dismissal_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn reviews() {
+async fn reviews_are_listed() {
     let of = |list: Value| one(json!({ "reviews": list }));
     let script = Script::play(vec![data(
         "PullView",
@@ -200,7 +200,7 @@ fn edges(list: &[(&str, bool)], next: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn threads() {
+async fn threads_are_listed() {
     let script = Script::play(vec![data("Threads", edges(&[("1", false)], None))]).await;
     let got = script
         .repo

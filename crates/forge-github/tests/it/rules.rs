@@ -221,7 +221,7 @@ async fn server_without_fields_gets_reduced_query() {
 }
 
 #[tokio::test]
-async fn base_branch_with_slashes_is_one_segment() {
+async fn slashes_in_base_branch_are_escaped() {
     let mut pull = ruled(json!(null));
     pull["baseRefName"] = json!("release/1 0#");
     let path = FIRST.replace("branches/main", "branches/release%2F1%200%23");

@@ -285,7 +285,7 @@ async fn cancel_auto_merge_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn lock_sends_only_changes() {
+async fn lock_sends_only_needed_mutations() {
     let locked = |reason: Option<&str>| {
         one(changed(
             7,

@@ -578,7 +578,7 @@ async fn unread_latest_reviews_are_warning() {
 }
 
 #[tokio::test]
-async fn names_beyond_first_page_are_found() {
+async fn names_beyond_first_hundred_are_resolved() {
     let world = World::new();
     let number = {
         let mut seed = world.double.seed();

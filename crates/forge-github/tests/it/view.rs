@@ -99,7 +99,7 @@ fn full() -> Value {
 }
 
 #[tokio::test]
-async fn view_with_everything_is_one_request() {
+async fn full_view_takes_one_request() {
     let script = Script::play(vec![data("PullView", one(full()))]).await;
     let pull = script.repo.view(&script.pr(), everything()).await.unwrap();
     assert_json_snapshot!("view", (script.sent(), pull));
@@ -230,7 +230,7 @@ async fn long_threads_are_read_completely() {
 }
 
 #[tokio::test]
-async fn unchanged_cursor_ends_paging() {
+async fn repeated_cursor_ends_paging() {
     let stuck = page(vec![comment("IC_1", "ada", "1")], "same");
     let again = json!({ "node": { "id": "PR_7", "allComments": stuck.clone() } });
     let script = Script::play(vec![
@@ -317,7 +317,7 @@ async fn commits_beyond_one_hundred_are_read() {
 }
 
 #[tokio::test]
-async fn history_starts_with_opening_and_closes_once() {
+async fn history_has_opening_and_one_close() {
     let event = |kind: &str, id: &str, at: &str, more: Value| {
         let mut e =
             json!({ "__typename": kind, "id": id, "createdAt": at, "actor": user("grace") });

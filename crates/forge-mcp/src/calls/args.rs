@@ -672,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_for_an_optional_text_is_absent() {
+    fn zero_for_optional_text_counts_as_absent() {
         let schema = json!({
             "properties": {"body": {"type": "string"}, "title": {"type": "string"}},
             "required": ["title"],
@@ -748,7 +748,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_name_the_accepted_values() {
+    fn invalid_value_error_names_accepted_values() {
         for (key, value, says) in [
             ("limit", json!("many"), "limit takes a whole number; "),
             (

@@ -93,7 +93,7 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn silent_connections_block_no_clients() {
+async fn silent_connections_do_not_block_clients() {
     let addr = start(HttpLimits {
         strangers: 2,
         // This timeout is too long to close a connection in the test.
