@@ -188,7 +188,7 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
 
 /// Builds the checks section from the last commit. `unread` marks an error in the checks' part of
 /// the answer, which matters only if no checks arrived. `unstable` means that GitHub reports a
-/// check that has not passed; if none arrived, the section is incomplete.
+/// check that has not passed; if all checks that arrived have passed, the section is incomplete.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,

@@ -83,15 +83,15 @@ pub struct GitHub {
 }
 
 impl GitHub {
-    /// Connects to GitHub at `host`: `github.com`, `tenant.ghe.com` or a GitHub Enterprise Server.
-    /// Sends no request and reads no token yet. `http` must keep [`WRITE_PACE`].
+    /// Creates the backend for `host`: `github.com`, `tenant.ghe.com` or a GitHub Enterprise Server.
+    /// Sends no request and reads no token. `http` must keep [`WRITE_PACE`].
     #[must_use]
     pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let host = host.to_ascii_lowercase();
         Self::at(&host, Endpoint::of_host(&host), http, tokens)
     }
 
-    /// Connects with other API addresses, for tests; otherwise as [`Self::new`].
+    /// Creates the backend with other API addresses, for tests; otherwise as [`Self::new`].
     #[must_use]
     pub fn at(host: &str, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let info = ForgeInfo {

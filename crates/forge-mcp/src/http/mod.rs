@@ -95,8 +95,8 @@ impl Bearer {
         &self.0
     }
 
-    /// Returns true if a header contains the token. The time depends only on the length of the
-    /// header.
+    /// Returns true if a header contains the token. The comparison takes constant time for a given
+    /// length.
     fn is_in(&self, header: Option<&HeaderValue>) -> bool {
         let Some((scheme, token)) = header
             .and_then(|h| h.to_str().ok())
