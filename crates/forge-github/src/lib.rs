@@ -83,8 +83,8 @@ pub struct GitHub {
 }
 
 impl GitHub {
-    /// Creates the backend for `host`: `github.com`, `tenant.ghe.com` or a GitHub Enterprise Server.
-    /// Sends no request and reads no token. `http` must keep [`WRITE_PACE`].
+    /// Creates the backend for `host`: `github.com`, `tenant.ghe.com` or a GitHub Enterprise
+    /// Server. Sends no request and reads no token. `http` must keep [`WRITE_PACE`].
     #[must_use]
     pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let host = host.to_ascii_lowercase();

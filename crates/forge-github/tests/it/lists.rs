@@ -196,7 +196,7 @@ async fn search_results_of_other_repositories_are_left_out() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(page.warnings[0].message.contains("other repositories"));
     script.sent();
-    // A page whose rows are all of other repositories ends the call with a cursor.
+    // If all rows of a page belong to other repositories, the call ends with a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
     let script = Script::play(vec![data("PullSearch", nothing)]).await;
     let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();

@@ -227,7 +227,7 @@ async fn mutation_selects_only_changeable_fields() {
     ] {
         assert!(!mutation.contains(part), "{part} in {mutation}");
     }
-    // The mutation does not select the other fields, so their values are those from before.
+    // The mutation does not select the other fields, so their earlier values are kept.
     let seen = (closed.state, closed.labels.len(), closed.approvals);
     assert_eq!(seen, (PrState::Closed, 1, 1));
     assert_eq!(closed.latest_reviews.len(), 1);
