@@ -86,7 +86,7 @@ fn misspelled_test_of_security_page_is_found() {
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden hidden_agrees_with_rendered_page",
         "forge-http::it redirects::write_is_not_redirected_to_other_origin",
-        "forge-mcp http::tests::silent_connections_block_no_clients",
+        "forge-mcp http::tests::silent_connections_do_not_block_clients",
     ] {
         assert!(is_test(known), "{known}");
     }

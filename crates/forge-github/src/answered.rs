@@ -1,5 +1,5 @@
-//! Compares the answer to a write with what was asked: a host may say that all is well, and show
-//! that nothing was done.
+//! Compares the answer to a write with the request: a host may report success although its answer
+//! shows another result.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
     mutate::Payloads,
 };
 
-/// The texts that an answer shows under the name of the input.
+/// Input fields whose text the answer repeats under the same name.
 const TEXTS: &[&str] = &[
     "title",
     "body",
@@ -28,8 +28,8 @@ const TEXTS: &[&str] = &[
 ];
 
 impl GitHub {
-    /// Refuses an answer that denies a part of the batch, or that has an error of no part of it.
-    /// Whether the write happened is then unknown, so it is never sent again.
+    /// Refuses an answer that contradicts a part of the batch, or that has an error outside all
+    /// parts. The write may have happened, so it is not sent again.
     pub(crate) fn check_answered(
         &self,
         batch: &Batch,
@@ -62,8 +62,8 @@ impl GitHub {
         Ok(())
     }
 
-    /// Refuses an answer about another object than `asked`, which has this number. A selection may
-    /// omit the number.
+    /// Checks that the answer is about `asked`, the object with this number. A selection may omit
+    /// the number, which then reads as 0.
     pub(crate) fn check_number(
         &self,
         asked: &dyn fmt::Display,
@@ -79,7 +79,7 @@ impl GitHub {
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
 
-    /// The address of a new object, if it is on another host than this one and its API.
+    /// The URL of a new object, if its host is neither this host nor the host of its API.
     fn elsewhere<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
         let url = made.get("url").and_then(Value::as_str)?;
         let api = authority(&self.api.endpoint.graphql);
@@ -98,11 +98,11 @@ impl GitHub {
     }
 }
 
-/// The object that a payload shows; `None` if it is missing.
+/// The created or changed object in a payload.
 fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
     let member = member(mutation);
     let payload = payload.filter(|payload| !payload.is_null())?;
-    // A deletion has nothing to show.
+    // The payload of a deletion contains no object.
     if member == "clientMutationId" {
         return Some(payload);
     }
@@ -119,7 +119,7 @@ fn member(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
 
-/// The first field of the answer that differs from the input, and its value.
+/// The name of the first field whose value differs from the input, and that value.
 fn differs<'a>(
     mutation: Mutation,
     input: &Value,
@@ -176,7 +176,8 @@ fn authority(url: &str) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
-/// Whether two texts differ in blanks and control characters at most, which a host may clean up.
+/// Returns whether two texts are equal apart from blanks and control characters, which hosts clean
+/// up.
 fn same(asked: &str, told: &str) -> bool {
     let words = |c: &char| !c.is_whitespace() && !c.is_control();
     asked.chars().filter(words).eq(told.chars().filter(words))

@@ -26,10 +26,10 @@ use crate::{
     weight,
 };
 
-/// The version of the REST interface that the routes here are written for.
+/// The version of GitHub's REST API that all routes use unless they name another.
 const API_VERSION: &str = "2022-11-28";
 const VERSION_HEADER: &str = "x-github-api-version";
-/// `mergeStateStatus` was behind this preview, and still is on older Enterprise Servers.
+/// Older Enterprise Servers need this preview for `mergeStateStatus`.
 const GRAPHQL_ACCEPT: &str = "application/vnd.github.merge-info-preview+json, application/json";
 
 /// The media type of REST answers.
@@ -43,14 +43,14 @@ pub(crate) struct Api {
     pub endpoint: Endpoint,
     pub http: Http,
     account: TokenSlot,
-    /// The token for project boards, if it differs from the account's.
+    /// The token for project boards, if a separate one is configured.
     boards: Option<TokenSlot>,
-    /// Set when GitHub refused a document because this token may not read teams.
+    /// Set once GitHub refused a document because the token may not read teams.
     no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
 }
 
-/// A source of tokens, with the token that it returned last.
+/// A source of tokens, and the token that it returned last.
 struct TokenSlot {
     tokens: Arc<dyn TokenSource>,
     token: Mutex<Option<Secret>>,
@@ -65,18 +65,18 @@ impl TokenSlot {
     }
 }
 
-/// The token that a request is sent with.
+/// Selects the token for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TokenChoice {
     /// The account's token.
     #[default]
     Account,
-    /// The token for project boards, if there is one; otherwise the account's.
+    /// The token for project boards; without one, the account's token.
     Board,
 }
 
 impl TokenChoice {
-    /// Board access for a request that names a board, account access otherwise.
+    /// Selects the board token if the request names a board.
     pub fn of(board: Option<&BoardId>) -> Self {
         match board {
             Some(_) => Self::Board,
@@ -96,7 +96,7 @@ pub(crate) struct GqlAnswer<T> {
 }
 
 impl<T> GqlAnswer<T> {
-    /// The same answer with other data.
+    /// Replaces the data and keeps the errors.
     pub fn with_data<U>(self, data: Option<U>) -> GqlAnswer<U> {
         GqlAnswer {
             data,
@@ -158,7 +158,7 @@ impl Api {
         }
     }
 
-    /// The context for errors of this host.
+    /// The context for errors from this host.
     pub fn about(&self, write: bool) -> ErrorContext<'_> {
         self.about_as(TokenChoice::Account, write)
     }
@@ -172,7 +172,7 @@ impl Api {
         }
     }
 
-    /// Sends a query; `Err` if it fails as a whole, else the answer with any partial errors.
+    /// Sends a query. Partial errors come with the answer; fails if the whole query fails.
     pub async fn query<T: DeserializeOwned>(
         &self,
         document: &str,
@@ -182,7 +182,7 @@ impl Api {
             .await
     }
 
-    /// As [`Self::query`], with the token of `access`.
+    /// Sends a query with the token of `access`; otherwise as [`Self::query`].
     pub async fn query_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -199,7 +199,7 @@ impl Api {
         .await
     }
 
-    /// Sends a mutation, never twice unless GitHub refused it before it ran.
+    /// Sends a mutation; retries only if GitHub refused the mutation before running it.
     pub async fn mutate_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -252,7 +252,7 @@ impl Api {
                 ));
             }
             let answer = self.open(&bytes, headers, call)?;
-            // A rate limit reported in the body was hit before anything ran.
+            // GitHub checks the rate limit before it runs a document, so nothing has run.
             if answer.errors.iter().any(GqlError::is_rate_limit) {
                 if call.write {
                     forge_core::call::write_refused();
@@ -306,7 +306,8 @@ impl Api {
             }
             Err(e) => e.to_string(),
         };
-        // Where an error nulled a field that is never null, the error gives the reason.
+        // An error can null a field that the schema calls non-null; the error then gives the
+        // reason.
         if let Ok(Envelope::<serde::de::IgnoredAny> { errors, .. }) = serde_json::from_slice(bytes)
             && !errors.is_empty()
         {
@@ -333,7 +334,7 @@ impl Api {
         })
     }
 
-    /// The first error of an answer.
+    /// Converts the first error of an answer.
     pub fn first_error<T>(&self, answer: &GqlAnswer<T>) -> Error {
         match answer.errors.first() {
             Some(e) => self.error(answer, e),
@@ -344,7 +345,7 @@ impl Api {
         }
     }
 
-    /// An error of an answer.
+    /// Converts one error of an answer.
     pub fn error<T>(&self, answer: &GqlAnswer<T>, e: &GqlError) -> Error {
         error::from_graphql(
             self.about_as(answer.access, answer.write),
@@ -373,7 +374,7 @@ impl Api {
         error::missing_for_pulls(&answer.headers)
     }
 
-    /// The data, if nothing failed.
+    /// Returns the data if the answer has no errors.
     pub fn whole<T>(&self, answer: GqlAnswer<T>) -> Result<T> {
         if !answer.errors.is_empty() {
             return Err(self.first_error(&answer));
@@ -387,8 +388,8 @@ impl Api {
         }
     }
 
-    /// Turns the errors of an answer into warnings. `part` finds the section in an error's path:
-    /// its title and its field of the model.
+    /// Turns the errors of an answer into warnings. `part` maps an error to its section: the title
+    /// for messages, and the field of the model.
     pub fn warnings<T>(
         &self,
         answer: &GqlAnswer<T>,
@@ -397,7 +398,7 @@ impl Api {
         self.warnings_of(answer, &answer.errors, part)
     }
 
-    /// As [`Self::warnings`], for some of the errors.
+    /// Turns the given errors into warnings; otherwise as [`Self::warnings`].
     pub fn warnings_of<'a, T>(
         &self,
         answer: &GqlAnswer<T>,
@@ -409,7 +410,7 @@ impl Api {
         for e in errors {
             let error = self.error(answer, e);
             let (title, section) = part(e);
-            // A title may hold a part of the path, which is the host's text.
+            // A title may contain part of the error's path, which is text from the host.
             let title = self.about(answer.write).words(&title);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
@@ -433,7 +434,7 @@ impl Api {
         self.rest_of(API_VERSION, method, path, accept, body).await
     }
 
-    /// As [`Self::rest`], for a route of another API version.
+    /// Sends a REST request to a route of the given API version; otherwise as [`Self::rest`].
     pub async fn rest_of(
         &self,
         version: &'static str,
@@ -508,7 +509,7 @@ impl Api {
         Ok((parts.status, parts.headers, bytes))
     }
 
-    /// Sends with the token; after a 401, once more with a renewed token if there is one.
+    /// Sends a request with the token, and after a 401 once more with a renewed token.
     async fn authorised(
         &self,
         access: TokenChoice,
@@ -579,8 +580,8 @@ impl Api {
     }
 }
 
-/// Unwraps the transport error inside an octocrab error. octocrab's own text is never shown: it may
-/// hold a backtrace.
+/// Unwraps the transport error inside an octocrab error. octocrab's own message is dropped, because
+/// it may contain a backtrace.
 fn from_octocrab(error: octocrab::Error) -> Error {
     if let octocrab::Error::Service { source, .. } = error
         && let Ok(ours) = source.downcast::<Error>()

@@ -1,8 +1,8 @@
-//! Attachments: images and videos that descriptions and comments show.
+//! Uploads attachments: images and videos that descriptions and comments show.
 //!
 //! GitHub stores attachments on a separate host: `POST /user-attachments/assets` takes the raw
-//! bytes and the repository's database id. The route is undocumented; its shape is what gh 2.103.3
-//! sends. GitHub Enterprise Server has no such store.
+//! bytes and the repository's database id. The route is undocumented; the request follows gh
+//! 2.103.3. GitHub Enterprise Server has no attachment store.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::{GitHub, api::JSON, error, owner_and_name};
 
-/// How many uploads run at once.
+/// How many uploads run concurrently.
 const MAX_CONCURRENT_UPLOADS: usize = 4;
 
 #[derive(Deserialize)]

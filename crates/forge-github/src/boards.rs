@@ -1,4 +1,4 @@
-//! Project boards by number: their fields and options, and the values that issues have there.
+//! Reads and changes project boards: fields, options, and the values of issues.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,7 +27,7 @@ use crate::{
 /// GitHub's name for a field with a fixed set of values.
 const SINGLE_SELECT: &str = "SINGLE_SELECT";
 
-/// A board with the ids that writes take.
+/// A board, with the ids that mutations take.
 #[derive(Debug)]
 pub(crate) struct Board {
     pub id: String,
@@ -74,7 +74,7 @@ fn key(id: &BoardId) -> BoardId {
 pub(crate) struct FieldChoice<'a> {
     pub field: &'a str,
     pub field_name: &'a str,
-    /// Id and name of the option.
+    /// The id and name of the option.
     pub option: Option<(&'a str, &'a str)>,
 }
 
@@ -86,7 +86,8 @@ impl Board {
     /// Finds a field and its option `value`.
     ///
     /// # Errors
-    /// `invalid_input` with the existing names.
+    ///
+    /// Fails with `invalid_input` and the existing names if the field or the option does not exist.
     pub fn ids(&self, id: &BoardId, field: &str, value: Option<&str>) -> Result<FieldChoice<'_>> {
         let found = named(self.selects(), field, |f| &f.name).ok_or_else(|| {
             let names = self.selects().map(|f| f.name.as_str());
@@ -132,7 +133,7 @@ fn unknown<'a>(
     Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
 }
 
-/// The values of the item on `board`, if `items` has one.
+/// The values of an issue on `board`, if one of `items` is on that board.
 pub(crate) fn values_on(
     board: &BoardId,
     items: &wire::Nodes<wire::BoardItem>,
@@ -159,7 +160,7 @@ pub(crate) fn values_on(
     (values, warning)
 }
 
-/// Finds the item on `board`.
+/// Finds the item that is on `board`.
 pub(crate) fn item_on<'a>(
     board: &BoardId,
     items: &'a wire::Nodes<wire::BoardItem>,
@@ -200,7 +201,7 @@ impl GitHub {
             .api
             .query_as(TokenChoice::Board, &text, &variables)
             .await?;
-        // The owner is a user or an organization; the lookup of the other kind fails.
+        // The document queries the owner as a user and as an organization; one of the two fails.
         answer
             .errors
             .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));
@@ -261,7 +262,7 @@ impl GitHub {
                 ));
                 return Ok(Outcome::unchanged(field_of(known), warning));
             }
-            // GitHub deletes options that the update omits, and creates those without an id.
+            // GitHub deletes options that an update omits, and creates options without an id.
             Some(known) => {
                 let had = known.options.iter().map(|o| {
                     json!({ "id": o.id, "name": o.name, "color": o.color, "description": o.description })

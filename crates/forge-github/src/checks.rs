@@ -26,10 +26,10 @@ use crate::{
 };
 
 impl GitHub {
-    /// The page of a pull request, and its checks.
+    /// Reads the URL of a pull request, and its checks.
     pub(crate) async fn page_and_checks(&self, pr: &PrId) -> Result<(String, ChecksReport)> {
         let pull = self.fetch(pr, PrFields::CHECKS | PrFields::ROW).await?;
-        // A partial report must not pass for a complete one.
+        // An incomplete report must not look complete.
         if let Some(warning) = pull.warnings.first() {
             return Err(Error::new(
                 forge_core::ErrorKind::Upstream {
@@ -59,7 +59,7 @@ impl Checks for GitHub {
         Ok(report)
     }
 
-    /// Reads the reasons of all checks in one request.
+    /// Reads the failure reasons of all checks in one request.
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         let ids = checks.iter().map(|check| check.id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
@@ -117,7 +117,7 @@ impl Checks for GitHub {
     }
 }
 
-/// How many messages a reason holds, and how many bytes each.
+/// How many messages a reason contains.
 const MAX_MESSAGES: usize = 10;
 const MAX_MESSAGE: usize = 500;
 /// GitHub Actions' message for every failed step, whatever failed.
@@ -129,7 +129,7 @@ struct RunNodes {
 }
 
 impl wire::RunDetails {
-    /// The messages of level FAILURE, or the failed steps if there are none.
+    /// The messages of level FAILURE; without any, the failed steps.
     fn reason(self) -> Option<String> {
         let notes = self.annotations.into_vec().into_iter().filter(|note| {
             note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
@@ -162,7 +162,7 @@ impl wire::Annotation {
     }
 }
 
-/// The job of GitHub Actions that a check run's page shows: `…/actions/runs/<run>/job/<job>`.
+/// The job number in the URL of a check run: `…/actions/runs/<run>/job/<job>`.
 fn job_of(url: &str) -> Option<u64> {
     let (_, rest) = url.split_once("/actions/runs/")?;
     let (run, job) = rest.split_once("/job/")?;
@@ -177,7 +177,7 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // The extra byte tells whether a line begins at the cut.
+        // One extra byte shows whether the cut is at the start of a line.
         if kept.len() > most.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - most - 1);
             cut = true;
@@ -186,9 +186,9 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     Ok(CheckLog::end_of(&kept, most, cut))
 }
 
-/// The checks section: checks of the last commit. `unread` marks an error in their part of the
-/// answer, which matters only if no checks arrived. `unstable` says that GitHub sees a check that
-/// has not passed, which must then be among them.
+/// Builds the checks section from the last commit. `unread` marks an error in the checks' part of
+/// the answer, which matters only if no checks arrived. `unstable` means that GitHub reports a
+/// check that has not passed; if all checks that arrived have passed, the section is incomplete.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,
@@ -200,7 +200,7 @@ pub(crate) fn section(
     let is_unnamed = commit.as_ref().is_some_and(|c| c.commit.oid.is_empty());
     let commit = commit.unwrap_or_default().commit;
     let oid = Some(commit.oid).filter(|o| !o.is_empty());
-    // Checks of another commit do not apply: the head has moved, or the host answers wrongly.
+    // Ignores checks of another commit: the head has moved, or the answer is wrong.
     let is_other = oid
         .as_deref()
         .zip(head_oid)
@@ -208,14 +208,14 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup; hidden checks leave gaps in the rollup.
+    // A commit without checks has no rollup; checks hidden from the viewer leave gaps in it.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
     let checks: Vec<Check> = all.into_iter().map(check).collect();
-    // The state is that of some check.
+    // A rollup has a state only if the commit has a check.
     let lacks_all = has_state && checks.is_empty();
     let passes = |c: &Check| matches!(c.status, CheckStatus::Success | CheckStatus::Skipped);
     let lacks_unstable = unstable && checks.iter().all(passes);
@@ -227,8 +227,8 @@ pub(crate) fn section(
     }
 }
 
-/// Maps a run's status. A run that could not start counts as failed, since it never finishes. A
-/// stale run counts as gh counts it: without a result.
+/// Maps a run's status. A run that could not start counts as failed, because it never finishes. A
+/// stale run counts as having no result, as in gh.
 fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
     match (status, conclusion.unwrap_or_default()) {
         ("COMPLETED", "SUCCESS") => CheckStatus::Success,
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_that_the_answer_implies_and_lacks_are_unread() {
+    fn implied_but_missing_checks_are_unread() {
         let (ok, open) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "QUEUED", None),

@@ -1,7 +1,7 @@
-//! Caches the comment ids of the last pull request whose comments were listed.
+//! Caches the comment ids of the pull request whose comments were listed last.
 //!
-//! Ids resolve to anything the account can see, so a change first verifies that the comment is of
-//! the named pull request. Comments listed there need no request for that.
+//! An id resolves to any comment that the account can see, so a change first verifies that the
+//! comment belongs to the named pull request. For cached ids this takes no request.
 
 use std::{
     collections::HashSet,
@@ -11,7 +11,7 @@ use std::{
 
 use forge_core::PrId;
 
-/// A repository name can change its meaning while a server runs.
+/// Limits the lifetime: a repository name can later belong to another repository.
 const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
 /// The cached ids.
@@ -26,7 +26,7 @@ struct CachedIds {
 }
 
 impl CommentIdCache {
-    /// Adds a page of ids of `pr`; drops the ids of another pull request.
+    /// Adds ids of `pr`, and drops those of another pull request.
     pub fn keep(&self, pr: &PrId, ids: impl Iterator<Item = String>) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match listed.as_mut().filter(|of| of.is_fresh(pr)) {
@@ -41,7 +41,7 @@ impl CommentIdCache {
         }
     }
 
-    /// Returns whether the comment is known to be of `pr`.
+    /// Returns whether the cache has the comment as one of `pr`.
     pub fn has(&self, pr: &PrId, id: &str) -> bool {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listed

@@ -67,13 +67,13 @@ struct ThreadPullOf {
     pull_request: Option<wire::Pull>,
 }
 
-/// Whether a node id belongs to a line comment, which needs other mutations than a conversation
-/// comment.
+/// Returns whether a node id belongs to a line comment; the mutations for line comments differ from
+/// those for conversation comments.
 fn is_line_comment(key: &str) -> bool {
     key.starts_with("PRRC_")
 }
 
-/// The end of a line comment's URL, for a key that is its number or has that end itself.
+/// The end of a line comment's URL, for a key that is the comment's number or URL.
 fn anchor(key: &str) -> Option<String> {
     let number = key
         .rsplit_once("discussion_r")
@@ -104,7 +104,7 @@ impl GitHub {
         self.say_after(pr, &before, body).await
     }
 
-    /// Adds a comment; `before` has the id of the pull request and its newest comment.
+    /// Adds a comment. `before` contains the pull request's id and newest comment.
     pub(crate) async fn say_after(
         &self,
         pr: &PrId,
@@ -123,7 +123,7 @@ impl GitHub {
         outcome(or_read_back(written, read_back).await?)
     }
 
-    /// Replies in the thread of a line comment; quotes a conversation comment.
+    /// Replies to a line comment in its thread, and to a conversation comment with a quote.
     async fn answer(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
         let text = Document::query("ReplyPrepare").text();
         let anchor = anchor(key);
@@ -143,8 +143,8 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // An id may lead to another pull request, whose text readers here may not see. A number
-            // is looked for in the threads of this one alone.
+            // An id may belong to another pull request, whose text the readers of this one may not
+            // see. A number is searched for only in the threads of this pull request.
             let part = node.filter(|part| part.is_of(&pull.id));
             match part.as_ref().map(|part| part.kind.as_str()) {
                 Some("IssueComment") => {
@@ -181,7 +181,8 @@ impl GitHub {
             .send_one::<CreatedComment>(REPLY, input)
             .await
             .map(CreatedComment::into_comment);
-        // A lost reply is the thread's last comment, if the viewer wrote it with this body.
+        // If the answer was lost, the reply is the last comment of the thread, by the viewer and
+        // with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
             let last = now.and_then(|t| t.comments.into_vec().pop());
@@ -200,7 +201,8 @@ impl GitHub {
         }
     }
 
-    /// Whether a comment or a thread is of `pr`: ids resolve to anything the account can see.
+    /// Returns whether a comment or thread belongs to `pr`; ids resolve to any object the account
+    /// can see.
     pub(crate) async fn belongs(&self, pr: &PrId, key: &str) -> Result<bool> {
         let text = Document::query("Belongs").text();
         let mut variables = pr_variables(pr)?;
@@ -226,7 +228,8 @@ impl GitHub {
     }
 
     /// # Errors
-    /// `not_found` for a comment of another pull request.
+    ///
+    /// Fails with `not_found` if the comment belongs to another pull request.
     async fn is_on(&self, comment: &CommentId) -> Result<()> {
         let CommentId { pr, key } = comment;
         if self.listed.has(pr, key) || self.belongs(pr, key).await? {

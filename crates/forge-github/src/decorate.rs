@@ -1,4 +1,4 @@
-//! Labels, people, milestones and boards: what a pull request refers to by id.
+//! Sets the parts of a pull request that mutations take by id: labels, people, milestone, boards.
 
 use forge_core::{
     Action, Op, Param,
@@ -25,7 +25,7 @@ pub(crate) struct Decoration<'a> {
 }
 
 impl Decoration<'_> {
-    /// The mutations in one request, one for each part.
+    /// Puts one mutation for each part into one request.
     pub fn batch(&self, pull: &str, found: &ResolvedIds) -> Batch {
         let mut batch = Batch::default();
         if let Some(milestone) = &found.milestone {
@@ -61,13 +61,13 @@ impl Decoration<'_> {
         batch
     }
 
-    /// The title of the board behind `alias`.
+    /// The title of the board with this alias.
     fn project(&self, alias: &str) -> Option<&str> {
         let index: usize = alias.strip_prefix(PROJECT)?.parse().ok()?;
         self.projects.get(index).map(String::as_str)
     }
 
-    /// The name of the part behind `alias` in messages.
+    /// The name of the part with this alias, for messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -76,7 +76,7 @@ impl Decoration<'_> {
         }
     }
 
-    /// The call that retries the part behind `alias`.
+    /// The call that retries the part with this alias.
     pub fn action(&self, alias: &str, pull: &PullRequest) -> Action {
         let (param, values): (Param, Vec<&str>) = match alias {
             "labels" => (Param::AddLabel, texts(self.labels)),
@@ -96,7 +96,7 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Returns whether the pull request has the part behind `alias`. `me` is the viewer's login.
+    /// Returns whether the pull request has the part with this alias. `me` is the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),
@@ -127,10 +127,10 @@ pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
         .any(|item| item.title.to_lowercase() == title.to_lowercase())
 }
 
-/// The alias of bots whose review is requested.
+/// The alias of the mutation that requests reviews from bots.
 const BOTS: &str = "bots";
 
-/// Requests reviews from more people, teams and bots, and removes nobody.
+/// Requests reviews from further people, teams and bots.
 pub(crate) fn add_reviewers(
     batch: &mut Batch,
     pull: &str,

@@ -1,4 +1,4 @@
-//! Dismissing reviews.
+//! Dismisses reviews.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Param, PrId, Precondition, Result, Warning,
@@ -70,7 +70,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Reads a review of `pr`: ids resolve to anything the account can see.
+    /// Reads a review and checks that it belongs to `pr`; ids resolve to any visible object.
     async fn review_of(&self, pr: &PrId, key: &str) -> Result<wire::Review> {
         let text = Document::query("Review").text();
         let mut variables = pr_variables(pr)?;

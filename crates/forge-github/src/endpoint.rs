@@ -1,14 +1,14 @@
 /// The base addresses of a GitHub host's APIs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The base of REST routes, without a slash at the end.
+    /// The base URL of REST routes, without a trailing slash.
     pub rest: String,
-    /// The GraphQL interface.
+    /// The URL of the GraphQL API.
     pub graphql: String,
-    /// The base of pages and of git, without a slash at the end.
+    /// The base URL of web pages and of git, without a trailing slash.
     pub web: String,
-    /// The base where attachments are uploaded, without a slash at the end; `None` on GitHub
-    /// Enterprise Server.
+    /// The base URL for uploading attachments, without a trailing slash. GitHub Enterprise Server
+    /// has none.
     pub uploads: Option<String>,
 }
 
@@ -16,9 +16,9 @@ impl Endpoint {
     /// The addresses of `host`, which is `name` or `name:port` in lower case.
     ///
     /// github.com and the tenants of ghe.com serve their APIs on another host (`api.…`); GitHub
-    /// Enterprise Server serves them under paths (docs.github.com, "Getting started with the REST
-    /// API" for Enterprise Server). `github.localhost` is gh's name for a development server: plain
-    /// HTTP, through the proxy.
+    /// Enterprise Server serves its APIs under paths (docs.github.com, "Getting started with the
+    /// REST API" for Enterprise Server). `github.localhost` is gh's name for a development server,
+    /// which is reached over plain HTTP through the proxy.
     #[must_use]
     pub fn of_host(host: &str) -> Self {
         let scheme = if host == "github.localhost" {
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// The addresses of a server at `base`, laid out as github.com's; for tests.
+    /// The addresses of a test server at `base`, with the paths of github.com.
     #[must_use]
     pub fn at(base: &str) -> Self {
         let base = base.trim_end_matches('/').to_owned();

@@ -1,8 +1,8 @@
-//! Maps GitHub's failures to the workspace's errors: by GraphQL type, by HTTP status, and by
-//! message where GitHub sends nothing else.
+//! Maps GitHub's failures to the workspace's errors: by GraphQL type, by HTTP status, or by message
+//! where an answer has nothing else.
 //!
-//! Shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public issue threads,
-//! and what GitHub's own client prints. A message missing from the table is passed through.
+//! Sources for shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public
+//! issue threads, and the output of gh. A message missing from the table is passed through.
 
 use std::{error::Error as StdError, fmt};
 
@@ -23,7 +23,7 @@ use crate::{
 /// An entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct GqlError {
-    /// `NOT_FOUND`, `FORBIDDEN`, …; an open set, absent on many errors.
+    /// `NOT_FOUND`, `FORBIDDEN` and others. The set is open, and many errors have no type.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
     #[serde(default)]
@@ -44,7 +44,7 @@ impl GqlError {
             .collect()
     }
 
-    /// The first name: the alias of a mutation or a lookup.
+    /// The first name in the path: the alias of a mutation or a lookup.
     pub fn root(&self) -> &str {
         self.names().first().copied().unwrap_or_default()
     }
@@ -54,8 +54,8 @@ impl GqlError {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
 
-    /// Whether this error refuses a token that may not read teams. (GitHub asks for `read:org` or
-    /// `read:discussion`.)
+    /// Returns whether GitHub refused a token because it may not read teams: the message then asks
+    /// for `read:org` or `read:discussion`.
     pub fn is_about_teams(&self) -> bool {
         self.kind.as_deref() == Some("INSUFFICIENT_SCOPES")
             && scopes_in(&self.message).iter().any(|s| s == TEAM_SCOPE)
@@ -72,7 +72,7 @@ impl GqlError {
 pub(crate) struct ErrorContext<'a> {
     pub host: &'a str,
     pub http: &'a Http,
-    /// Knows where the token comes from.
+    /// The source of the token, whose origin messages name.
     pub tokens: &'a dyn TokenSource,
     /// Whether the request was a write.
     pub write: bool,
@@ -96,8 +96,8 @@ impl ErrorContext<'_> {
             .into_owned()
     }
 
-    /// The error for an answer of the wrong shape. serde's message quotes the answer, so its text
-    /// is sanitized and the serde error is not kept as source.
+    /// The error for an answer of the wrong shape. serde's message quotes the answer, so the
+    /// message is sanitized and the serde error is not kept as source.
     pub fn misread(&self, what: &str, why: &serde_json::Error) -> Error {
         Error::new(
             ErrorKind::Protocol,
@@ -119,7 +119,8 @@ struct RestBody {
 }
 
 impl RestBody {
-    /// The messages of the parts, which are more specific than "Validation Failed".
+    /// Joins the message with those of the single errors, which are more specific than "Validation
+    /// Failed".
     fn sentence(&self) -> String {
         let parts: Vec<String> = self
             .errors
@@ -152,7 +153,7 @@ impl RestBody {
 /// The scope that lets a classic token read teams.
 const TEAM_SCOPE: &str = "read:org";
 
-/// The error for a token that may not read the teams a request needs.
+/// The error for a token that may not read the teams that a request needs.
 pub(crate) fn no_teams(about: ErrorContext<'_>) -> Error {
     let said = "a team that was asked for a review has no name for this token";
     forbidden(about, said, &[TEAM_SCOPE.to_owned()])
@@ -224,7 +225,7 @@ pub(crate) fn from_http(
     }
 }
 
-/// The id of a request, unless the header holds anything else, such as a credential.
+/// The id of a request. A header with any other text is ignored, because it may be a credential.
 fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-github-request-id")?.to_str().ok()?;
     let is_id = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-');
@@ -319,14 +320,14 @@ fn upstream(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &st
     }
 }
 
-/// Marks an error of a write that may have happened.
+/// Marks an error as ambiguous: the write may have happened.
 pub(crate) fn ambiguous(error: Error) -> Error {
     error
         .with_retry(Retry::Ambiguous)
         .with_hint("look whether it happened before trying again: it may have")
 }
 
-/// The error for a missing pull request, where GitHub returned no error.
+/// The error for a missing pull request, if GitHub returned no error.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
         Hint::new("look for its number in the list")
@@ -334,7 +335,7 @@ pub(crate) fn missing(pr: &PrId) -> Error {
     )
 }
 
-/// The error for a repository that does not exist or that the account cannot see.
+/// The error for a repository that does not exist or is hidden from the account.
 pub(crate) fn no_repository(repo: &RepoId) -> Error {
     Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
         .with_hint("look at the name, and whether the account may see it")
@@ -453,14 +454,14 @@ pub(crate) fn lacks_scope(
     )
 }
 
-/// Scopes that pull requests need, each with those that satisfy it: `repo` for changing them, and
-/// `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
+/// The scopes for working on pull requests, each with the scopes that include it: `repo` for
+/// changes, and `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
 const FOR_PULLS: [(&str, &[&str]); 2] = [
     ("repo", &["public_repo"]),
     ("read:org", &["write:org", "admin:org"]),
 ];
 
-/// The scopes of [`FOR_PULLS`] that a token is known to lack.
+/// The scopes of [`FOR_PULLS`] that a token is known to lack; only classic tokens have scopes.
 pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     // GitHub sends this header for classic tokens only; other tokens have no scopes.
     let Some(has) = headers.get("x-oauth-scopes").and_then(|h| h.to_str().ok()) else {
@@ -474,7 +475,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     lacking.map(|(scope, _)| (*scope).to_owned()).collect()
 }
 
-/// The scopes that the REST route accepts, if the token has none of them.
+/// The scopes that a REST route accepts, if the token has none of these scopes.
 fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = about.words(headers.get(name)?.to_str().ok()?);
@@ -532,7 +533,7 @@ fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said
     .with_hint(format!("try again in {seconds} s (at {reset})"))
 }
 
-/// The noun that a NOT_FOUND is about, by the type in its message.
+/// The kind of the missing object, from the type in a NOT_FOUND message.
 fn noun(error: &GqlError) -> Noun {
     let what = error
         .message
@@ -558,7 +559,7 @@ fn noun(error: &GqlError) -> Noun {
     Noun::Other
 }
 
-/// A row of the message table: part of a GitHub message, and the error to make of it.
+/// A row of the message table: a part of a GitHub message, and a function that builds the error.
 type MessageRow = (&'static str, fn(String) -> Error);
 
 const MESSAGES: &[MessageRow] = &[
@@ -573,7 +574,7 @@ const MESSAGES: &[MessageRow] = &[
     ("Head repository can't be blank", |m| bad_head(m)),
     ("Base sha can't be blank", |m| bad_base(m)),
     ("Base ref must be a branch", |m| bad_base(m)),
-    // GitHub also sends this for a missing branch, so those rows come first.
+    // GitHub also sends this message for a missing branch, so the rows for branches come first.
     ("No commits between", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
             .with_hint("commit and push something first")
@@ -715,7 +716,7 @@ fn conflicts(message: String) -> Error {
         .with_hint("merge the base branch into the head, solve the conflicts and push")
 }
 
-/// Recovery for a merge whose rules are not met.
+/// Recovery for a merge refused by unmet rules.
 pub(crate) const UNMET: &str = "look at the checks and the reviews, then merge when the rules are \
                                 met (auto-merge waits for that), or despite them as an admin";
 
@@ -724,7 +725,7 @@ fn unmet(message: String) -> Error {
         .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
 }
 
-/// The error for a compare-and-swap that GitHub refused without current values.
+/// The error for a refused compare-and-swap; GitHub does not report the values.
 fn changed(what: Changed, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what,
@@ -830,8 +831,8 @@ pub(crate) fn is_unknown_field(error: &Error) -> bool {
         .is_some_and(|source| source.is::<UnknownField>())
 }
 
-/// Whether a query was refused for its project boards: most tokens lack the scope, and older
-/// Enterprise Servers have no boards.
+/// Returns whether a query was refused because of project boards: most tokens lack the scope, and
+/// older Enterprise Servers have no boards.
 pub(crate) fn is_without_projects(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::PermissionDenied { missing, .. } => {
@@ -843,7 +844,7 @@ pub(crate) fn is_without_projects(error: &Error) -> bool {
     }
 }
 
-/// The error for a failed part of a write whose parts in `done` succeeded.
+/// The error for a failed part of a write; `done` names the parts that succeeded.
 pub(crate) fn partial_failure(error: Error, done: &[&str]) -> Error {
     let done = done.join(", ");
     let hint = error.hint().cloned();

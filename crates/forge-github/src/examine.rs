@@ -21,11 +21,10 @@ use crate::{
 const SCHEMA: &str = "GraphQL schema";
 const RULES: &str = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
 const PROTECTION: &str = "GET /repos/{owner}/{repo}/branches/{branch}/protection";
-/// The introspection selection for one type. A field's type is wrapped at most three times:
-/// `[X!]!`.
+/// The introspection selection for one type. A field's type has at most three wrappers: `[X!]!`.
 const FIELDS: &str = "fields(includeDeprecated: true) { name type { name ofType { name ofType { name ofType { name } } } } }";
 
-/// The names of a type's fields, each with its type.
+/// The field names of a type, each with the field's type.
 type TypeFields = BTreeMap<String, String>;
 
 impl GitHub {
@@ -50,7 +49,7 @@ impl GitHub {
                 // Private repositories on a free plan have no rulesets.
                 all.push(self.examine_route(RULES, &rules, &[403], are_rules).await);
                 let protection = format!("{route}/branches/{branch}/protection");
-                // Only administrators see the protection, and most branches have none.
+                // Only administrators can read the protection, and most branches are not protected.
                 let refusals = [403, 404];
                 all.push(
                     self.examine_route(PROTECTION, &protection, &refusals, Value::is_object)
@@ -81,8 +80,8 @@ impl GitHub {
         }
     }
 
-    /// Counts the fields in use and collects those that the schema lacks. Each round reads the
-    /// types reached by the fields known so far.
+    /// Counts the schema fields that this crate uses, and collects those that the schema lacks.
+    /// Each round reads the types reached by the fields known so far.
     async fn compare_schema(&self) -> Result<(usize, BTreeSet<String>)> {
         let asked = field_paths();
         let mut types: BTreeMap<String, TypeFields> = BTreeMap::new();
@@ -109,7 +108,7 @@ impl GitHub {
         }
     }
 
-    /// Reads the fields of types by introspection; a type that the schema lacks has none.
+    /// Reads the fields of types by introspection. A type that the schema lacks gets no fields.
     async fn fields_of_types(
         &self,
         names: BTreeSet<String>,
@@ -138,8 +137,8 @@ impl GitHub {
         Ok(found.collect())
     }
 
-    /// Probes a REST route. A status in `refusals` also counts as a normal answer: this account has
-    /// nothing to see there.
+    /// Probes a REST route. A status in `refusals` also counts as a normal answer, because this
+    /// account may see nothing there.
     async fn examine_route(
         &self,
         name: &str,
@@ -160,7 +159,7 @@ impl GitHub {
             };
         }
         let e = error::from_http(self.api.about(false), status, &headers, &bytes);
-        // A rate limit can have the same status as a refusal.
+        // A rate limit can use the same status as a refusal.
         let is_limited = Verdict::of_error(&e) == Verdict::Unreachable;
         match refusals.contains(&status.as_u16()) && !is_limited {
             true => Examined::new(name, Verdict::Ok, &shown),

@@ -2,11 +2,11 @@
 
 use forge_core::{Action, Arg, Hint, Op, Param, PrId};
 
-/// Repeats the failed call with another base branch.
+/// Repeats the failed call with a different base branch.
 pub(crate) const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
-/// Repeats the failed call with another head branch.
+/// Repeats the failed call with a different head branch.
 pub(crate) const CHOOSE_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)]);
-/// Repeats the failed call with another body.
+/// Repeats the failed call with a different body.
 pub(crate) const CHOOSE_BODY: Action = Action::again(&[(Param::Body, Arg::Choose)]);
 
 /// Recovery for a pull request that is already merged.
@@ -15,11 +15,11 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     Action::op(Op::PrCreate),
 );
 
-/// Recovery for a pending review of the viewer.
+/// Recovery if the viewer has a pending review.
 pub(crate) static END_PENDING: Hint =
     Hint::new("submit or discard your pending review on the page of the pull request first");
 
-/// Recovery that comments instead of giving a verdict.
+/// Recovery that submits a comment instead of a verdict.
 pub(crate) fn comment_instead() -> Hint {
     Hint::new("comment instead").with_action(Action::again(&[]).with(Param::Verdict, "comment"))
 }

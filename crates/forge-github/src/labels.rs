@@ -155,7 +155,7 @@ impl Labels for GitHub {
 }
 
 impl GitHub {
-    /// The repository's node id, and the label if it exists.
+    /// Reads the repository's node id, and the label if the repository has one of that name.
     async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
         let mut variables = repo_variables(repo)?;
         variables.insert("label".into(), json!(name));
@@ -206,7 +206,8 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
     input
 }
 
-/// Returns whether `found` has the wanted values, and not merely those from before the write.
+/// Returns whether `found` is the result of the write: the wanted values, under the wanted name if
+/// the write renames.
 fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)

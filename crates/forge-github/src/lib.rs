@@ -83,15 +83,15 @@ pub struct GitHub {
 }
 
 impl GitHub {
-    /// The GitHub at `host` (`github.com`, `tenant.ghe.com`, a GitHub Enterprise Server). Sends no
-    /// request and reads no token yet. `http` must keep [`WRITE_PACE`].
+    /// Creates the backend for `host`: `github.com`, `tenant.ghe.com` or a GitHub Enterprise
+    /// Server. Sends no request and reads no token. `http` must keep [`WRITE_PACE`].
     #[must_use]
     pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let host = host.to_ascii_lowercase();
         Self::at(&host, Endpoint::of_host(&host), http, tokens)
     }
 
-    /// As [`Self::new`], with other API addresses; for tests.
+    /// Creates the backend with other API addresses, for tests; otherwise as [`Self::new`].
     #[must_use]
     pub fn at(host: &str, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let info = ForgeInfo {
@@ -108,7 +108,7 @@ impl GitHub {
         }
     }
 
-    /// Uses another token for requests that name a project board, and for nothing else.
+    /// Uses a separate token for requests that name a project board.
     #[must_use]
     pub fn with_board_tokens(mut self, tokens: Arc<dyn TokenSource>) -> Self {
         self.api.set_board_tokens(tokens);
@@ -122,10 +122,11 @@ impl GitHub {
         format!("refs/pull/{number}/head")
     }
 
-    /// The address for cloning and fetching a repository of this host over HTTP.
+    /// The URL for cloning and fetching a repository of this host over HTTP.
     ///
     /// # Errors
-    /// `invalid_input` for a repository that is not named by owner and name.
+    ///
+    /// Fails with `invalid_input` if the repository is not named by owner and name.
     pub fn clone_url(&self, repo: &RepoId) -> Result<String> {
         let (owner, name) = owner_and_name(repo)?;
         Ok(format!("{}/{owner}/{name}.git", self.api.endpoint.web))

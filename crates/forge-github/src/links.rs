@@ -1,8 +1,8 @@
-//! Links of a pull request or an issue: one request, and a second one to look up the numbers that
-//! its texts mention.
+//! Lists the links of a pull request or an issue: one request, and another to look up the numbers
+//! that the texts mention.
 //!
-//! GitHub stores closing references and mentions from elsewhere (`CrossReferencedEvent`). Outgoing
-//! mentions are not in the API, so the texts are parsed for them.
+//! GitHub stores closing references and incoming mentions (`CrossReferencedEvent`). The API has no
+//! outgoing mentions, so the texts are parsed for numbers.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ use crate::{
     issues, map, pr_variables, repo_variables,
 };
 
-/// The most numbers that are looked up.
+/// The maximum count of numbers that are looked up.
 const MAX_NUMBERS: usize = 50;
 
 #[derive(Deserialize)]
@@ -105,14 +105,14 @@ impl GitHub {
         Ok(links.settled(subject))
     }
 
-    /// Adds what the texts mention; numbers of `repo` are looked up in one request.
+    /// Adds the links that the texts mention; numbers of `repo` are looked up in one request.
     async fn named_in(&self, repo: &RepoId, texts: &[String], links: &mut Links) -> Result<()> {
         let hosts = Hosts::builtin().with_default_host(&self.info.host);
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
         let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
-                // GitHub serves issue and pull request pages under either address.
+                // GitHub serves issues and pull requests under either of the two URLs.
                 Some((_, number)) => {
                     // GraphQL's `Int` has 31 bits for a positive number.
                     if i32::try_from(number).is_ok() && !numbers.contains(&number) {

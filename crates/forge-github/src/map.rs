@@ -79,12 +79,12 @@ pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
     }
 }
 
-/// Returns whether a team has no name in the answer: the token may not read teams.
+/// Returns whether a team has no name in the answer, which means that the token may not read teams.
 pub(crate) fn is_unnamed_team(r: &wire::Requested) -> bool {
     r.kind == "Team" && r.combined_slug.is_empty()
 }
 
-/// Counts of reactions, without those that nobody gave.
+/// Maps the counts of reactions and drops those that are zero.
 fn reactions(groups: Vec<wire::ReactionGroup>) -> BTreeMap<String, u64> {
     groups
         .into_iter()
@@ -113,7 +113,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     }
 }
 
-/// Placeholder for a time missing after a partial failure.
+/// Replaces a time that is missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -128,7 +128,8 @@ fn review_state(word: &str) -> ReviewState {
     }
 }
 
-/// The threads that a review opened, in the order of its comments: each begins with one of them.
+/// The threads that a review opened, in the order of the review's comments: each thread begins with
+/// one of these comments.
 fn opened_threads(r: &wire::Review) -> Vec<String> {
     fn first(thread: &wire::Thread) -> Option<&String> {
         let mut comments = thread.comments.nodes.iter().flatten().flatten();
@@ -163,7 +164,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
 }
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
-    // An outdated thread has line numbers only in its original diff.
+    // An outdated thread has line numbers only in the diff on which it was opened.
     let (line, start) = if t.is_outdated {
         (t.original_line, t.original_start_line)
     } else {
@@ -226,7 +227,7 @@ pub(crate) fn file(f: wire::File) -> FileChange {
         "COPIED" => FileStatus::Copied,
         _ => FileStatus::Modified,
     };
-    // GraphQL lacks the previous name; `files` reads it by REST.
+    // GraphQL lacks the previous name; `files` reads that name by REST.
     let mut change = FileChange::new(f.path, status);
     change.additions = Some(f.additions);
     change.deletions = Some(f.deletions);
@@ -358,7 +359,7 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
 }
 
 /// Maps a pull request of `repo` with the sections of `fields`. `checks_unread` and `rules_unread`
-/// mark errors in the checks and in the rules of the base branch.
+/// report errors in the checks and in the rules of the base branch.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
@@ -456,7 +457,7 @@ pub(crate) fn pull(
         head_branch: p.head_ref_name,
         head_oid,
         head_patch: None,
-        // GitHub keeps this ref for forks too, and after the branch is deleted.
+        // GitHub keeps this ref after the branch is deleted, and also creates it for forks.
         head_ref: Some(format!("refs/pull/{}/head", p.number)),
         head_repo,
         rounds: None,
@@ -519,7 +520,7 @@ pub(crate) fn pull(
         base_rules,
         head_is_default,
         reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
-        // Unread boards must not look like an empty list.
+        // Boards that could not be read must not look like an empty list.
         projects: p
             .project_items
             .map(|items| items.into_vec().into_iter().map(project_item).collect()),
@@ -532,9 +533,9 @@ pub(crate) fn pull(
     Ok(pull)
 }
 
-/// Finds the pull requests that an open pull request of `repo` builds on: those of the same
-/// repository whose head is its base branch. None for the default branch: it is the base of most
-/// and sometimes a head by chance.
+/// Finds the pull requests of `repo` whose head is `base`, the base branch of an open pull request.
+/// The default branch is skipped: most pull requests are based on it, and it is a head only by
+/// chance.
 pub(crate) fn find_lower_pulls(
     host: &str,
     repo: &RepoId,
@@ -551,8 +552,8 @@ pub(crate) fn find_lower_pulls(
     ends
 }
 
-/// Merges the answer of a state change, which holds only the fragment `PullState`, with the pull
-/// request from before.
+/// Completes the answer of a state change, which contains only the fragment `PullState`, from the
+/// pull request before the change.
 pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest {
     let mut pull = PullRequest {
         description: before.description,
@@ -571,7 +572,7 @@ pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest
     pull
 }
 
-/// Merges the answer of an edit, which has no reviews and no merge, with the earlier pull request.
+/// Completes the answer of an edit, which lacks reviews and merge, from the earlier pull request.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
     PullRequest {
         merged_by: before.merged_by,
@@ -603,8 +604,8 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
     pull
 }
 
-/// The error for a state that is none. Only what looks like one is shown: it could be anything, a
-/// credential as well.
+/// The error for an unknown state. The message quotes the text only if its form is that of a state,
+/// because any other text may be a credential.
 pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
     let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
     let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {
@@ -621,7 +622,7 @@ fn lacks(host: &str, what: &str) -> Error {
     )
 }
 
-/// Fingerprint of everything that an edit can change. GitHub has no version of a pull request;
+/// Fingerprint of everything that an edit can change. GitHub gives pull requests no version, and
 /// `updatedAt` has a resolution of seconds and changes with every comment.
 fn version(p: &PullRequest) -> String {
     let mut labels: Vec<&str> = p.labels.iter().map(|l| l.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Sends mutations, and determines the result when the answer is lost.
+//! Sends mutations, and finds out their result after a lost answer.
 
 use std::{collections::BTreeMap, future::Future};
 
@@ -20,7 +20,7 @@ use crate::{
 /// The payloads of a batch, by alias.
 pub(crate) type Payloads<T> = BTreeMap<String, Option<T>>;
 
-/// The payload of a mutation that changes a pull request, under one of three names.
+/// The payload of a mutation that returns a pull request, under one of three names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PullPayload {
@@ -59,7 +59,7 @@ impl PullPayload {
 }
 
 impl GitHub {
-    /// Sends a batch. Parts fail independently; the answer holds their errors.
+    /// Sends a batch. Its parts fail independently, and the answer contains their errors.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         batch: &Batch,
@@ -67,7 +67,7 @@ impl GitHub {
         self.send_as(TokenChoice::Account, batch).await
     }
 
-    /// As [`Self::send`], with the token of `access`.
+    /// Sends a batch with the token of `access`; otherwise as [`Self::send`].
     pub(crate) async fn send_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -86,7 +86,8 @@ impl GitHub {
         });
         match typed.collect::<serde_json::Result<Payloads<T>>>() {
             Ok(typed) => Ok(answer.with_data(Some(typed))),
-            // Where an error nulled a field that is never null, the error gives the reason.
+            // An error can null a field that the schema calls non-null; the error then gives the
+            // reason.
             Err(_) if !answer.errors.is_empty() => Ok(answer.with_data(None)),
             Err(e) => {
                 let what = format!("the answer of {}", self.info.host);
@@ -105,7 +106,7 @@ impl GitHub {
             .await
     }
 
-    /// As [`Self::send_one`], with the token of `access`.
+    /// Sends one mutation with the token of `access`; otherwise as [`Self::send_one`].
     pub(crate) async fn send_one_as<T: DeserializeOwned>(
         &self,
         access: TokenChoice,
@@ -127,7 +128,8 @@ impl GitHub {
                 format!("{} sent no answer to {}", self.info.host, mutation.name),
             )));
         };
-        // The mutation ran. If an error nulled the created object, the caller must read it again.
+        // The mutation ran. If an error nulled the returned object, the caller must read the object
+        // again.
         if let Some(e) = answer.errors.iter().find(|e| takes_all(e, &payload)) {
             return Err(ambiguous(self.api.error(&answer, e)));
         }
@@ -160,8 +162,8 @@ impl GitHub {
 /// The alias of a single mutation.
 const ONE: &str = "m";
 
-/// Whether an error nulled the object that a mutation returns. In an edge the object is one level
-/// deeper.
+/// Returns whether an error nulled the object that a mutation returns. An edge contains that object
+/// as its `node`.
 fn takes_all(error: &GqlError, payload: &Value) -> bool {
     let names = error.names();
     let Some(made) = names.get(1) else {
@@ -186,8 +188,8 @@ pub(crate) fn last_pull(
         .find_map(|alias| payloads.remove(alias).flatten()?.into_pull())
 }
 
-/// The error of a failed part: its path ends at the mutation, or the payload is missing. A deeper
-/// error means that the mutation ran and a field of the result could not be read.
+/// The error of a failed part: its path ends at the mutation, or the payload is missing. An error
+/// deeper in the path means that the mutation ran, but a field of the result could not be read.
 pub(crate) fn failed<'a, T>(
     answer: &'a GqlAnswer<Payloads<T>>,
     alias: &str,
@@ -197,8 +199,8 @@ pub(crate) fn failed<'a, T>(
     errors.find(|e| payload.is_none() || e.names().len() == 1)
 }
 
-/// Resolves a write whose answer may be lost: `read_back` checks whether it happened. The write is
-/// never sent again. The second value is a warning about that.
+/// Resolves a write whose answer may be lost: `read_back` checks whether the write happened. The
+/// write is never sent again. Returns a warning if the answer was lost but the write happened.
 pub(crate) async fn or_read_back<T, R>(
     written: Result<T>,
     read_back: impl FnOnce() -> R,
@@ -218,7 +220,7 @@ where
     }
 }
 
-/// The warning for a write that happened although its answer was lost.
+/// The warning for a write that happened although the answer was lost.
 pub(crate) fn it_happened(error: &Error) -> Warning {
     Warning::new(format!("it happened, although {}", lower(error.message())))
 }

@@ -16,16 +16,16 @@ use crate::{
 /// GitHub's maximum page size.
 pub(crate) const MAX_PAGE_SIZE: usize = 100;
 
-/// A paged section: its name in cursors, its selection, and the path to its nodes.
+/// A paged section.
 pub(crate) struct Paged<T> {
     pub scheme: &'static str,
-    /// Uses the variables `$first` and `$after`.
+    /// The selection, which uses the variables `$first` and `$after`.
     pub selection: &'static str,
     pub take: fn(wire::Pull) -> Option<Nodes<T>>,
 }
 
 impl GitHub {
-    /// Reads a page of a section, filled up to the limit.
+    /// Reads a page of a section, from as many of GitHub's pages as the limit needs.
     pub(crate) async fn section_page<T>(
         &self,
         pr: &PrId,
@@ -82,8 +82,8 @@ impl GitHub {
     }
 }
 
-/// The warning for rows that a page of a list lacks although no error names them: null ones, or all
-/// that it counts. `counted` is the total of a first page.
+/// The warning for rows missing from a page without an error that names them: null rows, or all
+/// rows if the page is empty. `counted` is the total, from the first page.
 pub(crate) fn left_out<T>(
     host: &str,
     what: &str,

@@ -1,5 +1,5 @@
-//! Replies to conversation comments, which GitHub lacks: a comment that quotes the other and names
-//! its id in a hidden line.
+//! Replies to conversation comments. GitHub has no such replies, so a reply is a comment that
+//! quotes the other comment and names its id in a hidden line.
 
 const MARK: &str = "<!-- in-reply-to: ";
 const END: &str = " -->";
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_are_no_replies() {
+    fn other_bodies_are_not_replies() {
         for text in [
             "",
             "x",

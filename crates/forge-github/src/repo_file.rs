@@ -96,7 +96,7 @@ impl GitHub {
                 let why = format!("has {size} bytes: more than {MAX_REPO_FILE} are not read");
                 Err(invalid(path, &why))
             }
-            // GraphQL has no bytes of a blob, only its text.
+            // GraphQL returns the text of a blob, but not its bytes.
             ("Blob", Some(text)) if file.is_binary != Some(true) => {
                 Ok(Some(PathContent::File(text.into_bytes())))
             }

@@ -84,7 +84,8 @@ impl Repos for GitHub {
         Ok(map::actor(self.api.whole(answer)?.viewer))
     }
 
-    /// docs.github.com/en/rest/repos/forks: an existing fork is answered like a new one.
+    /// Forks a repository. GitHub answers the same for a new and an existing fork
+    /// (docs.github.com/en/rest/repos/forks).
     async fn fork(&self, repo: &RepoId) -> Result<Outcome<RepoId>> {
         let path = format!("{}/forks", repo_route(repo)?);
         let body = json!({});
@@ -184,7 +185,7 @@ pub(crate) fn method(word: Option<&str>) -> Option<MergeMethod> {
     }
 }
 
-/// The methods that a repository allows, its default first.
+/// The merge methods that a repository allows, with its default first.
 pub(crate) fn methods(repo: &wire::Repo) -> Vec<MergeMethod> {
     let mut allowed: Vec<MergeMethod> = [
         (MergeMethod::Merge, repo.merge_commit_allowed),

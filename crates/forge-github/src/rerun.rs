@@ -12,7 +12,7 @@ use http::Method;
 use crate::{GitHub, api::JSON, error, pulls::repo_route};
 
 impl GitHub {
-    /// Sends one request for each workflow run, which reruns its failed jobs and their dependents
+    /// Reruns failed jobs and their dependents, with one request for each workflow run
     /// (docs.github.com, REST, "Re-run failed jobs from a workflow run").
     pub(crate) async fn rerun_failed(&self, pr: &PrId) -> Result<Outcome<Vec<Check>>> {
         let mut runs: BTreeMap<u64, Vec<Check>> = BTreeMap::new();
@@ -79,7 +79,7 @@ impl GitHub {
     }
 }
 
-/// The workflow run of a check, if its link leads into the repository of `pull_page`.
+/// The workflow run of a check, if the check links to the repository of `pull_page`.
 fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
     let (repo, run) = linked_run(check)?;
     let (_, pull_page) = pull_page.split_once("://")?;
@@ -87,10 +87,10 @@ fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
     repo.eq_ignore_ascii_case(own).then_some(run)
 }
 
-/// The repository and the number of the workflow run that a check of GitHub Actions links to.
+/// The repository and number of the workflow run that a GitHub Actions check links to.
 ///
-/// Whoever creates a check chooses its link, so a link to another run than GitHub itself names is
-/// none.
+/// The creator of a check chooses the link, so a link to a different run than the one that GitHub
+/// names is ignored.
 pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
     check.workflow.as_ref()?;
     let linked = run_in(check.url.as_deref()?)?;
@@ -99,7 +99,7 @@ pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
     named.is_none_or(is_named).then_some(linked)
 }
 
-/// The repository and the number of a workflow run, from its page or the page of a job:
+/// The repository and number of a workflow run, from the URL of the run or of a job:
 /// `https://<host>/<owner>/<repo>/actions/runs/<run>/job/<job>`.
 fn run_in(link: &str) -> Option<(&str, u64)> {
     let (_, link) = link.split_once("://")?;

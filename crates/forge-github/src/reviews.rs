@@ -1,4 +1,4 @@
-//! Reviews: verdict, text and threads in one submission.
+//! Submits reviews: verdict, text and threads together.
 
 use async_trait::async_trait;
 use forge_core::{
@@ -136,7 +136,7 @@ struct MadeThread {
 }
 
 impl GitHub {
-    /// Submits a review whose threads are all on lines.
+    /// Submits a review whose threads are all on lines, in one request.
     async fn submit_at_once(
         &self,
         pull: &str,
@@ -159,8 +159,8 @@ impl GitHub {
     }
 
     /// Submits a review with threads on whole files, which `DraftPullRequestReviewThread` does not
-    /// support. The review is created as pending, gets its threads and is submitted; a review that
-    /// cannot be submitted is discarded.
+    /// support. Creates a pending review, adds the threads and submits the review; if that fails,
+    /// discards the pending review.
     async fn submit_in_parts(
         &self,
         pull: &str,
@@ -178,7 +178,7 @@ impl GitHub {
         let id = begun.pull_request_review.unwrap_or_default().id;
         let error = match self.finish_review(&id, review).await {
             Ok(made) => return Ok(made),
-            // The review may be submitted already, and a submitted review cannot be discarded.
+            // The review may already be submitted; a submitted review cannot be discarded.
             Err(error) if error.retry() == Retry::Ambiguous => return Err(error),
             Err(error) => error,
         };
@@ -211,7 +211,7 @@ impl GitHub {
         if let Some(e) = refused {
             return Err(self.api.error(&answer, e));
         }
-        // A thread that does not fit the diff may be null without an error.
+        // GitHub may return null without an error for a thread outside the diff.
         let made = answer.data.as_ref();
         let is_made = |alias: &str| {
             let payload = made.and_then(|all| all.get(alias)?.as_ref());
@@ -232,7 +232,7 @@ impl GitHub {
     }
 }
 
-/// Orders the thread keys as given in the request; GitHub opens threads on lines first.
+/// Puts the thread keys into the order of the request; GitHub opens threads on lines first.
 fn as_given(opened: Vec<String>, given: &[NewThread]) -> Vec<String> {
     if opened.len() != given.len() {
         return opened;
@@ -306,7 +306,7 @@ fn check(review: &NewReview) -> Result<()> {
     Ok(())
 }
 
-/// GitHub does not name the offending line.
+/// Adds the threads' lines to an error, because GitHub does not name the wrong line.
 fn about_lines(error: Error, review: &NewReview) -> Error {
     let field = match error.kind() {
         ErrorKind::InvalidInput {

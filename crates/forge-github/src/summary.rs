@@ -1,10 +1,10 @@
-//! The latest review of each reviewer.
+//! Finds the latest review of each reviewer.
 
 use forge_core::model::{Review, fold_review};
 
-/// Folds GitHub's two lists: the latest review of each reviewer, and the latest opinion, which wins
-/// where there is one. A dismissed opinion is no longer an approval. Reviews of the pull request's
-/// author are left out. Sorted by time, opinions first within one second.
+/// Merges GitHub's two lists: the latest review and the latest opinion of each reviewer. An opinion
+/// replaces a review without one. A dismissed opinion is no longer an approval. Reviews by the pull
+/// request's author are left out. Sorts by time, opinions first within one second.
 pub(crate) fn latest_reviews(
     opinions: impl Iterator<Item = Review>,
     latest: impl Iterator<Item = Review>,

@@ -65,8 +65,8 @@ struct ThreadNode {
 }
 
 impl GitHub {
-    /// A page of the threads that pass `filter`. The filter runs here, so GitHub's pages are read
-    /// until this page is full.
+    /// Reads a page of the threads that pass `filter`. GitHub cannot filter threads, so its pages
+    /// are read until this page is full.
     pub(crate) async fn thread_page(
         &self,
         pr: &PrId,
@@ -87,7 +87,7 @@ impl GitHub {
         };
         let mut scanned = 0;
         loop {
-            // An extra thread shows whether there is a next page.
+            // One thread more shows whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
                 _ => MAX_PAGE_SIZE,
@@ -141,15 +141,15 @@ impl GitHub {
         }
     }
 
-    /// A missing thread may be unresolved, so a list without it would mislead.
+    /// The error for a list that lacks a thread: the missing thread may be unresolved.
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)
             .with_hint("try again; look at the page of the pull request if it stays away")
     }
 
-    /// Resolving a resolved thread is a no-op on GitHub too, so the only check is that the thread
-    /// belongs to this pull request.
+    /// Resolves or reopens a thread, after a check that the thread belongs to this pull request.
+    /// For a resolved thread, resolving does nothing on GitHub either.
     pub(crate) async fn set_resolved(
         &self,
         id: &ThreadId,

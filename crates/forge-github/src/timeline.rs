@@ -1,10 +1,10 @@
-//! Pages of a history: GitHub's timeline, preceded by the opening.
+//! Reads pages of a history: the opening, then GitHub's timeline.
 
 use forge_core::{Cursor, Page, PageReq, Result, Warning, model::StatusEvent};
 
 use crate::{map, paged::MAX_PAGE_SIZE};
 
-/// The cursor position after the opening, which GitHub's timeline does not contain.
+/// The cursor position after the opening, an entry that GitHub's timeline lacks.
 const OPENED: &str = "opened";
 
 /// A page of GitHub's timeline.
@@ -15,8 +15,8 @@ pub(crate) struct TimelinePage {
     pub warnings: Vec<Warning>,
 }
 
-/// A page of the history `key`, filled up to its limit; `read` takes the length and the position of
-/// a page of GitHub's timeline.
+/// Reads a page of the history `key` up to its limit. `read` gets the length and the position of a
+/// page of GitHub's timeline.
 pub(crate) async fn events_page<R>(
     scheme: &'static str,
     key: String,
@@ -45,7 +45,7 @@ where
             result.items.push(slice.opened);
         }
         let next = slice.next.filter(|n| Some(n) != after.as_ref());
-        // A page of one item has room for the opening only.
+        // The opening already fills a page of one item.
         if room == 0 {
             let more = !slice.events.is_empty() || next.is_some();
             result.next = more.then(|| Cursor::new(scheme, &key, OPENED));

@@ -7,26 +7,28 @@ use forge_core::Secret;
 /// A source of tokens by host: the environment, a store, gh's login.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
-    /// The token of `host`; `None` if there is no account.
+    /// The token of `host`; `None` without an account.
     ///
     /// # Errors
-    /// `config` when a store cannot be read.
+    ///
+    /// Fails with `config` if a store cannot be read.
     async fn token(&self, host: &str) -> Result<Option<Secret>>;
 
-    /// Another token after `host` answered 401 to `refused`; called once for each token. `None` if
-    /// there is no other: tokens of `gh auth token` may expire and be renewed, a token from the
-    /// environment does not.
+    /// Returns another token after `host` answered 401 to `refused`, at most once for each token. A
+    /// token of `gh auth token` may expire and be renewed; for a token from the environment there
+    /// is no other, so the result is `None`.
     ///
     /// # Errors
-    /// As [`Self::token`].
+    ///
+    /// Fails as [`Self::token`] does.
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>>;
 
-    /// The origin of the token last returned for `host`, for error messages: a variable, a file, a
-    /// program. `None` if unknown.
+    /// The origin of the token last returned for `host`, for error messages: a variable, a file or
+    /// a program, if known.
     fn origin(&self, host: &str) -> Option<String>;
 }
 
-/// The same token for every host, or none; for tests and for callers that hold a token.
+/// The same token for every host, or no token; for tests and for callers that already have a token.
 #[derive(Clone, Debug)]
 pub struct FixedToken(Option<Secret>);
 

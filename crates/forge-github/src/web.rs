@@ -1,4 +1,4 @@
-//! URLs of GitHub's pages, as `gh` opens them.
+//! URLs of the GitHub pages that `gh` opens.
 
 use forge_core::{
     RepoId, WebPage,

@@ -1,14 +1,14 @@
-//! Bounds the memory that an answer takes, before it is parsed.
+//! Limits the memory that an answer takes, before the answer is parsed.
 
 use std::fmt;
 
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
 
-/// Maximum size of an answer that is read into memory, in bytes: 128 of GitHub's longest texts
-/// ([`crate::caps`]) in ASCII, of which a page has 100. A list of longer rows is read in smaller
-/// pages. Until a text is printed, memory has it several times: parsed, rendered and escaped.
+/// Maximum size of an answer in memory, in bytes: 128 ASCII texts of GitHub's maximum length
+/// ([`crate::caps`]); a page has 100 texts. Lists with longer rows are read in smaller pages.
+/// Memory contains a text several times until it is printed: parsed, rendered and escaped.
 pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
-/// Above the objects and list elements of the largest page that this crate requests.
+/// More than the objects and list elements in the largest page that this crate requests.
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
 /// Memory of an item in addition to its text, in bytes.
@@ -37,7 +37,8 @@ pub(crate) fn is_too_many(error: &Error) -> bool {
 /// Charges an answer of `host` to the memory budget of the current call.
 ///
 /// # Errors
-/// `protocol` for JSON of too many items; as [`call::hold`].
+///
+/// Fails with `protocol` if the JSON has too many items; otherwise as [`call::hold`] does.
 pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
     let count = match is_json {
         true => ResponseWeight::of(answer),
@@ -52,16 +53,16 @@ pub(crate) fn hold(host: &str, answer: &[u8], is_json: bool) -> Result<()> {
                     .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
             ));
     }
-    // A text is kept as it is parsed, and again as it is printed.
+    // Memory contains a text twice: parsed and printed.
     let texts = answer.len().saturating_mul(2);
     call::hold(host, texts.saturating_add(count.items * ITEM))
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ResponseWeight {
-    /// Objects, and elements of lists.
+    /// The count of objects and of list elements.
     items: usize,
-    /// Fields of objects.
+    /// The count of fields in objects.
     fields: usize,
 }
 
@@ -69,7 +70,7 @@ impl ResponseWeight {
     /// Counts the items and fields of `json` without parsing it.
     fn of(json: &[u8]) -> Self {
         let mut count = Self::default();
-        // For each open bracket, whether it opened a list.
+        // The open brackets: true for a list, false for an object.
         let mut open: Vec<bool> = Vec::new();
         let (mut in_string, mut is_escaped, mut begins) = (false, false, false);
         for byte in json {

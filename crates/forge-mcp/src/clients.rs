@@ -1,13 +1,13 @@
-//! Configuration snippets that let MCP clients start this server.
+//! Generates the configuration with which MCP clients start this server.
 
 use serde_json::{Value, json};
 
-/// A client known by name.
+/// A client that the command line knows by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct McpClient {
     /// The name on the command line.
     pub name: &'static str,
-    /// The place of its configuration.
+    /// The file or page with the client's configuration.
     pub place: &'static str,
     form: ConfigForm,
 }
@@ -18,7 +18,7 @@ enum ConfigForm {
     Command(&'static str),
     /// `{"mcpServers": {…}}`.
     Json(&'static str),
-    /// With `"type": "stdio"`, under this key.
+    /// JSON with `"type": "stdio"`, under this key.
     TypedJson(&'static str),
     /// `[mcp_servers.forge]`.
     Toml,
@@ -70,7 +70,7 @@ impl McpClient {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The snippet for a program and its arguments.
+    /// The configuration for a program and its arguments.
     #[must_use]
     pub fn snippet(&self, program: &str, args: &[String]) -> String {
         let json = |key: &str, server: Value| {
@@ -91,7 +91,7 @@ impl McpClient {
                 json!({ "type": "stdio", "command": program, "args": args }),
             ),
             ConfigForm::Toml => {
-                // JSON strings here need only escapes that TOML shares.
+                // JSON escapes in these strings are also valid in TOML.
                 let list: Vec<String> = args.iter().map(|a| json!(a).to_string()).collect();
                 format!(
                     "[mcp_servers.forge]\ncommand = {}\nargs = [{}]\n",

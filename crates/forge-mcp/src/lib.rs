@@ -1,13 +1,13 @@
-//! The MCP server: pull requests of any forge as tools for agents.
+//! An MCP server that offers the pull requests of any forge as tools for agents.
 //!
-//! [`Server`] is one handler for both eras of the protocol, 2025-11-25 (a handshake, sessions) and
-//! 2026-07-28 (independent requests); [`serve_stdio`] and [`http::serve`] connect it. [`ServerOptions`]
-//! limit the server: without `write` it only reads, and [`ServerOptions::repos`] lists the accessible
-//! repositories.
+//! [`Server`] is one handler for both versions of the protocol: 2025-11-25 (a handshake, sessions)
+//! and 2026-07-28 (independent requests). [`serve_stdio`] and [`http::serve`] connect the handler
+//! to clients. [`ServerOptions`] limit the server: without `write` it only reads, and
+//! [`ServerOptions::repos`] lists the accessible repositories.
 //!
-//! A tool is one file under `tools/`: its name, its arguments, its result and one function. `calls`
-//! adds the rest: schemas, lenient arguments, permission checks, a limit on concurrent work,
-//! cancellation, and errors as results. The protocol handler is in `server`, above both.
+//! A tool is one file under `tools/`: a name, arguments, a result and one function. `calls` adds
+//! schemas, lenient arguments, permission checks, a limit on concurrent calls, cancellation, and
+//! errors as results. `server` contains the protocol handler and uses both modules.
 
 mod budget;
 mod calls;
@@ -28,7 +28,7 @@ pub use server::{Extension, Server, serve_stdio};
 mod tests {
     use std::{fs, path::Path};
 
-    /// The modules from bottom to top.
+    /// The modules, from the lowest layer to the highest.
     const LAYERS: &[&str] = &[
         "clients",
         "content",
@@ -43,7 +43,7 @@ mod tests {
         "http",
     ];
 
-    /// The modules that a source imports from `crate::`, alone or in a list.
+    /// The modules that a source file imports from `crate::`, singly or in a list.
     fn imported(source: &str) -> Vec<String> {
         let code = source
             .split("#[cfg(test)]\nmod tests {")
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn imported_names_are_found() {
+    fn imported_modules_are_found() {
         let source =
             "use crate::{\n    a::{self, b},\n    c, d::E,\n};\nuse crate::f::G; crate::h()";
         assert_eq!(imported(source), ["a", "c", "d", "E", "f", "h"]);

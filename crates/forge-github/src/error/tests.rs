@@ -42,7 +42,7 @@ fn line(out: &mut String, what: &str, error: &Error) {
     .unwrap();
 }
 
-/// Maps every message that GitHub is known to send.
+/// Covers every known message of GitHub's GraphQL API.
 #[test]
 fn graphql_messages_map_to_errors() {
     let http = http();
@@ -219,7 +219,7 @@ fn graphql_messages_map_to_errors() {
     insta::assert_snapshot!("messages_of_graphql", out);
 }
 
-/// Maps every kind of HTTP refusal.
+/// Covers every kind of refusal by HTTP status.
 #[test]
 fn rest_answers_map_to_errors() {
     let http = http();
@@ -317,7 +317,7 @@ fn rest_answers_map_to_errors() {
 }
 
 #[test]
-fn credential_in_headers_is_in_no_error() {
+fn credential_in_headers_is_not_in_errors() {
     const CANARY: &str = "ghp_0123456789abcdefghij";
     let http = http();
     let about = ErrorContext {
@@ -422,13 +422,13 @@ fn refused_compare_and_swap_names_change() {
 }
 
 #[test]
-fn refused_part_of_stack_is_stacked() {
+fn refused_stack_part_is_recognized() {
     let stacked = |message: &str| {
         let stacked = ErrorKind::Precondition(Precondition::Stacked);
         *refusal(message).kind() == stacked
     };
     assert!(stacked("This pull request is part of a stack and must be"));
-    // A base branch that cannot be changed needs another recovery.
+    // A base branch that cannot be changed has a different recovery.
     assert!(!stacked(
         "Cannot change the base branch because the pull request is part of a stack."
     ));

@@ -36,7 +36,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Starts a document with the operation of that name, from its file.
+    /// Starts a document with the operation `name`, from its file.
     pub fn query(name: &'static str) -> Self {
         let text = QUERIES
             .iter()
@@ -73,11 +73,11 @@ impl Document {
         let _ = write!(self.generated, " fragment {name} on {on} {{ {selection} }}");
     }
 
-    /// The text to send: the operation with its variables, and all fragments in use.
+    /// The complete text: the operation with its variables, and all fragments in use.
     pub fn text(&self) -> String {
         let mut text = match (self.variables.trim_end(), self.operation.split_once('(')) {
             ("", _) => self.operation.clone(),
-            // The first parenthesis opens the variables, unless a selection came before it.
+            // The first parenthesis opens the variables, unless the selection starts before it.
             (more, Some((head, rest))) if !head.contains('{') => format!("{head}({more} {rest}"),
             (more, _) => {
                 let (head, rest) = self
@@ -111,7 +111,7 @@ impl Document {
 /// raycast/extensions#3881).
 const TEAM: &str = " ... on Team { teamName: name combinedSlug }";
 
-/// Removes the selection for teams from a document; `None` if it has none.
+/// Removes the selection for teams; `None` if the document does not select teams.
 pub(crate) fn without_teams(text: &str) -> Option<String> {
     text.contains(TEAM).then(|| text.replace(TEAM, ""))
 }

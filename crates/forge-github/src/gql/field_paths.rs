@@ -10,11 +10,11 @@ use super::{
     mutation,
 };
 
-/// A type, and the field names on the path from it.
+/// A type, and a path of field names that starts at the type.
 pub(crate) type FieldPath = (String, Vec<String>);
 
-/// Every field of the queries, the fragments, the sections of a pull request and the mutations.
-/// Lookups by name are generated from user input and left out.
+/// Collects every field of the queries, the fragments, the sections of a pull request and the
+/// mutations. Lookups by name are left out, because they are generated from user input.
 pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
     let plain = fields::PLAIN.iter().map(|(field, _)| *field);
     let lists = Section::ALL.iter().filter_map(|section| section.field());
@@ -40,7 +40,7 @@ pub(crate) fn field_paths() -> BTreeSet<FieldPath> {
 fn add_paths(text: &str, found: &mut BTreeSet<FieldPath>) {
     let text = without_arguments(&compact(text));
     let mut words = text.split_whitespace();
-    // The type and path of each open selection, and of the next one to open.
+    // The type and path of each open selection, and of the next selection to open.
     let mut open: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut next = ("Query", Vec::new());
     while let Some(word) = words.next() {

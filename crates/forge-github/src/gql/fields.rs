@@ -7,24 +7,24 @@ use forge_core::model::PrFields;
 /// The fields of a pull request outside its sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BaseFields {
-    /// The fields that a row of a list shows.
+    /// The fields of a list row.
     Row,
     /// All fields.
     Core,
 }
 
-/// How to name the pull request whose required checks are queried, if at all.
+/// Selects how the query names the pull request whose required checks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Required {
     /// Not queried.
     No,
-    /// By the variable `$number`.
+    /// Named by the variable `$number`.
     Number,
-    /// By the variable `$id`.
+    /// Named by the variable `$id`.
     Id,
 }
 
-/// A section that is a connection, which comes in pages of a hundred.
+/// A section that is a connection, with pages of a hundred entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Section {
     Comments,
@@ -44,9 +44,9 @@ pub(crate) enum Section {
 enum SectionPart<'a> {
     /// The first page.
     First,
-    /// The page after the position in this variable.
+    /// The page after the position in the named variable.
     After(&'a str),
-    /// The last page, and the total.
+    /// The last page, and the total count.
     Newest,
 }
 
@@ -64,7 +64,8 @@ impl Section {
         Self::LatestOpinions,
     ];
 
-    /// The bit that requests this section; the latest reviews come with `PullReviews` instead.
+    /// The bit that requests this section. The latest reviews have none: `PullReviews` includes
+    /// them.
     pub const fn field(self) -> Option<PrFields> {
         Some(match self {
             Self::Comments => PrFields::COMMENTS,
@@ -125,7 +126,7 @@ impl Section {
         }
     }
 
-    /// The section with an answer's key.
+    /// Finds the section by its key in an answer.
     pub fn of_key(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|s| s.key() == key)
     }
@@ -154,20 +155,21 @@ impl Section {
             Self::LatestOpinions => "ReviewNode authorCanPushToRepository",
             Self::Checks => return checks(&first, required),
         };
-        // Pending reviews are visible to their authors only.
+        // Pending reviews are visible only to their authors.
         let submitted = if self == Self::Reviews {
             ", states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]"
         } else {
             ""
         };
-        // The comment count is always queried, and one field cannot have two sets of arguments.
+        // The comment count is always queried, and a field cannot be selected with two sets of
+        // arguments.
         let field = if self == Self::Comments {
             "allComments: comments"
         } else {
             self.key()
         };
         let end = match part {
-            // The newest page has no next page.
+            // No page follows the newest one.
             SectionPart::Newest => "totalCount",
             _ => "pageInfo { ...PageEnd }",
         };
@@ -194,7 +196,7 @@ fn checks(first: &str, required: Required) -> String {
     )
 }
 
-/// The sections that are not lists.
+/// The sections that are not connections.
 pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (PrFields::STATS, "additions deletions changedFiles"),
     (PrFields::MERGEABILITY, "mergeable mergeStateStatus"),
@@ -234,7 +236,7 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Returns whether `fields` exclude a part that the version is computed from.
+/// Returns whether `fields` exclude a part that goes into the version.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
@@ -270,7 +272,7 @@ pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) 
     text
 }
 
-/// The selection of further pages, each with the variable of its position.
+/// The selection of further pages; each section comes with the variable of its position.
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {
@@ -283,12 +285,12 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     text
 }
 
-/// Returns whether a requested section has entries with long lists of their own.
+/// Returns whether a requested section has entries that contain long lists.
 pub(crate) fn is_deep(fields: PrFields) -> bool {
     fields.contains(PrFields::REVIEWS) || fields.contains(PrFields::THREADS)
 }
 
-/// Whether a list with these sections is heavy for GitHub, which times out after ten seconds.
+/// Returns whether a list with these sections is slow: GitHub times out after ten seconds.
 pub(crate) fn is_heavy(fields: PrFields) -> bool {
     fields.contains(PrFields::MERGEABILITY)
         || fields.contains(PrFields::TO_MERGE)

@@ -32,10 +32,10 @@ pub(crate) struct Lookups {
     numbered: Vec<BoardId>,
 }
 
-/// The open boards of a repository, an organization or a person: the hundred updated last.
+/// The hundred open boards of a repository, organization or person that were updated last.
 const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { field: UPDATED_AT, \
                       direction: DESC }) { ...Boards }";
-/// The alias of the branch whose files are looked up.
+/// The alias of the branch that file edits are based on.
 const ONTO: &str = "onto";
 /// The alias and variable of the pull request that a new one builds on.
 const BELOW: &str = "below";
@@ -46,13 +46,13 @@ const BOARD_OF_USER: &str = "boardOfUser";
 const BOARD_OF_ORGANIZATION: &str = "boardOfOrg";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
-/// Stands for the login of the account that asks, as in gh.
+/// The viewer's login, as in gh.
 const ME: &str = "@me";
-/// The name of Copilot for users, as in gh.
+/// The name that users give for Copilot, as in gh.
 const COPILOT: &str = "@copilot";
-/// The bot that reviews when Copilot is asked to.
+/// The login of the bot that reviews as Copilot.
 pub(crate) const COPILOT_REVIEWER: &str = "copilot-pull-request-reviewer";
-/// The bot that works when Copilot is assigned.
+/// The login of the bot that is assigned as Copilot.
 pub(crate) const COPILOT_AGENT: &str = "copilot-swe-agent";
 
 pub(crate) fn is_copilot(login: &str) -> bool {
@@ -77,7 +77,7 @@ impl Lookups {
         }
     }
 
-    /// Assignees by login, `@me` among them.
+    /// Looks up assignees by login, including `@me`.
     pub fn assignees<'a>(&mut self, logins: impl IntoIterator<Item = &'a String>) {
         for login in logins {
             self.user(login, "assignees");
@@ -103,18 +103,19 @@ impl Lookups {
         self.milestone = Some(title.to_owned());
     }
 
-    /// Boards by title.
+    /// Looks up boards by title.
     pub fn projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
         self.projects.extend_from_slice(titles);
     }
 
-    /// Boards that may already be on the pull request, so [`Self::resolve`] accepts missing ones.
+    /// Looks up boards that may already contain the pull request; [`Self::resolve`] accepts missing
+    /// ones.
     pub fn known_projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
     }
 
-    /// Adds the lookup on the pull request itself: the boards that it is on.
+    /// Adds the lookup of the boards that contain the pull request.
     pub fn add_pull_to(&self, document: &mut Document) {
         let boards = if self.boards {
             "projectItems(first: 100) { nodes { ...ProjectItemNode } }"
@@ -124,28 +125,29 @@ impl Lookups {
         document.fragment("PullLookups", "PullRequest", boards);
     }
 
-    /// A branch of the repository; [`branch_exists`] reads the result.
+    /// Looks up a branch of the repository; [`branch_exists`] reads the result.
     pub fn branch(&mut self, alias: &'static str, branch: &str) {
         self.branches.push((alias, branch.to_owned()));
     }
 
-    /// A branch of the head's repository, whose actual name may not be `name`.
+    /// Looks up a branch of the head's repository, whose actual name may differ from `name`.
     pub fn fork(&mut self, owner: &str, name: &str, branch: &str) {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
 
-    /// The files of a branch (`None` for the default branch) at some paths; [`onto`] reads them.
+    /// Looks up files of a branch at some paths; without a branch, of the default branch. [`onto`]
+    /// reads the result.
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
     }
 
-    /// The pull request that a new one builds on; [`below`] reads it.
+    /// Looks up the pull request that a new one builds on; [`below`] reads the result.
     pub fn below(&mut self, number: u64) {
         self.below = Some(number);
     }
 
-    /// An issue of any repository; [`Self::issue_of`] reads it.
+    /// Looks up an issue of any repository; [`Self::issue_of`] reads the result.
     pub fn issue(&mut self, owner: &str, name: &str, number: u64) {
         let issue = (owner.to_owned(), name.to_owned(), number);
         if !self.issues.contains(&issue) {
@@ -153,19 +155,20 @@ impl Lookups {
         }
     }
 
-    /// A board by its number, with its fields; [`Self::board_of`] reads it.
+    /// Looks up a board by number, with its fields; [`Self::board_of`] reads the result.
     pub fn board(&mut self, board: &BoardId) {
         if !self.numbered.contains(board) {
             self.numbered.push(board.clone());
         }
     }
 
-    /// Returns whether nothing is to be looked up.
+    /// Returns whether there is nothing to look up.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether an error only reports a missing name, which [`Self::resolve`] reports better.
+    /// Returns whether an error only reports a missing name; [`Self::resolve`] reports such names
+    /// in more detail.
     pub fn expects(&self, error: &GqlError) -> bool {
         let root = error.root();
         let ours = root == FORK
@@ -199,8 +202,8 @@ impl Lookups {
         }
     }
 
-    /// Adds the lookups to a document that spreads `Lookups` and `RepositoryLookups`, and their
-    /// variables.
+    /// Adds the lookups and their variables to a document that spreads `Lookups` and
+    /// `RepositoryLookups`.
     pub fn add_to(&self, document: &mut Document, variables: &mut Map<String, Value>) {
         let (mut query, mut repo) = (String::new(), String::new());
         if let Some(number) = self.below {
@@ -335,10 +338,11 @@ impl Lookups {
         document.fragment("RepositoryLookups", "Repository", repo.trim_start());
     }
 
-    /// The id of a label that was looked up; `repo` is the repository's part of the answer.
+    /// Returns the id of a looked-up label; `repo` is the repository's part of the answer.
     ///
     /// # Errors
-    /// `invalid_input` with similar names if there is none.
+    ///
+    /// Fails with `invalid_input` and similar names if the label does not exist.
     pub fn label_id(&self, name: &str, repo: &Map<String, Value>) -> Result<String> {
         let same = |l: &&String| l.eq_ignore_ascii_case(name);
         let i = self.labels.iter().position(|l| same(&l));
@@ -354,10 +358,11 @@ impl Lookups {
         hit.ok_or_else(|| unknown("labels", "label", name, names))
     }
 
-    /// The id of an account that was looked up.
+    /// Returns the id of a looked-up account.
     ///
     /// # Errors
-    /// `invalid_input` with similar names if there is none.
+    ///
+    /// Fails with `invalid_input` and similar names if the account does not exist.
     pub fn user_id(
         &self,
         login: &str,
@@ -395,7 +400,7 @@ impl Lookups {
             .id)
     }
 
-    /// An issue that was looked up; `None` if it does not exist.
+    /// Returns a looked-up issue, if it exists.
     pub fn issue_of(
         &self,
         owner: &str,
@@ -409,7 +414,7 @@ impl Lookups {
         Option::<types::Issue>::deserialize(issue).ok().flatten()
     }
 
-    /// A board that was looked up; `None` if it does not exist.
+    /// Returns a looked-up board, if it exists.
     pub fn board_of(&self, board: &BoardId, query: &Map<String, Value>) -> Option<types::Board> {
         let i = self.numbered.iter().position(|b| b == board)?;
         [BOARD_OF_USER, BOARD_OF_ORGANIZATION]
@@ -421,10 +426,12 @@ impl Lookups {
             })
     }
 
-    /// Reads the answer; `repo` is the repository's part of it, `query` the whole.
+    /// Reads the answer; `repo` is the repository's part of the answer, and `query` is the whole
+    /// answer.
     ///
     /// # Errors
-    /// `invalid_input` with similar names for the first name that does not exist.
+    ///
+    /// Fails with `invalid_input` and similar names for the first name that does not exist.
     pub fn resolve(
         &self,
         query: &Map<String, Value>,
@@ -488,14 +495,14 @@ impl Lookups {
 /// A file in a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct BranchFile {
-    /// git's mode.
+    /// The file mode in git.
     pub mode: u32,
-    /// The blob's id.
+    /// The id of the blob.
     pub oid: String,
 }
 
-/// The tip of the branch of [`Lookups::files`] and its files at the given paths, in order; `None`
-/// if the branch does not exist.
+/// Reads the result of [`Lookups::files`]: the branch's tip, and its files in the order of the
+/// paths. `None` if the branch does not exist.
 pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<BranchFile>>)> {
     let target = repo.get(ONTO)?.get("target")?;
     let tip = target.get("oid")?.as_str()?.to_owned();
@@ -504,23 +511,23 @@ pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<Bran
     Some((tip, entries.collect()))
 }
 
-/// The pull request of [`Lookups::below`]; `None` if it does not exist.
+/// Reads the result of [`Lookups::below`]; `None` if the pull request does not exist.
 pub(crate) fn below(repo: &Map<String, Value>) -> Option<types::Pull> {
     part(repo, BELOW)
 }
 
-/// Returns whether the branch behind an alias exists.
+/// Returns whether the branch with this alias exists.
 pub(crate) fn branch_exists(repo: &Map<String, Value>, alias: &str) -> bool {
     repo.get(alias).is_some_and(|r| !r.is_null())
 }
 
-/// Returns whether the branch of the fork exists; `None` if the fork was not found by its name.
+/// Returns whether the fork's branch exists; `None` if no fork has the given name.
 pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     let fork = query.get(FORK).filter(|f| !f.is_null())?;
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
 }
 
-/// The id of the fork, if it was found by its name.
+/// The id of the fork, if a fork has the given name.
 pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
     query.get(FORK)?.get("id")?.as_str()
 }
@@ -537,10 +544,11 @@ pub(crate) struct ResolvedIds {
 }
 
 impl ResolvedIds {
-    /// The id of the first board with that title.
+    /// Returns the id of the first board with that title.
     ///
     /// # Errors
-    /// `invalid_input` with similar titles if there is none.
+    ///
+    /// Fails with `invalid_input` and similar titles if no board has that title.
     pub fn board(&self, title: &str) -> Result<&str> {
         let same = |b: &&types::Project| b.title.to_lowercase() == title.to_lowercase();
         match self.boards.iter().find(same) {
@@ -610,10 +618,11 @@ struct Boards {
     projects_v2: types::Nodes<types::Project>,
 }
 
-/// The id of the open milestone with that title.
+/// Returns the id of the open milestone with that title.
 ///
 /// # Errors
-/// `invalid_input` with the existing titles.
+///
+/// Fails with `invalid_input` and the existing titles if no milestone has that title.
 pub(crate) fn milestone_id(title: &str, repo: &Map<String, Value>) -> Result<String> {
     let all: Vec<MilestoneNode> = known(repo, "milestones", "likeMilestone");
     let hit = all
@@ -640,15 +649,15 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
         .into_vec()
 }
 
-/// The matches that GitHub found for a name, followed by the first page of all.
+/// The matches for one name, followed by the first page of all names.
 fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like: &str) -> Vec<T> {
     let mut found = nodes(map, like);
     found.extend(nodes(map, all));
     found
 }
 
-/// The search text for names similar to this one. A typo is rarely in the first three letters, and
-/// GitHub matches substrings.
+/// The search text for similar names: the first letters, because typos are rare there and GitHub
+/// matches substrings.
 fn beginning(name: &str) -> &str {
     name.char_indices()
         .nth(3)
@@ -656,7 +665,7 @@ fn beginning(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// The error for an unknown name, with `names`, the existing ones that GitHub returned.
+/// The error for an unknown name; suggests from `names`, the existing names that GitHub returned.
 fn unknown<'a>(
     field: &'static str,
     what: &str,

@@ -7,7 +7,7 @@ use super::Document;
 /// A mutation, and the selection on its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mutation {
-    /// The mutation's name; its input type is the capitalized name plus `Input`.
+    /// The mutation's name. The input type is this name, capitalized, with the suffix `Input`.
     pub name: &'static str,
     /// The selection on the payload.
     pub selection: &'static str,
@@ -21,8 +21,9 @@ macro_rules! mutations {
     };
 }
 
-// A mutation selects what it can change; the query before it provides the rest. Opening a pull
-// request and marking it as ready can request code owners' reviews, so these also select reviewers.
+// A mutation selects the fields that it can change; an earlier query provides the rest. Opening a
+// pull request and marking it as ready can request reviews from code owners, so these mutations
+// also select the reviewers.
 mutations! {
     CREATE_PULL = "createPullRequest", "pullRequest { ...PullEdited }";
     UPDATE_PULL = "updatePullRequest", "pullRequest { ...PullEdited }";
@@ -106,7 +107,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Adds a mutation; its payload is under `alias` in the answer.
+    /// Adds a mutation whose payload appears under `alias` in the answer.
     pub fn push(&mut self, alias: &str, mutation: Mutation, input: Value) {
         self.parts.push((alias.to_owned(), mutation));
         self.inputs.insert(alias.to_owned(), input);
@@ -136,12 +137,12 @@ impl Batch {
         })
     }
 
-    /// Returns whether the batch has only these mutations.
+    /// Returns whether the batch consists only of these mutations.
     pub fn is_of(&self, mutations: &[Mutation]) -> bool {
         self.parts.iter().all(|(_, m)| mutations.contains(m))
     }
 
-    /// The document. The operation is named after its first mutation.
+    /// Composes the document, an operation named after the first mutation.
     pub fn document(&self) -> String {
         let name = self.parts.first().map_or("", |(_, m)| m.name);
         let fields: Vec<String> = self
@@ -156,7 +157,7 @@ impl Batch {
         document.text()
     }
 
-    /// The variables.
+    /// The variables of the document: one input for each mutation.
     pub fn variables(&self) -> Value {
         Value::Object(self.inputs.clone())
     }

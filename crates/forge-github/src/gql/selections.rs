@@ -1,5 +1,5 @@
-//! Selections on one pull request beyond its sections. A table, so that a test can check each of
-//! them against the schema.
+//! Selections on one pull request outside its sections, in a table so that a test can check each
+//! selection against the schema.
 
 macro_rules! selections {
     ($all:ident: $($(#[$doc:meta])* $id:ident = $text:literal;)*) => {
@@ -15,23 +15,24 @@ selections! { ALL:
     ROW = "...PullRow";
     /// Mergeability.
     MERGEABILITY = "...PullRow mergeable mergeStateStatus";
-    /// Needed before the head branch is updated.
+    /// The fields read before the head branch is updated.
     TO_UPDATE_BRANCH = "...PullCore mergeable";
-    /// Shows whether a merge whose answer was lost has happened.
+    /// Shows after a lost answer whether the merge happened.
     AFTER_MERGE = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
-    /// The lock of the conversation.
+    /// The lock of the conversation and its reason.
     TO_LOCK = "...PullCore locked activeLockReason";
-    /// The existence of the head branch.
+    /// Shows whether the head branch exists.
     HEAD_BRANCH = "id number headRef { id }";
-    /// Distinguishes a new comment from older ones.
+    /// The newest comment; every comment after it is new.
     NEWEST_COMMENT = "id number newestComment: comments(last: 1) { nodes { id } }";
-    /// The comments searched for a new one after a lost answer.
+    /// The last comments, searched for a new comment after a lost answer.
     RECENT_COMMENTS = "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// The state after a lost answer, and the comments searched for the one of the change.
+    /// The state after a lost answer, and the last comments, searched for the comment of the
+    /// change.
     AFTER_CHANGE = "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-    /// Distinguishes a new review from older ones.
+    /// The newest review; every review after it is new.
     NEWEST_REVIEW = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
-    /// The reviews searched for a new one after a lost answer.
+    /// The last reviews, searched for a new review after a lost answer.
     RECENT_REVIEWS = "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }";
 }
 

@@ -142,7 +142,8 @@ fn section_combinations_are_valid() {
             .enumerate()
             .filter(|(i, _)| mask & (1 << i) != 0)
             .fold(PrFields::NONE, |sum, (_, f)| sum | *f);
-        // Single fields and all together are checked on every document; other combinations on one.
+        // Each single field and the full set are checked on every document; other sets on one
+        // document.
         let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
         check(&sections(
             "PullView",
@@ -185,7 +186,7 @@ fn excluded_parts_are_not_selected() {
 #[test]
 fn further_pages_of_sections_are_valid() {
     let all = Section::ALL.len();
-    // An invalid combination is already invalid as a pair.
+    // An invalid combination contains an invalid pair, so pairs are enough.
     let special = |mask: &u32| mask.count_ones() <= 2 || mask.count_ones() as usize == all;
     for mask in (1..1_u32 << all).filter(special) {
         let mut document = Document::query("PullMore");
@@ -276,7 +277,7 @@ fn board() -> BoardId {
 }
 
 #[test]
-fn related_issues_documents_are_valid() {
+fn related_issue_documents_are_valid() {
     for fields in issue_fields() {
         for count in [1, 2, issues::MAX_ISSUES_PER_QUERY] {
             check(&issues::related_document(count, &fields));
@@ -340,7 +341,7 @@ fn contents_document_is_valid() {
 }
 
 #[test]
-fn field_paths_lead_through_schema() {
+fn field_paths_exist_in_schema() {
     let paths = field_paths();
     for (on, path) in &paths {
         let mut of = on.clone();

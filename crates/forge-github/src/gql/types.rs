@@ -9,7 +9,7 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// Above any requested page; a node takes up to some kilobytes, even an empty one.
+/// More nodes than any page that is requested. Even an empty node takes up to some kilobytes.
 const MAX_NODES: usize = 1_000;
 
 /// A GraphQL connection.
@@ -87,7 +87,7 @@ impl<T> Nodes<T> {
             .collect()
     }
 
-    /// Returns whether the answer lacks a node, or the whole list.
+    /// Returns whether the answer lacks a node or the whole list.
     pub fn has_gaps(&self) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
@@ -98,7 +98,7 @@ impl<T> Nodes<T> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
 
-    /// Appends a further page. A page without nodes leaves a gap.
+    /// Appends the next page. A page without nodes leaves a gap.
     pub fn extend(&mut self, page: Self) {
         self.nodes
             .get_or_insert_default()
@@ -147,25 +147,25 @@ wire! {
         kind: String as "__typename", id: String, login: String, name: Option<String>,
         database_id: Option<u64>,
     }
-    /// A commit by its id.
+    /// A commit that is known only by its id.
     Oid { oid: String, }
-    /// Anything with a login; other fields if selected.
+    /// An account or another object with a login; the other fields are optional.
     Login { id: String, login: String, name: Option<String>, }
-    /// A repository by name, with its id if selected.
+    /// A repository by name; the id is optional.
     RepoName { id: String, name: String, owner: Login, }
     Milestone {
         number: Option<u64>, title: String, description: Option<String>, due_on: Option<Timestamp>,
     }
     /// A project board.
     Project { id: String, title: String, }
-    /// The status of an item on a project board; empty for a field of another type.
+    /// The status of a board item; empty if the field has another type.
     ProjectStatus { option_id: Option<String>, name: Option<String>, }
     ProjectItem { id: String, project: Project, status: Option<ProjectStatus>, }
     AutoMerge {
         merge_method: String, enabled_at: Option<Timestamp>, enabled_by: Option<Account>,
         commit_headline: Option<String>, commit_body: Option<String>, author_email: Option<String>,
     }
-    /// An id.
+    /// An object of which only the id is read.
     Id { id: String, }
     Label { id: String, name: String, color: String, description: Option<String>, }
     Requested {
@@ -175,7 +175,7 @@ wire! {
     ReviewRequest { requested_reviewer: Option<Requested>, as_code_owner: bool, }
     Count { total_count: u64, }
     ReactionGroup { content: String, reactors: Count, }
-    /// An issue comment, or a comment on lines.
+    /// A conversation comment or a line comment.
     Comment {
         id: String, url: String, body: String,
         created_at: Option<Timestamp>, last_edited_at: Option<Timestamp>,
@@ -190,7 +190,7 @@ wire! {
         author_can_push_to_repository: Option<bool>, comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
         pull_request: Option<ReviewedPull>,
     }
-    /// The pull request of a review, for the threads that the review opened.
+    /// The pull request of a review, with the threads that the review opened.
     ReviewedPull { id: String, review_threads: Nodes<Thread>, }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
@@ -221,7 +221,7 @@ wire! {
     }
     /// A step of a check run.
     RunStep { name: String, conclusion: Option<String>, }
-    /// Annotations and steps of a check run; empty on other nodes.
+    /// The annotations and steps of a check run; empty for other nodes.
     RunDetails { id: String, annotations: Nodes<Annotation>, steps: Nodes<RunStep>, }
     Check {
         kind: String as "__typename", id: String, name: String, status: String, conclusion: Option<String>,
@@ -251,15 +251,15 @@ wire! {
     BoardItem {
         id: String, is_archived: bool, project: BoardName, field_values: Nodes<FieldValue>,
     }
-    /// Anything with a name.
+    /// An object of which only the name is read.
     Named { name: String, }
     /// A board by its number.
     BoardName { number: u64, owner: Login, }
-    /// The value of a single select field; empty for other types.
+    /// The value of a single-select field; empty for other field types.
     FieldValue { name: Option<String>, field: Named, }
     /// A board and its fields.
     Board { id: String, fields: Nodes<BoardField>, }
-    /// A field of a board, and the options of a single select field.
+    /// A board's field; a single-select field also has options.
     BoardField { id: String, name: String, data_type: String, options: Vec<FieldOption>, }
     FieldOption { id: String, name: String, color: String, description: String, }
     /// An event in the history of an issue.
@@ -355,7 +355,7 @@ wire! {
 }
 
 impl Part {
-    /// Returns whether this part belongs to the pull request with that id.
+    /// Returns whether this comment or thread belongs to the pull request with that id.
     pub fn is_of(&self, pull: &str) -> bool {
         let of = self.conversation_of.as_ref().or(self.pull_request.as_ref());
         of.is_some_and(|of| of.id == pull)

@@ -1,4 +1,4 @@
-//! Editing and deleting issue comments, and deleting issues: one query that checks, one mutation.
+//! Edits and deletes issue comments, and deletes issues: one query that checks, one mutation.
 
 use forge_core::{
     Action, Error, Hint, Noun, Op, Outcome, Param, Result,
@@ -116,7 +116,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Checks that `key` is a comment on the issue: ids resolve to any object.
+    /// Checks that `key` is a comment on the issue, because ids resolve to any object.
     async fn is_comment_of(&self, id: &IssueId, key: &str, expected: Option<&str>) -> Result<()> {
         let text = Document::query("IssueComment").text();
         let mut variables = variables(id)?;
@@ -142,7 +142,7 @@ impl GitHub {
         version::check(&issue, expected)
     }
 
-    /// Reads a comment.
+    /// Reads a comment again after a write.
     async fn comment_now(&self, key: &str) -> Result<Option<wire::Comment>> {
         let text = Document::query("Node").text();
         let answer: GqlAnswer<CommentNode> = self.api.query(&text, &json!({ "id": key })).await?;

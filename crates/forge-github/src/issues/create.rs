@@ -1,5 +1,5 @@
-//! Opening an issue: one query that checks everything, one mutation, and one document for relations
-//! and values.
+//! Opens an issue: one query for all checks, one mutation, and one document for relations and
+//! values.
 
 use std::collections::HashMap;
 
@@ -107,7 +107,7 @@ impl GitHub {
         let ids = lookups.resolve(&prepared.rest, &found.rest)?;
         let names = self.names(lookups, prepared.rest, new, board).await?;
         let rest = rest_of(new);
-        // Unresolvable names fail before the issue is created.
+        // Unknown names fail here, before the issue is created.
         let draft = self.draft(repo)?;
         draft.found.plan(&rest, &names)?;
         let mut input = json!({
@@ -152,8 +152,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sets the relations and values of a new issue in one document, after another one that adds it
-    /// to its board. Failures become steps not done, with warnings.
+    /// Adds a new issue to its board, then sets its relations and values in one document. Failures
+    /// become incomplete steps with warnings.
     async fn finish(&self, made: Issue, rest: &EditIssue, names: &PlanNames) -> Outcome<Issue> {
         let id = made.id.clone();
         let mut before = made.clone();
@@ -186,7 +186,7 @@ impl GitHub {
         outcome
     }
 
-    /// The resolved names and ids, and the board of the values.
+    /// Resolves the names, and reads the board of the values.
     async fn names(
         &self,
         lookups: Lookups,
@@ -218,7 +218,7 @@ impl GitHub {
         Ok(names)
     }
 
-    /// A placeholder for the new issue, to check whether its relations and values resolve.
+    /// A placeholder for the new issue, used to check that its relations and values resolve.
     fn draft(&self, repo: &RepoId) -> Result<EditedIssue> {
         let wire = wire::Issue {
             number: 1,
@@ -238,7 +238,7 @@ impl GitHub {
         }
     }
 
-    /// Reads what opening an issue needs to know of the repository.
+    /// Reads the parts of the repository that opening an issue needs.
     async fn prepare(
         &self,
         repo: &RepoId,

@@ -1,5 +1,5 @@
-//! Editing issues: one query for all, then one document for each twenty issues. GitHub runs the
-//! mutations of a document in order, and each succeeds or fails on its own.
+//! Edits issues: one query for all issues, then one document for every twenty. GitHub runs the
+//! mutations of a document in order, and each mutation succeeds or fails on its own.
 
 use forge_core::{
     Error, ErrorKind, Outcome, Result, Retry, Warning,
@@ -30,7 +30,7 @@ use crate::{
 
 /// How many issues one document changes.
 const MAX_ISSUES_PER_WRITE: usize = 20;
-/// How many issues one query reads. Each costs at most 1,000 of GitHub's 500,000 nodes.
+/// How many issues one query reads. An issue costs at most 1,000 of GitHub's 500,000 nodes.
 const MAX_ISSUES_PER_READ: usize = 100;
 
 /// The payload of a mutation that changes an issue, under one of several names.
@@ -69,9 +69,9 @@ struct RunningEdit<'a> {
     before: EditedIssue,
     plan: EditPlan,
     done: Vec<String>,
-    /// The latest state in an answer.
+    /// The latest state of the issue in an answer.
     now: Option<wire::Issue>,
-    /// The issue as read after a lost answer, if the whole edit had happened.
+    /// The issue as read after a lost answer, if the complete edit had happened.
     settled: Option<Issue>,
     refused: Option<Error>,
     /// An ambiguous failure: the write may have happened.
@@ -108,7 +108,7 @@ impl GitHub {
         for chunk in valid.chunks(MAX_ISSUES_PER_READ) {
             let prepared = match self.prepare_edits(chunk).await {
                 Ok(prepared) => prepared,
-                // Nothing was written so far.
+                // Nothing has been written yet.
                 Err(error) if running.is_empty() && results.iter().all(Option::is_none) => {
                     return Err(error);
                 }
@@ -143,7 +143,7 @@ impl GitHub {
         let mut stopped: Option<Error> = None;
         for chunk in running.chunks_mut(MAX_ISSUES_PER_WRITE) {
             match &stopped {
-                // A refusal of a whole document applies to all further chunks.
+                // A refusal of a whole document also applies to the remaining chunks.
                 Some(error) => chunk.iter_mut().for_each(|e| e.refused = Some(copy(error))),
                 None => stopped = self.run_chunk(chunk).await,
             }
@@ -154,11 +154,11 @@ impl GitHub {
             .collect()
     }
 
-    /// Changes the issues of a chunk; returns the error of a document that was refused as a whole.
+    /// Changes the issues of a chunk. Returns the error if GitHub refused a whole document.
     async fn run_chunk(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut stopped = self.add_items(chunk).await;
-        // A board with a token of its own needs separate documents. Values come first, because a
-        // comment reports what has been done.
+        // Requests with the separate board token need separate documents. Values come first,
+        // because a comment reports the completed changes.
         let passes: &[(TokenChoice, Option<bool>)] = match self.api.has_board_token() {
             true => &[
                 (TokenChoice::Board, Some(true)),
@@ -219,7 +219,7 @@ impl GitHub {
         None
     }
 
-    /// Sends the parts of a pass: board parts, other parts, or all.
+    /// Sends the parts of one pass: those on boards, those off boards, or all.
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -301,8 +301,8 @@ impl GitHub {
         }
     }
 
-    /// Handles the failure of a whole document, refused or ambiguous. Returns a refusal, which
-    /// would hit further documents too.
+    /// Handles the failure of a whole document. Returns the error if it is a refusal, which would
+    /// also apply to further documents.
     fn fail(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -328,7 +328,7 @@ impl GitHub {
         ))
     }
 
-    /// Re-reads the issues whose answers were lost, to find out what has changed.
+    /// Reads the issues with lost answers again, to find out which changes happened.
     async fn read_back(&self, chunk: &mut [RunningEdit<'_>]) {
         let lost: Vec<IndexedEdit<'_>> = chunk
             .iter()
@@ -382,7 +382,7 @@ impl GitHub {
         Ok(Outcome::immediate(issue))
     }
 
-    /// Makes the remaining changes to a new issue without a query first. Returns the completed
+    /// Makes the remaining changes to a new issue without another query. Returns the completed
     /// parts, and the failure of the others.
     pub(super) async fn finish_issue<'a>(
         &'a self,
@@ -438,12 +438,12 @@ impl RunningEdit<'_> {
         self.refused.is_none() && self.lost.is_none()
     }
 
-    /// Resolves a lost answer: `left` is what `now` still lacks.
+    /// Resolves a lost answer; `left` contains the changes that `now` still lacks.
     fn resolve_lost_answer(&mut self, left: EditPlan, now: EditedIssue, other_token: bool) {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // To the board token, a comment by the account is someone else's.
+            // For the board token, GitHub does not report the account's comments as the viewer's.
             match other_token {
                 false => mine_since(now.recent, newest, body).is_some(),
                 true => now

@@ -1,4 +1,4 @@
-//! The history of an issue: GitHub's timeline, preceded by the opening.
+//! Reads the history of an issue: the opening, then GitHub's timeline.
 
 use forge_core::{
     Page, PageReq, Result,
@@ -121,7 +121,7 @@ impl GitHub {
     }
 }
 
-/// Relation events, and the prefix of each for the other issue.
+/// Relation events, each with its prefix before the other issue.
 const RELATED: &[(&str, &str)] = &[
     ("ParentIssueAddedEvent", "parent: +"),
     ("ParentIssueRemovedEvent", "parent: -"),

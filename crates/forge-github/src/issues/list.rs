@@ -111,9 +111,9 @@ impl GitHub {
                 scanned += 1;
                 let number = issue.number;
                 let comments = issue.all_comments.take().unwrap_or_default();
-                // A search index can lag behind, so the state is checked again.
+                // A search index can lag, so the state is checked again.
                 let own = query.search.as_deref().unwrap_or_default();
-                // The caller's search words may name other repositories (`repo:`).
+                // The caller's search text may name other repositories (`repo:`).
                 let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);
                 let state = names_state(own) || state_fits(query.state, &issue.state);
                 let fits = number > 0 && is_here && state;
@@ -205,7 +205,7 @@ fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     Ok(words.join(" "))
 }
 
-/// The search words of GitHub's issues page, ordered as gh orders them.
+/// The search text for GitHub's issues page, in gh's order.
 pub(crate) fn words_for_web(q: &IssueQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = qualifiers(q);
@@ -228,7 +228,7 @@ fn state_word(state: IssueFilter) -> Option<&'static str> {
     }
 }
 
-/// The filters other than the state.
+/// The search qualifiers for all filters except the state.
 fn qualifiers(q: &IssueQuery) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in [

@@ -129,7 +129,7 @@ pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     Ok(variables)
 }
 
-/// The error for a missing issue, where GitHub returned no error.
+/// The error for a missing issue, if GitHub returned no error.
 pub(crate) fn missing(issue: &IssueId) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {issue}")).with_hint(
         Hint::new("look for its number in the list")

@@ -1,4 +1,4 @@
-//! Plans the mutations that an edit still needs.
+//! Plans the remaining mutations of an edit.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,17 +27,17 @@ use crate::{
     pulls::same_text,
 };
 
-/// Names and ids found by a query, in addition to the issues.
+/// The names and ids that a query returned in addition to the issues.
 pub(super) struct PlanNames {
     pub host: String,
     pub lookups: Lookups,
     pub query: Map<String, Value>,
-    /// The repositories' parts of the answer, by comparison key.
+    /// The part of the answer for each repository, by comparison key.
     pub repos: HashMap<String, Map<String, Value>>,
     pub boards: HashMap<BoardId, Arc<Board>>,
 }
 
-/// An issue as read, with the ids that its mutations take.
+/// An issue as read, with the ids for its mutations.
 pub(super) struct FoundIssue {
     pub issue: Issue,
     parent: Option<(IssueId, String)>,
@@ -52,23 +52,23 @@ pub(super) struct EditPart {
     pub title: String,
     pub mutation: Mutation,
     pub input: Value,
-    /// Whether the input needs the id of an item on the board.
+    /// Whether the input needs the id of the board item.
     pub on_board: bool,
 }
 
-/// The remaining mutations, and the resulting values and relations, which no answer shows.
+/// The remaining mutations, and the resulting values and relations, which no answer contains.
 pub(super) struct EditPlan {
     pub parts: Vec<EditPart>,
-    /// The board to add the issue to first.
+    /// The board to which the issue is added first.
     pub add_to: Option<String>,
-    /// The item on the board.
+    /// The id of the issue's board item.
     pub item: Option<String>,
     pub values: BTreeMap<String, String>,
     pub relations: Option<IssueRelations>,
 }
 
 impl FoundIssue {
-    /// `wire` is the answer that `issue` was mapped from.
+    /// Builds the issue; `wire` is the answer from which `issue` was mapped.
     pub fn new(host: &str, issue: Issue, wire: &wire::Issue) -> Self {
         let ends = |nodes: &Option<Nodes<wire::Issue>>| {
             let nodes = nodes.iter().filter_map(|n| n.nodes.as_ref());
@@ -87,7 +87,7 @@ impl FoundIssue {
         }
     }
 
-    /// The changes that `edit` still needs; a comment always counts as one.
+    /// Plans the changes that `edit` still needs. A comment is always a change.
     pub fn plan(&self, edit: &EditIssue, names: &PlanNames) -> Result<EditPlan> {
         let mut plan = EditPlan {
             parts: Vec::new(),
@@ -170,7 +170,8 @@ impl FoundIssue {
             let input = json!({ "labelableId": node, "labelIds": ids });
             plan.push("new labels", ADD_ISSUE_LABELS, input);
         }
-        // GitHub refuses to remove a label that the issue does not have; there is nothing to do.
+        // GitHub refuses to remove a label that the issue does not have, so such a label is
+        // skipped.
         let gone = |l: &&Label| edit.labels.remove.iter().any(|name| is_named(l, name));
         let off: Vec<&str> = self
             .issue
@@ -268,7 +269,7 @@ impl FoundIssue {
         Ok(())
     }
 
-    /// An issue that was looked up.
+    /// Returns a looked-up issue.
     fn target(&self, field: &'static str, id: &IssueId, names: &PlanNames) -> Result<wire::Issue> {
         let found = id.repo.owner_and_name().and_then(|(owner, name)| {
             let forge_core::PrKey::Number(number) = id.key else {
@@ -351,7 +352,7 @@ fn is_named(label: &Label, name: &str) -> bool {
     label.name.to_lowercase() == name.to_lowercase()
 }
 
-/// Returns whether an issue is closed for that reason. GitHub shows duplicates as not planned.
+/// Returns whether an issue is closed for that reason. GitHub reports duplicates as not planned.
 fn has_reason(issue: &Issue, reason: Option<IssueReason>) -> bool {
     match reason {
         None => true,

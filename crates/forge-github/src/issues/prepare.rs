@@ -1,5 +1,5 @@
-//! The query before edits of issues: the issues, the names and ids that the edits mention, and the
-//! fields of their boards.
+//! The query before edits: reads the issues, the names and ids in the edits, and the fields of the
+//! boards.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -31,11 +31,11 @@ use crate::{
 
 /// The board items of an issue, including archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
-/// The comments that show whether a new one was created.
+/// The comments that show whether a new comment was created.
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
-/// An edit, and its index in the list of edits.
+/// An edit, and its index in the list.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexedEdit<'a> {
     pub at: usize,
@@ -53,7 +53,7 @@ pub(super) struct EditedIssue {
 /// The result of the query before edits.
 pub(super) struct PreparedEdits {
     pub names: PlanNames,
-    /// In the order of the edits.
+    /// The issues, in the order of the edits.
     pub issues: Vec<Result<EditedIssue>>,
 }
 
@@ -100,7 +100,7 @@ fn selection(edit: &IndexedEdit<'_>) -> String {
     text
 }
 
-/// The query before edits; the third value is the comparison key of each repository in which names
+/// Builds the query before edits. Also returns the comparison key of each repository in which names
 /// are looked up.
 pub(crate) fn document(
     host: &str,
@@ -224,7 +224,7 @@ impl GitHub {
         }
     }
 
-    /// Extracts one issue from the answer. An issue with any error is not edited.
+    /// Extracts one issue from the answer. An issue with an error is not edited.
     fn edited(
         &self,
         n: usize,
@@ -254,8 +254,8 @@ impl GitHub {
         })
     }
 
-    /// Finds the boards of the edits in the answer or the cache. A cached board is read once more
-    /// if it lacks a field or a value that an edit names.
+    /// Finds the boards of the edits in the answer or the cache. Reads a cached board again if an
+    /// edit names a field or value that the cached board lacks.
     async fn find_boards(
         &self,
         edits: &[IndexedEdit<'_>],

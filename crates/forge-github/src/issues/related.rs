@@ -1,4 +1,4 @@
-//! Issues with their relations and the related issues: two hops in one request.
+//! Reads issues with related issues and the relations of those, in one request.
 
 use std::collections::HashSet;
 
@@ -26,12 +26,12 @@ use crate::{
     map,
 };
 
-/// How many issues one query reads with their neighbours. GitHub allows 500,000 nodes a query,
-/// counting each list at its full length. An issue has up to 201 neighbours of 155 nodes each:
-/// itself, 20 labels, 10 assignees, 40 relations and 4 board items with 20 values each. With 410
-/// nodes of its own an issue counts 31,565, and ten of them 315,650. 100 comments and its own board
-/// items add 310 for each, and 50 comments of each neighbour 10,050: ten issues count at most
-/// 419,250.
+/// How many issues one query reads with their neighbours. GitHub allows 500,000 nodes in a query
+/// and counts each list at its full length. An issue has up to 201 neighbours of 155 nodes: the
+/// neighbour, 20 labels, 10 assignees, 40 relations and 4 board items with 20 values each. An issue
+/// itself has 410 nodes, so an issue counts 31,565 nodes and ten issues count 315,650. An issue's
+/// 100 comments and its board items add 310 nodes, and 50 comments for each neighbour add 10,050:
+/// ten issues count at most 419,250.
 pub(crate) const MAX_ISSUES_PER_QUERY: usize = 10;
 
 /// The board items of a neighbour.
@@ -41,7 +41,7 @@ const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) 
 const COMMENTS: &str =
     "allComments: comments(first: 50) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
-/// The document for `count` issues, with the variables `owner0`, `name0`, `number0`, and so on.
+/// The document for `count` issues, with the variables `owner0`, `name0`, `number0` and so on.
 pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
     let roots: Vec<String> = (0..count)
         .map(|n| {
@@ -123,7 +123,7 @@ impl GitHub {
         Ok(set)
     }
 
-    /// Reads the issues of one query, and their neighbours.
+    /// Reads the issues of one query with their neighbours.
     async fn related_chunk(
         &self,
         ids: &[IssueId],
@@ -170,7 +170,7 @@ impl GitHub {
             let comments = wire.all_comments.take();
             let no_comments = fields.comments && comments.is_none();
             let lost_comments = errors.iter().any(|e| e.names().contains(&COMMENTS_KEY));
-            // The error does not name the neighbour, so each is read on its own.
+            // The error does not name the neighbour, so each neighbour is read separately.
             if !lost_comments {
                 self.neighbours(id, &wire, fields, &mut neighbours);
             }
@@ -199,7 +199,7 @@ impl GitHub {
         Ok((set, neighbours))
     }
 
-    /// Adds the neighbours of an issue that were read in full.
+    /// Adds the neighbours of an issue whose lists are complete.
     fn neighbours(
         &self,
         id: &IssueId,
@@ -215,7 +215,8 @@ impl GitHub {
         }
     }
 
-    /// A neighbour of `id`, without its body; `None` if one of its lists exceeds the page.
+    /// Maps a neighbour of `id` without its body; `None` if one of its lists continues on another
+    /// page.
     fn neighbour(&self, id: &IssueId, end: &wire::Issue, fields: &IssueFields) -> Option<Issue> {
         let comments = match fields.comments {
             true => Some(

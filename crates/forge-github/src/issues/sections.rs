@@ -1,4 +1,4 @@
-//! Selections of issues, and the mapping of their answers.
+//! Selects the sections of issues, and maps their answers.
 
 use forge_core::{
     Error, PrKey, RepoId, Result, Warning,
@@ -15,7 +15,7 @@ use crate::{
     map,
 };
 
-/// The first comments of an issue; further pages take their own requests.
+/// The first comments of an issue; further pages are read with separate requests.
 pub(crate) const FIRST_COMMENTS: &str =
     "allComments: comments(first: 100) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 /// The board items of an issue, without archived ones.
@@ -46,8 +46,8 @@ pub(super) fn access(fields: &IssueFields) -> TokenChoice {
     TokenChoice::of(fields.board.as_ref())
 }
 
-/// Whether an error concerns the board values. Unread values must not look like an issue without
-/// values.
+/// Returns whether an error concerns the board values. Values that could not be read must not look
+/// like missing values.
 pub(super) fn is_about_boards(error: &GqlError) -> bool {
     error.names().contains(&ITEMS_KEY)
 }
@@ -90,7 +90,7 @@ pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> Issue
     }
 }
 
-/// Returns whether the list has more entries than were read.
+/// Returns whether the list has more entries than the answer.
 pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
     let read = nodes.nodes.iter().flatten().flatten().count() as u64;
     nodes.total_count.is_some_and(|total| total > read)
@@ -108,7 +108,7 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
     }
 }
 
-/// The id of an issue; keeps the caller's spelling of the repository.
+/// The id of an issue, with the repository spelled as the caller did.
 pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     let found = map::repo_id(host, &issue.repository);
     let known = found.comparison_key() == repo.comparison_key();
@@ -130,7 +130,7 @@ impl GitHub {
     ) -> Result<Issue> {
         let host = &self.info.host;
         let relations = fields.relations.then(|| relations(host, repo, &wire));
-        // GitHub counts issues of hidden repositories but does not list them.
+        // GitHub counts issues of hidden repositories but omits them from the list.
         let is_whole = wire.blocked_by.as_ref().is_some_and(|list| !is_cut(list));
         let unread = (fields.relations && !is_whole).then(|| {
             Warning::new("not all issues that it waits for could be read").of_section("blocked_by")
@@ -154,8 +154,8 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Refuses a board that does not exist. Its issues look like issues off the board, so if none
-    /// of `read` has values, the board itself is read once.
+    /// Fails if the board does not exist. An issue looks the same on a missing board as off the
+    /// board, so the board is read if none of `read` has values.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());
@@ -169,7 +169,7 @@ impl GitHub {
         }
     }
 
-    /// Reads the pages of comments after the first. Failures become warnings.
+    /// Reads the further pages of comments. Failures become warnings.
     pub(super) async fn all_comments(
         &self,
         id: &IssueId,
@@ -181,7 +181,7 @@ impl GitHub {
                 Ok((page, more)) => {
                     warnings.extend(more);
                     comments.extend(page);
-                    // An unchanged position would loop forever.
+                    // A host that repeats the position would cause an endless loop.
                     if comments.next().as_ref() == Some(&after) {
                         warnings.push(cut_comments("the pages repeat themselves"));
                         break;

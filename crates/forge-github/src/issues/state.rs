@@ -1,4 +1,4 @@
-//! Closing, reopening and commenting: one query for id and state, one document of mutations.
+//! Closes, reopens and comments on issues: one query for id and state, one document of mutations.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Op, Outcome, Param, Result, Retry, Warning,
@@ -20,9 +20,9 @@ use crate::{
     pulls::is_mine,
 };
 
-/// Distinguishes a new comment from older ones.
+/// The newest comment; every comment after it is new.
 pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
-/// The comments searched for a new one after a lost answer.
+/// The last comments, searched for a new comment after a lost answer.
 pub(crate) const RECENT: &str =
     "...IssueNode recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -76,7 +76,7 @@ impl GitHub {
             }
         }
         let written = self.state_changed(id, &batch, req.comment.as_deref()).await;
-        // An answer with the old state is treated as a lost answer.
+        // An answer that shows the old state is treated as a lost answer.
         let written = written.and_then(|outcome| match outcome.value.state == req.state {
             true => Ok(outcome),
             false => {
@@ -140,7 +140,7 @@ impl GitHub {
             .await
     }
 
-    /// Comments on the issue `node`, whose newest comment was `newest`.
+    /// Comments on the issue with the id `node`; `newest` was its newest comment.
     async fn say_on_node(
         &self,
         id: &IssueId,
@@ -170,7 +170,7 @@ pub(super) fn newest(issue: &mut wire::Issue) -> Option<String> {
     newest.into_vec().pop().map(|c| c.id)
 }
 
-/// The viewer's comment with this body among those after `newest`.
+/// The viewer's comment with this body, if it is newer than `newest`.
 pub(super) fn mine_since(
     recent: Vec<wire::Comment>,
     newest: Option<&str>,

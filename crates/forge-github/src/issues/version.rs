@@ -1,7 +1,7 @@
-//! Versions of issues: fingerprints of what was read, since GitHub has none.
+//! Versions of issues: fingerprints of the parts that were read, since GitHub has no versions.
 //!
 //! Queries read different parts of an issue. A version has one fingerprint for each part, and two
-//! versions are compared by the parts that both have.
+//! versions are compared by their common parts.
 
 use forge_core::{
     Action, Op, Result,
@@ -9,7 +9,7 @@ use forge_core::{
     version_moved,
 };
 
-/// The parts of an issue that were read, in addition to title, state, labels and assignees.
+/// The parts of an issue that were read in addition to title, state, labels and assignees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadParts {
     pub body: bool,
@@ -18,14 +18,14 @@ pub(crate) struct ReadParts {
 }
 
 impl ReadParts {
-    /// The body, and no board.
+    /// The body, without a board.
     pub const BODY: Self = Self {
         body: true,
         values: false,
     };
 }
 
-/// The letters that parts of a version begin with; the first part has none.
+/// The prefix letters of a version's parts; the first part has no prefix.
 const BODY: char = 'b';
 const RELATIONS: char = 'r';
 const VALUES: char = 'v';
@@ -59,7 +59,7 @@ fn print<T: std::hash::Hash>(part: &T) -> String {
     format!("{:016x}", forge_core::fingerprint(part))
 }
 
-/// The ids of related issues: their titles and states do not belong to this issue.
+/// The ids of related issues. Titles and states of these issues are not part of the version.
 fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
     let parent: Vec<_> = relations.parent.iter().collect();
     let lists = [
@@ -83,7 +83,7 @@ pub(crate) fn has_relations(version: &str) -> bool {
         .any(|part| part.starts_with(RELATIONS))
 }
 
-/// Returns whether all parts that both versions have are equal.
+/// Returns whether the common parts of two versions are equal.
 fn agree(expected: &str, actual: &str) -> bool {
     let mut expected = expected.split('-');
     let mut actual = actual.split('-');
@@ -102,7 +102,8 @@ fn agree(expected: &str, actual: &str) -> bool {
 /// Checks that `issue` still has the expected version.
 ///
 /// # Errors
-/// `conflict` with both versions.
+///
+/// Fails with `conflict` and both versions if the issue changed.
 pub(super) fn check(issue: &Issue, expected: Option<&str>) -> Result<()> {
     match expected {
         Some(expected) if !agree(expected, &issue.version) => {

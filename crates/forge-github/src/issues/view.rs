@@ -1,4 +1,4 @@
-//! Reads one issue: one request, and one more for each further hundred comments.
+//! Reads one issue: one request, and another for each further hundred comments.
 
 use forge_core::{
     Error, ErrorKind, Result, Warning,
@@ -87,7 +87,7 @@ impl GitHub {
         Ok((page?, warnings))
     }
 
-    /// Reads an issue with a custom selection. Unread parts become warnings.
+    /// Reads an issue with a custom selection. Parts that cannot be read become warnings.
     pub(super) async fn lookup_issue(
         &self,
         id: &IssueId,

@@ -1,4 +1,4 @@
-//! Pull requests of several repositories: one document, with a search for each query.
+//! Lists pull requests of several repositories: one document, with a search for each query.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,14 +20,14 @@ use crate::{
     paged::MAX_PAGE_SIZE,
 };
 
-/// The answer, by alias: `q0` a search, `r0` a repository, `o0` an owner.
+/// The answer by alias: searches are `q0`…, repositories `r0`…, owners `o0`….
 type AcrossOf = BTreeMap<String, Value>;
 
-/// The scope of the searches: search words, and the places whose existence is checked.
+/// The scope of the searches: search words, and the repositories and owners that must exist.
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
-    /// The name in messages, the alias, and whether it is a repository.
+    /// The name for messages, the alias, and whether it is a repository's.
     named: Vec<(String, String, bool)>,
     variables: Map<String, Value>,
 }
@@ -39,11 +39,11 @@ struct SearchState<'a> {
     after: Option<String>,
     is_open: bool,
     seen: HashSet<String>,
-    /// The number of rows that were read.
+    /// The count of rows read so far.
     rows: u64,
 }
 
-/// The document for `searches`, which also checks that the places in `named` exist.
+/// The document for `searches`, which also checks that everything in `named` exists.
 pub(crate) fn document<'a>(
     sections: &str,
     searches: impl Iterator<Item = &'a str>,
@@ -184,7 +184,7 @@ impl GitHub {
                     errors.filter_map(list::row_with_unread_checks).collect();
                 let rows = nodes.nodes.unwrap_or_default();
                 search.rows += rows.len() as u64;
-                // A search shows its first thousand results.
+                // A search returns only its first thousand results.
                 across.is_cut |= next.is_none() && total.is_some_and(|total| total > search.rows);
                 let kept = across.lists.get(n).map_or(0, Vec::len);
                 let mut room = limit.saturating_sub(kept);
@@ -224,7 +224,8 @@ impl GitHub {
     }
 }
 
-/// Turns the scope into search words and named places; names that GitHub cannot have fail.
+/// Turns the scope into search words and named places. Names that are invalid on GitHub become
+/// failures.
 fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     let mut places = SearchedPlaces::default();
     for (n, repo) in scope.repos.iter().enumerate() {
@@ -255,14 +256,14 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
             across.failed.push((owner.clone(), e));
         }
     }
-    // Scope words would exclude the other places.
+    // Scope words would exclude other repositories.
     if scope.everywhere {
         places.words.clear();
     }
     places
 }
 
-/// The error for a named repository or owner that is not visible.
+/// The error for a repository or owner that does not exist or is hidden.
 fn not_there() -> Error {
     Error::not_found(
         Noun::Repo,

@@ -1,4 +1,4 @@
-//! Commits, oldest first, past a hundred.
+//! Lists commits, oldest first, without a limit of a hundred.
 
 use forge_core::{Page, PageReq, PrId, Result, model::Commit};
 

@@ -1,4 +1,4 @@
-//! Changes since an earlier head: by git in a clone, otherwise by GitHub's comparison.
+//! Shows the changes since an earlier head: by git in a clone, otherwise by GitHub's comparison.
 
 use forge_core::{
     PrId, Result, Warning,
@@ -14,7 +14,7 @@ use crate::{GitHub, api::JSON, error};
 
 const DIFF: &str = "application/vnd.github.diff";
 
-/// `GET /repos/{owner}/{repo}/compare/{basehead}`, without its files.
+/// The answer of `GET /repos/{owner}/{repo}/compare/{basehead}`, without the files.
 #[derive(Debug, Deserialize)]
 struct Comparison {
     status: String,
@@ -50,7 +50,7 @@ impl ComparedCommit {
         self.commit.message.lines().next().unwrap_or_default()
     }
 
-    /// GitHub gives no diff here, so commits with equal author, time and message count as equal.
+    /// GitHub gives no diffs here, so commits count as equal if author, time and message are equal.
     fn in_series(&self) -> SeriesCommit {
         let CommitData { message, author } = &self.commit;
         let by = author.as_ref();
@@ -95,8 +95,8 @@ impl GitHub {
         Ok(diff)
     }
 
-    /// Compares without a clone: commits and diff if the new head continues the old one, otherwise
-    /// the files whose changes differ.
+    /// Compares without a clone. If the new head continues the old one, returns commits and diff;
+    /// otherwise returns the files whose changes differ.
     async fn compared_since(&self, pr: &PrId, ends: &HeadAndBase, old: &str) -> Result<Diff> {
         let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
         let old = &found.base_commit.sha;
@@ -174,7 +174,7 @@ impl GitHub {
         head: &str,
         old: &str,
     ) -> Result<T> {
-        // Files are not read, and come on the first page only.
+        // The files are not needed, and are only on the first page.
         let path = format!(
             "{}/compare/{base}...{head}?per_page=250",
             repo_route(&pr.repo)?
@@ -202,7 +202,7 @@ impl GitHub {
         }
         let error = error::from_http(self.api.about(false), status, &headers, &bytes);
         Err(match status.as_u16() {
-            // The same statuses as for the diff of a pull request.
+            // GitHub uses these statuses also for the diff of a pull request.
             406 | 422 => error.with_hint("ask in a clone of the repository, where git compares"),
             _ => error,
         })
@@ -220,7 +220,7 @@ fn whole(ends: &HeadAndBase, since: SinceHead, body: Vec<u8>, base: Option<&Stri
     }
 }
 
-/// The warning for a comparison whose commits GitHub does not list in full.
+/// The warning for a comparison of which GitHub lists only some commits.
 fn unlisted(found: &Comparison) -> Option<Warning> {
     let listed = found.commits.len();
     (listed < found.total_commits).then(|| {

@@ -1,4 +1,4 @@
-//! Reads files at a commit: from a clone that has it, otherwise as GitHub's blobs.
+//! Reads files at a commit: from a clone that has the commit, otherwise from GitHub's blobs.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ struct RepositoryFiles {
     repository: Option<Map<String, Value>>,
 }
 
-/// A blob; empty for other objects.
+/// A blob; empty if the object is of another type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Blob {
@@ -81,7 +81,7 @@ impl GitHub {
     }
 }
 
-/// The document for `blobs` blobs, with the variables `file0`, `file1`, and so on.
+/// The document for `blobs` blobs, with the variables `file0`, `file1` and so on.
 pub(crate) fn document(blobs: usize) -> String {
     let mut document = Document::query("Contents");
     let mut selection = String::new();

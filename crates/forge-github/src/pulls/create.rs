@@ -1,6 +1,6 @@
-//! Opening a pull request: one query that checks everything, one mutation that opens it with any
-//! file edits, and one more for labels, people, milestone and boards. In a stack, a read of the
-//! stack comes before the opening, and an update of the stack after it.
+//! Opens a pull request: one query for all checks, one mutation that opens it with any file edits,
+//! and another for labels, people, milestone and boards. For a stack, the stack is read before the
+//! opening and updated after the opening.
 
 use std::fmt;
 
@@ -68,12 +68,12 @@ struct PullCreatePlan {
     repo_id: String,
     viewer: String,
     base: String,
-    /// The repository of the head, if the owner alone is ambiguous.
+    /// The id of the head's repository, if the owner does not determine the repository.
     head_repo_id: Option<String>,
     found: ResolvedIds,
     /// The edits to commit to a new branch.
     edited: Option<CheckedEdits>,
-    /// The pull request to build on.
+    /// The pull request that the new one builds on.
     below: Option<StackParent>,
 }
 
@@ -108,7 +108,8 @@ impl GitHub {
             written => written,
         };
         let written = or_read_back(written, || async {
-            // The query found none, so one opened by the viewer since then is this one.
+            // The first query found no such pull request, so a matching one by the viewer is the
+            // new one.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
@@ -217,7 +218,7 @@ impl GitHub {
         let edited = edits::check(&found.rest, req, &base)?;
         let pushed = match fork {
             _ if edited.is_some() => true,
-            // Given only the owner, GitHub finds a fork of any name.
+            // If only the owner is given, GitHub finds a fork of any name.
             Some(_) => {
                 lookups::fork_branch_exists(&prepared.rest).unwrap_or(req.head.repo.is_none())
             }
@@ -240,7 +241,7 @@ impl GitHub {
                 .head_repository_owner
                 .as_ref()
                 .map_or("", |o| o.login.as_str());
-            // The name decides only between two repositories of one owner.
+            // The name matters only if one owner has both repositories.
             let named = p
                 .head_repository
                 .as_ref()
@@ -327,8 +328,8 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Adds labels, people, the milestone and boards to a new pull request. Failures become
-    /// warnings with the call that completes them: opening again would be wrong.
+    /// Adds labels, people, milestone and boards to a new pull request. A failure becomes a warning
+    /// with the call that completes the addition; opening the pull request again would be wrong.
     async fn decorate(
         &self,
         req: &CreatePull,

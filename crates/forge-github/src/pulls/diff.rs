@@ -1,5 +1,5 @@
-//! Reads the diff: streamed from GitHub, rebuilt from the files if GitHub refuses it, or made by
-//! git in a clone.
+//! Reads the diff: streamed from GitHub, rebuilt from the files if GitHub refuses, or made by git
+//! in a clone.
 
 use forge_core::{
     Error, ErrorKind, PrId, Result, Warning,
@@ -47,7 +47,7 @@ impl GitHub {
                 ))),
             }
         }
-        // In a clone git makes the diff, so no file rows are shared.
+        // With a clone, git makes the diff, so there are no file rows to share.
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {
@@ -124,7 +124,8 @@ impl GitHub {
         }
     }
 
-    /// The body of an answer, unless it is JSON or a page, which no diff begins like.
+    /// Returns the body of a diff. A JSON or HTML body is an error, because no diff begins like
+    /// either.
     async fn sent_diff(
         &self,
         pr: &PrId,

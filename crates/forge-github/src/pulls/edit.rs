@@ -181,7 +181,7 @@ impl GitHub {
         })
     }
 
-    /// Refuses to remove a team if the token cannot read which teams were requested.
+    /// Refuses to remove a team if the token cannot read the names of requested teams.
     fn knows_teams(&self, edit: &EditPull, pull: &wire::Pull) -> Result<()> {
         let teams_leave = edit.reviewers.remove.iter().any(is_team);
         let mut asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -222,7 +222,7 @@ impl GitHub {
         }
     }
 
-    /// Removes reviewers by REST. The mutations only replace the whole set, which would drop
+    /// Removes reviewers by REST. The mutations replace the complete set, which would also remove
     /// reviewers added in the meantime.
     async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
         let (owner, name) = owner_and_name(&pr.repo)?;
@@ -279,7 +279,7 @@ impl GitHub {
                 let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
                 Ok(map::after_edit(before.clone(), now))
             }
-            // Boards are not part of a pull request, so it is unchanged.
+            // Boards are not part of a pull request, so the pull request is unchanged.
             None if answer.errors.is_empty()
                 && batch.is_of(&[ADD_TO_PROJECT, REMOVE_FROM_PROJECT]) =>
             {
@@ -290,7 +290,7 @@ impl GitHub {
     }
 }
 
-/// Returns whether an error concerns only a part of the pull request that the edit does not read.
+/// Returns whether an error concerns only parts of the pull request that the edit does not read.
 fn is_spare(edit: &EditPull, e: &GqlError) -> bool {
     let names = e.names();
     let needed = match view::model_field(e, 2) {
@@ -334,7 +334,8 @@ fn batch(edit: &EditPull, plan: &PullEditPlan) -> Batch {
             json!({ "labelableId": id, "labelIds": add }),
         );
     }
-    // GitHub refuses to remove a label that is not there; such a label needs no change.
+    // GitHub refuses to remove a label that the pull request does not have, so such a label is
+    // skipped.
     let off = plan.pull.labels.iter().filter(|l| {
         edit.labels
             .remove
@@ -370,7 +371,7 @@ fn batch(edit: &EditPull, plan: &PullEditPlan) -> Batch {
     batch
 }
 
-/// Adds a mutation for each board, so a failure does not affect the others.
+/// Adds one mutation for each board, so that a failure does not affect other boards.
 fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
     let id = plan.pull.node_id.as_str();
     let add = edit.projects.add.iter();
@@ -396,7 +397,7 @@ fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
     }
 }
 
-/// The reviewers in `asked` that an edit removes.
+/// The requested reviewers in `asked` that the edit removes.
 fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {
@@ -409,7 +410,7 @@ fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     asked.iter().filter(|a| named(a)).collect()
 }
 
-/// Returns whether a pull request has everything that an edit requested.
+/// Returns whether a pull request shows all changes of an edit.
 fn is_done(edit: &EditPull, now: &PullRequest, me: &str) -> bool {
     let same = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|w| w == has);
     edit.title.as_ref().is_none_or(|t| t.trim() == now.title)

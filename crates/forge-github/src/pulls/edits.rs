@@ -1,5 +1,5 @@
-//! Opens a pull request from whole-file edits: branch, commit and pull request in one document,
-//! whose mutations GitHub runs in order.
+//! Opens a pull request from whole-file edits: GitHub creates branch, commit and pull request in
+//! one document, whose mutations run in order.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
@@ -29,7 +29,7 @@ const BRANCH: &str = "branch";
 /// The alias of the commit in a batch.
 const COMMIT: &str = "commit";
 
-/// Checked edits, and the commit that they are based on.
+/// Checked edits, and the commit on which they are based.
 #[derive(Debug)]
 pub(super) struct CheckedEdits {
     /// The tip of the base branch.
@@ -37,7 +37,7 @@ pub(super) struct CheckedEdits {
     changes: Value,
 }
 
-/// Names the branch of a request with edits; refuses an invalid name.
+/// Gives the branch of a request with edits a name; refuses an invalid name.
 pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
     let mut req = req.clone();
     if req.head.branch.is_empty() {
@@ -60,7 +60,7 @@ fn other_name() -> Hint {
     Hint::new("give the new branch another name, or none").with_action(CHOOSE_HEAD)
 }
 
-/// The paths to look up in the base branch: the edited ones, and the parent directories of written
+/// The paths to look up in the base branch: edited files, and the parent directories of written
 /// files.
 pub(super) fn paths_to_check(edits: &[FileEdit]) -> Vec<&str> {
     let mut paths: Vec<&str> = edits.iter().map(|e| e.path.as_str()).collect();
@@ -95,12 +95,12 @@ pub(super) fn check(
     changes(repo, &req.edits, base).map(Some)
 }
 
-/// The tip of the branch that was looked up; `None` if it does not exist.
+/// The tip of the looked-up branch; `None` if the branch does not exist.
 pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
     onto(repo).map(|(tip, _)| tip)
 }
 
-/// The file changes for a branch, given `repo`, the repository's part of the answer.
+/// Builds the file changes for a branch; `repo` is the repository's part of the answer.
 pub(super) fn changes(
     repo: &Map<String, Value>,
     edits: &[FileEdit],
@@ -141,7 +141,8 @@ pub(super) fn changes(
     })
 }
 
-/// GitHub's mutation has no file modes: existing files keep theirs, new ones are not executable.
+/// Checks a file mode. GitHub's mutation cannot set modes: existing files keep their modes, and new
+/// files are not executable.
 fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&BranchFile>) -> Result<()> {
     let kept = there.map_or(FileEdit::PLAIN, |e| e.mode);
     if mode == Some(kept) {
@@ -162,7 +163,7 @@ fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&BranchFile>) ->
     .with_hint("leave its mode out, and set it in a clone with `git update-index --chmod`"))
 }
 
-/// git's id of a blob (gitformat-loose(5): a header, then the content).
+/// Computes git's id of a blob (gitformat-loose(5): a header, then the content).
 fn blob_id(content: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));
@@ -176,7 +177,7 @@ impl CheckedEdits {
         self.changes
     }
 
-    /// Adds branch and commit to the batch, before the opening.
+    /// Adds branch and commit to the batch, so that both run before the opening.
     pub fn add_to(
         &self,
         batch: &mut Batch,
@@ -213,8 +214,8 @@ impl CheckedEdits {
 }
 
 impl GitHub {
-    /// Deletes the branch after a refused opening. Returns the error of the first failed part,
-    /// which mentions the branch if it could not be deleted.
+    /// Deletes the branch after GitHub refused the opening. Returns the error of the first failed
+    /// part; the error mentions the branch if it could not be deleted.
     pub(super) async fn not_opened(
         &self,
         answer: &GqlAnswer<Payloads<PullPayload>>,
@@ -237,7 +238,8 @@ impl GitHub {
         }
     }
 
-    /// Extends the error of a lost attempt that opened nothing with the branch, if it exists now.
+    /// Adds the branch, if it now exists, to the error of a lost attempt that opened no pull
+    /// request.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,
@@ -263,7 +265,7 @@ impl GitHub {
     }
 }
 
-/// The error of an attempt whose branch still exists.
+/// The error of an attempt that left its branch on GitHub.
 fn branch_left_error(error: Error, req: &CreatePull, why: &str) -> Error {
     let branch = &req.head.branch;
     let message = format!(
@@ -301,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blobs_have_gits_ids() {
+    fn blob_ids_match_git() {
         assert_eq!(blob_id(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(
             blob_id(b"hello\n"),

@@ -1,4 +1,4 @@
-//! Diffs that git makes in a clone, where GitHub does not send them.
+//! Makes diffs with git in a clone, if GitHub does not send them.
 
 use forge_core::{
     Error, ErrorKind, Noun, PrId, Result,
@@ -8,7 +8,7 @@ use forge_git::{Git, TwoHeads};
 
 use crate::{GitHub, number};
 
-/// Head and base of a pull request.
+/// The head and base commits of a pull request.
 pub(super) struct HeadAndBase {
     /// The tip of the base branch.
     pub base: String,
@@ -33,10 +33,13 @@ impl GitHub {
         }
     }
 
-    /// Fetches both ends and the commit `old` into the clone if missing, without creating a ref.
+    /// Fetches head, base and the commit `old` into the clone if they are missing, without creating
+    /// a ref.
     ///
     /// # Errors
-    /// `not_found` if a commit is missing and fetching is not allowed; as [`Git::fetch_for_read`].
+    ///
+    /// Fails with `not_found` if a commit is missing and fetching is not allowed; otherwise as
+    /// [`Git::fetch_for_read`] does.
     async fn ends_in_clone(
         &self,
         pr: &PrId,
@@ -50,7 +53,8 @@ impl GitHub {
         if !git.has_commit(&ends.head).await {
             wanted.push(Self::head_ref(number(pr)?));
         }
-        // The base commit was once this branch's tip, though a force push may have removed it.
+        // The base commit was once the tip of this branch; a force push may have removed the
+        // commit.
         if !git.has_commit(&ends.base).await {
             wanted.push(format!("refs/heads/{}", ends.base_branch));
         }
@@ -72,11 +76,12 @@ impl GitHub {
         Ok(git)
     }
 
-    /// Makes the diff in the clone, and fetches the commits that it lacks. With `prefers_context`
-    /// it fetches nothing.
+    /// Makes the diff in the clone, and fetches missing commits. With `prefers_context` nothing is
+    /// fetched.
     ///
     /// # Errors
-    /// `not_found` if commits are missing and may not be fetched.
+    ///
+    /// Fails with `not_found` if commits are missing and may not be fetched.
     pub(super) async fn fetched_diff(
         &self,
         pr: &PrId,
@@ -115,7 +120,7 @@ impl GitHub {
         })
     }
 
-    /// Changes since the head was `old`, made by git in the clone.
+    /// The changes since the head was `old`, computed by git in the clone.
     pub(super) async fn fetched_since(
         &self,
         pr: &PrId,

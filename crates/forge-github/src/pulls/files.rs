@@ -1,4 +1,4 @@
-//! Lists changed files by REST, the only API with their previous names.
+//! Lists changed files by REST, because GraphQL lacks their previous names.
 
 use forge_core::{
     Cursor, Error, Page, PageReq, PrId, RepoId, Result, call,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const SCHEME: &str = "github-files";
-/// The object id of an empty file, which has no lines but is not binary.
+/// The object id of an empty file, which has no changed lines although it is not binary.
 const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 pub(crate) const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -41,7 +41,7 @@ pub(super) struct RestFile {
 }
 
 impl RestFile {
-    /// Returns whether the file is binary: changed, but without lines.
+    /// Returns whether the file is binary: the file changed, but GitHub counts no lines.
     fn is_binary(&self) -> bool {
         let lines = self.additions > 0 || self.deletions > 0 || self.patch.is_some();
         let empty = self.sha.as_deref() == Some(EMPTY_BLOB);
@@ -63,7 +63,7 @@ impl RestFile {
         }
     }
 
-    /// Converts to GraphQL's form.
+    /// Converts the file to the type of GraphQL answers.
     pub fn node(&self) -> wire::File {
         let change_type = match self.kind() {
             FileStatus::Added => "ADDED",
@@ -94,21 +94,22 @@ impl RestFile {
 #[derive(Clone, Debug)]
 pub(super) struct FilesPage {
     pub files: Vec<RestFile>,
-    /// Whether there is another page.
+    /// Whether another page follows.
     pub more: bool,
-    /// The number of the last page, if GitHub sends it.
+    /// The number of the last page, if the answer has one.
     pub last: Option<usize>,
 }
 
-/// The path of a pull request's REST routes.
+/// The REST path of a pull request.
 pub(super) fn route(pr: &PrId) -> Result<String> {
     Ok(format!("{}/pulls/{}", repo_route(&pr.repo)?, number(pr)?))
 }
 
-/// The route of a repository.
+/// The REST path of a repository.
 ///
 /// # Errors
-/// `invalid_input` for a repository that is not on GitHub.
+///
+/// Fails with `invalid_input` if the repository is not on GitHub.
 pub(crate) fn repo_route(repo: &RepoId) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     let segment = |text| utf8_percent_encode(text, SEGMENT);
@@ -119,7 +120,7 @@ impl GitHub {
     pub(super) async fn pull_files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         let key = pr.to_string();
         let cursor = page.position(SCHEME, &key)?;
-        // REST pages are numbered, so all pages of one reading have the size of the first.
+        // REST pages are numbered, so all pages of one listing have the size of the first page.
         let (size, mut at) = match cursor {
             None => (page.limit.min(MAX_PAGE_SIZE), 1),
             Some(position) => position
@@ -190,13 +191,13 @@ impl GitHub {
     }
 }
 
-/// Returns whether a `Link` header has a next page; `None` without such a header.
+/// Returns whether a `Link` header names a next page; `None` without such a header.
 pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
 }
 
-/// The number of the last page, where a `Link` header has it.
+/// The number of the last page, if a `Link` header contains that number.
 fn last_page(headers: &HeaderMap) -> Option<usize> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     let last = link.split(',').find(|part| part.contains("rel=\"last\""))?;

@@ -8,7 +8,7 @@ use forge_core::{
 
 use crate::{GitHub, owner_and_name};
 
-/// The most pull requests of one branch that are read.
+/// The maximum count of pull requests that are read for one branch.
 const MAX_PULLS: usize = 100;
 
 impl GitHub {
@@ -20,7 +20,7 @@ impl GitHub {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         let (mut found, unread) = self.find_and_warn(repo, head, state, fields).await?;
-        // An unread pull request must not look like a missing one.
+        // A pull request that could not be read must not look like a missing one.
         match (
             found.first_mut(),
             unread.iter().find(|w| w.section.is_none()),
@@ -70,7 +70,8 @@ fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
     Error::new(kind, message).with_hint(hint.unwrap_or(Hint::new("name it by its number")))
 }
 
-/// Returns whether a pull request comes from `head`, and not from the same branch name elsewhere.
+/// Returns whether a pull request comes from `head`, not from a branch of the same name in another
+/// repository.
 pub(super) fn is_head(repo: &RepoId, pull: &PullRequest, head: &HeadRef) -> bool {
     let own = owner_and_name(repo).unwrap_or_default();
     let of = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());

@@ -1,4 +1,4 @@
-//! Finds sections of a pull request that an answer left out without an error.
+//! Finds sections of a pull request that an answer omits without an error.
 
 use forge_core::{Warning, model::PrFields};
 
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl GitHub {
-    /// Warnings for sections with gaps but no error, except those already in `said`. A missing
-    /// opinion or thread must not pass for none.
+    /// Warns about sections with gaps but without an error, except those already in `said`. A
+    /// missing opinion or thread must not look like an empty list.
     pub(super) fn left_out(
         &self,
         pull: &wire::Pull,
@@ -25,7 +25,7 @@ impl GitHub {
         fn lacks_some<T>(list: &Nodes<T>) -> bool {
             list.nodes.iter().flatten().any(Option::is_none)
         }
-        // Both lists come from the same fragment.
+        // Both lists are in the same fragment, so an answer has both or neither.
         let (latest, opinions) = (&pull.latest_reviews, &pull.latest_opinionated_reviews);
         let is_one_alone = latest.nodes.is_some() != opinions.nodes.is_some();
         let latest = is_one_alone || lacks_some(latest) || lacks_some(opinions);
@@ -44,7 +44,8 @@ impl GitHub {
             .collect()
     }
 
-    /// As [`Self::left_out`], for requested latest reviews of which neither list came.
+    /// Warns about requested latest reviews if the answer has neither list; otherwise as
+    /// [`Self::left_out`].
     pub(super) fn no_latest(
         &self,
         pull: &wire::Pull,
@@ -67,7 +68,7 @@ impl GitHub {
     }
 }
 
-/// Returns whether one of `warnings` is about the section.
+/// Returns whether one of `warnings` is about `section`.
 pub(super) fn is_said(section: Section, warnings: &[Warning]) -> bool {
     let name = Some(section.model_field());
     warnings.iter().any(|warning| warning.section == name)

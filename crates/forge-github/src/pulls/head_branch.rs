@@ -1,4 +1,4 @@
-//! The head branch of a pull request: its repository, and its deletion.
+//! Finds the repository of a pull request's head branch, and deletes the branch.
 
 use forge_core::{
     Error, PrId, RepoId, Step, Warning,
@@ -14,7 +14,7 @@ use crate::{
     owner_and_name,
 };
 
-/// Owner and name of the head's repository, if it is another one.
+/// Owner and name of the head's repository, if it is not `repo`.
 pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
     let (owner, name) = owner_and_name(repo).ok()?;
     let head_owner = req.head.owner.as_deref()?;
@@ -23,14 +23,14 @@ pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str
     (!same).then_some((head_owner, head_name))
 }
 
-/// Quotes a branch name for a message; user input may contain anything.
+/// Quotes a branch name for a message, since the name may contain any character.
 pub(super) fn quote_branch(branch: &str) -> String {
     format!("'{}'", one_line(branch))
 }
 
 impl GitHub {
-    /// As [`Self::delete_head`], for a closed pull request: keeps a branch that has moved since,
-    /// and a fork's branch.
+    /// Deletes the head branch of a closed pull request as [`Self::delete_head`] does, but keeps a
+    /// moved branch and a fork's branch.
     pub(super) async fn delete_left_head(
         &self,
         pr: &PrId,
@@ -46,8 +46,8 @@ impl GitHub {
         self.delete_head(pr, before, steps, warnings).await
     }
 
-    /// Deletes the head branch after the requested change, in a request of its own: in one document
-    /// it would be deleted even if the change failed.
+    /// Deletes the head branch after the change, in a separate request: in one document GitHub
+    /// would delete the branch even if the change failed.
     pub(super) async fn delete_head(
         &self,
         pr: &PrId,
@@ -96,7 +96,7 @@ impl GitHub {
     }
 }
 
-/// Why a closed pull request's branch is kept: it is in a fork, or has moved since.
+/// The warning for a closed pull request whose branch is kept because it is in a fork or has moved.
 fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
     if wire.is_cross_repository {
         return Some(kept_in_fork(pr));
@@ -118,7 +118,7 @@ pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     .with_hint("delete it with git if its commits are not needed")
 }
 
-/// A branch in someone else's repository is not deleted.
+/// The warning for a branch that is kept because it is in someone else's repository.
 pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
     Warning::new(format!(
         "the head branch of {pr} is in a fork, and was kept"

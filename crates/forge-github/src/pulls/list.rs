@@ -27,9 +27,9 @@ use crate::{
 };
 
 const SCHEME: &str = "github-pulls";
-/// The page size for heavy sections; halved when GitHub times out.
+/// The page size for large sections; halved if GitHub times out.
 pub(super) const HEAVY_PAGE_SIZE: usize = 25;
-/// The most results of a GitHub search.
+/// The maximum count of results in a GitHub search.
 const MAX_SEARCH_RESULTS: u64 = 1000;
 
 #[derive(Deserialize)]
@@ -56,8 +56,8 @@ struct PullSearchData {
 }
 
 impl PullSearchData {
-    /// Removes rows of other repositories than `repository`, and reports whether there were any. A
-    /// `repo:` in the caller's words extends the search to other repositories.
+    /// Removes rows of repositories other than `repository`, and returns whether there were any. A
+    /// `repo:` in the caller's search text adds other repositories to the search.
     fn keep_to(&mut self, repository: &str) -> bool {
         let mut elsewhere = false;
         for row in self.nodes.nodes.iter_mut().flatten() {
@@ -74,21 +74,22 @@ impl PullSearchData {
             }
         }
         if elsewhere {
-            // The count includes other repositories.
+            // The count also covers other repositories.
             self.issue_count = None;
         }
         elsewhere
     }
 }
 
-/// Splits a cursor: the last row shown of a GitHub page, and the position of that page.
+/// Splits a cursor into the number of the last row shown and the position of that row's GitHub
+/// page.
 fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
     let (number, after) = position.split_once('@').unwrap_or(("", position));
     let after = Some(after).filter(|after| !after.is_empty());
     (number.parse().ok(), after.map(str::to_owned))
 }
 
-/// The selection of a row.
+/// The GraphQL selection of a row.
 pub(super) fn row(fields: PrFields) -> String {
     let base = if fields.contains(PrFields::ROW) {
         BaseFields::Row
@@ -103,7 +104,7 @@ struct PullChunk {
     nodes: Nodes<wire::Pull>,
     total: Option<u64>,
     warnings: Vec<Warning>,
-    /// The rows with an error in their checks.
+    /// The indices of rows with an error in their checks.
     unread_checks: HashSet<usize>,
 }
 
@@ -213,7 +214,7 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // The page is full in the middle of a GitHub page.
+                    // This page is full before the end of a GitHub page.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());
@@ -256,7 +257,8 @@ impl GitHub {
                 }
             }
             after = next;
-            // Other repositories may match a thousand times: stop, the cursor continues.
+            // All results may be in other repositories, so this page ends here; the cursor
+            // continues the search.
             let is_elsewhere = !counted && result.items.len() == before;
             if after.is_none() || result.items.len() >= page.limit || is_elsewhere {
                 break;
@@ -290,8 +292,8 @@ impl GitHub {
         Ok(result)
     }
 
-    /// Whether a row changes a wanted file. Files after the first hundred are read if those do not
-    /// decide; fails with the warnings about unread files.
+    /// Returns whether a pull request changes a wanted file. Files after the first hundred are read
+    /// only if the first do not decide. Fails with warnings if files cannot be read.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -390,7 +392,7 @@ impl GitHub {
     }
 }
 
-/// The subject of an error in a row: its name in messages, and its field of the model.
+/// The part of a row that an error concerns: its name for messages, and its field of the model.
 pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     let names = e.names();
     let nodes = names.iter().position(|name| *name == "nodes");
@@ -406,7 +408,7 @@ pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     }
 }
 
-/// The row of the first list in an error's path, if the error concerns its checks.
+/// The index of the row whose checks an error concerns.
 pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
     let path = e.path.as_ref()?;
     let nodes = path.iter().position(|step| step == "nodes")?;
@@ -423,18 +425,18 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     ))
 }
 
-/// The warning for a row with incomplete checks.
+/// The warning for a row whose checks are incomplete.
 pub(super) fn checks_unread() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
-/// Returns whether a smaller page may succeed, of rows that are `heavy` or not.
+/// Returns whether a smaller page may succeed; `heavy` rows are large.
 pub(super) fn needs_smaller_pages(heavy: bool, error: &Error) -> bool {
     forge_http::is_too_long(error) || heavy && is_too_much(error)
 }
 
-/// Returns whether GitHub failed because the page is too large.
+/// Returns whether GitHub failed because the page was too large.
 fn is_too_much(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),
@@ -453,7 +455,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn missing_connection_is_not_too_much() {
+    async fn missing_connection_is_not_an_oversized_page() {
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = gone.local_addr().unwrap();
         drop(gone);

@@ -17,10 +17,10 @@ use crate::{
 
 /// A pull request and its lock.
 struct LockState {
-    /// GitHub's node id.
+    /// The node id in GitHub's API.
     id: String,
     is_locked: bool,
-    /// The reason, in GitHub's upper-case form.
+    /// The lock reason in GitHub's upper-case form.
     reason: Option<String>,
     pull: PullRequest,
 }
@@ -54,7 +54,7 @@ impl GitHub {
             return Ok(Outcome::unchanged(before.pull, warning));
         }
         let mut batch = Batch::default();
-        // GitHub ignores the lock of a locked conversation, so a new reason needs an unlock first.
+        // GitHub ignores a lock of a locked conversation, so a new reason needs an unlock first.
         if before.is_locked {
             batch.push("unlock", UNLOCK, json!({ "lockableId": before.id }));
         }

@@ -1,4 +1,4 @@
-//! Merges pull requests: one query for state and head, one mutation at that head.
+//! Merges pull requests: one query for state and head, one mutation that names that head.
 
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ impl GitHub {
         self.api.http.settings().retry.wait(length).await;
     }
 
-    /// Takes what the preceding search has read for this merge.
+    /// Takes the pull request from the preceding search, if that search read enough for a merge.
     fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(MergePreflight {
@@ -182,8 +182,8 @@ impl GitHub {
         }
     }
 
-    /// Handles a pull request merged earlier. gh keeps its branch even with `-d`, so the branch is
-    /// deleted only if the request asks for nothing else.
+    /// Handles an already merged pull request. gh then keeps the branch even with `-d`, so the
+    /// branch is deleted only if the request is just for the cleanup.
     async fn already_merged(
         &self,
         pr: &PrId,
@@ -227,8 +227,8 @@ impl GitHub {
         Ok(Outcome::immediate(value).with_warning(warning))
     }
 
-    /// Sends the merge in one request, unless the queue refuses it and `auto` is set, or it belongs
-    /// to a stack. The second value is a warning about the result.
+    /// Sends the merge in one request. A second request is sent if the queue refuses and `auto` is
+    /// set, or if the pull request is in a stack. Returns a warning about the result, if any.
     async fn ask(
         &self,
         ask: &MergeAttempt<'_>,
@@ -248,7 +248,7 @@ impl GitHub {
             }
             written => written,
         };
-        // An answer that shows an open pull request is treated as a lost answer.
+        // An answer that shows an unmerged pull request is treated as a lost answer.
         let written = written.and_then(|done| self.check_merged(ask.pr, done));
         or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
     }
@@ -293,18 +293,19 @@ impl GitHub {
     }
 }
 
-/// Refuses a head or base branch other than expected. GitHub's mutation takes only the head, so a
-/// base edited after this check goes unnoticed.
+/// Fails if the head or base branch differs from the expected one. GitHub's mutation checks only
+/// the head, so a change of the base after this check is not detected.
 fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     let (head, base) = (pull.head_ref_oid.as_deref(), &pull.base_ref_name);
     check_expected_head(pr, req.expected_head.as_deref(), head)?;
     check_expected_base(pr, req.expected_base.as_deref(), base)
 }
 
-/// The mode of the merge; an error if GitHub is known to refuse it.
+/// Selects the mode of the merge; fails if GitHub is known to refuse the merge.
 fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
-        // With a queue GitHub reports BLOCKED even if the queue would accept it.
+        // In a repository with a queue, GitHub reports BLOCKED even for pull requests that the
+        // queue accepts.
         check_ready(pr, pull)?;
         return Ok(MergeMode::Queue);
     }
@@ -329,7 +330,7 @@ fn is_stacked(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Precondition(Precondition::Stacked))
 }
 
-/// Returns whether a refusal is for a rule that may be met later.
+/// Returns whether GitHub refused a merge because of a rule that may be met later.
 fn is_unmet(error: &Error) -> bool {
     error.retry() == Retry::Never
         && !matches!(
@@ -344,7 +345,7 @@ fn is_unmet(error: &Error) -> bool {
 struct MergePreflight {
     repo: wire::Repo,
     pull: wire::Pull,
-    /// Warnings for parts that could not be read.
+    /// Warnings about parts that could not be read.
     unread: Vec<Warning>,
 }
 
@@ -377,7 +378,7 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
                 .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
         )),
         (None, Some(first)) => Ok(*first),
-        // A token without access to the settings sees no allowed methods, so GitHub decides.
+        // A token without access to the settings sees no methods, so the method is left to GitHub.
         (wanted, None) => Ok(wanted.unwrap_or(MergeMethod::Merge)),
     }
 }
@@ -403,8 +404,8 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     Ok(())
 }
 
-/// Checks GitHub's merge state. A merge by an admin would bypass unmet rules, so that must be
-/// requested explicitly.
+/// Checks GitHub's merge state. A merge as an admin bypasses unmet rules, so it must be requested
+/// explicitly.
 fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     check_ready(pr, pull)?;
     let rule = |what: &str, hint: &'static str, op: Op| {

@@ -1,4 +1,4 @@
-//! The request and the result of a merge: immediate, auto-merge, merge queue, stack.
+//! Request and result of a merge: immediate, auto-merge, merge queue or stack.
 
 use forge_core::{
     Error, ErrorKind, PrId, Result,
@@ -15,12 +15,12 @@ use crate::{
     },
 };
 
-/// How to merge.
+/// The mode of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeMode {
     /// Immediately.
     Now,
-    /// Auto-merge, once the rules are met.
+    /// By auto-merge, once the rules are met.
     Auto,
     /// Through the base branch's merge queue.
     Queue,
@@ -36,12 +36,12 @@ impl MergeMode {
     }
 }
 
-/// A merge request, with the pull request it applies to.
+/// A merge request, and the pull request to merge.
 pub(super) struct MergeAttempt<'a> {
     pub pr: &'a PrId,
     pub req: &'a MergeReq,
     pub pull: &'a wire::Pull,
-    /// The domain form of `pull`.
+    /// The pull request `pull`, mapped to the domain.
     pub before: &'a PullRequest,
     pub method: MergeMethod,
     pub head: &'a str,
@@ -79,7 +79,7 @@ pub(super) struct MergeResult {
 }
 
 impl GitHub {
-    /// Refuses an immediate merge whose result shows an unmerged pull request.
+    /// Refuses the result of an immediate merge if it shows an unmerged pull request.
     pub(super) fn check_merged(&self, pr: &PrId, done: MergeResult) -> Result<MergeResult> {
         if done.way != MergeMode::Now || done.pull.state == PrState::Merged {
             return Ok(done);
@@ -91,7 +91,7 @@ impl GitHub {
         Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
     }
 
-    /// Reads the result of a merge whose answer was lost.
+    /// Reads the result of a merge after a lost answer.
     pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<MergeResult>> {
         let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
         let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());

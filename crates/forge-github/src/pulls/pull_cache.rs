@@ -1,9 +1,9 @@
-//! Caches pull requests read by a search, for the change that follows.
+//! Caches the pull requests of a search for the change that follows.
 //!
-//! A caller that names a pull request by its branch triggers a search. With [`PrFields::TO_CHANGE`]
-//! the search also reads the id, state and head, so the next change needs no query of its own. An
-//! entry is used once and expires. GitHub compares the head that a merge or an update names, so it
-//! refuses a change after a push in between.
+//! A search finds the pull request that a caller names by its branch. With [`PrFields::TO_CHANGE`]
+//! the search also reads id, state and head, so the change needs no further query. An entry is used
+//! once and expires. GitHub compares the head named in a merge or an update, so a push in between
+//! makes GitHub refuse the change.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -14,7 +14,7 @@ use forge_core::{PrId, PrKey, RepoId, model::PrFields};
 
 use crate::gql::types as wire;
 
-/// Expires entries while a user takes long over a prompt.
+/// Expires entries in case the user answers a prompt late.
 const CACHE_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The pull requests of the last search.
@@ -30,7 +30,7 @@ struct CachedPull {
 }
 
 impl PullCache {
-    /// Replaces the cache with the result of a search with `fields`.
+    /// Replaces the cached pull requests by those of a search with `fields`.
     pub fn keep(&self, repo: &RepoId, fields: PrFields, pulls: Vec<wire::Pull>) {
         let repo = repo.comparison_key();
         let at = Instant::now();
@@ -43,7 +43,7 @@ impl PullCache {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.collect();
     }
 
-    /// Takes a pull request for a change that needs `fields`. Clears the cache, since a change
+    /// Takes a pull request for a change that needs `fields`. Clears the cache, because the change
     /// makes its entries stale.
     pub fn take(&self, pr: &PrId, fields: PrFields) -> Option<wire::Pull> {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

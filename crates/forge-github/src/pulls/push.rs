@@ -97,7 +97,7 @@ impl GitHub {
         found.ok_or_else(|| no_repository(repo))
     }
 
-    /// Sends the commit and returns its id.
+    /// Sends the commit and returns the commit's id.
     async fn send_commit(&self, input: Value) -> Result<String> {
         let made: CommitPayload = self.send_one(CREATE_COMMIT, input).await?;
         let oid = made
@@ -110,8 +110,8 @@ impl GitHub {
         })
     }
 
-    /// Says where the branch is after a push whose answer was lost or names no commit. The commit
-    /// at its tip may be someone else's, so this is never a success.
+    /// Reports the branch's tip after a push whose answer was lost or names no commit. The commit
+    /// there may be someone else's, so the push is not reported as a success.
     async fn look_at_tip(
         &self,
         repo: &RepoId,

@@ -1,4 +1,4 @@
-//! Translates list filters to a search, where a repository's list cannot filter.
+//! Translates list filters to a search, for filters that a repository's list lacks.
 
 use forge_core::{
     RepoId, Result,
@@ -17,7 +17,7 @@ pub(crate) fn needs_search(q: &PullQuery) -> bool {
         || !q.labels.is_empty()
 }
 
-/// Returns whether the search words themselves filter by state.
+/// Returns whether the caller's search text filters by state.
 pub(crate) fn names_state(search: &str) -> bool {
     search.split_whitespace().any(|word| {
         let word = word.trim_start_matches('-');
@@ -48,7 +48,7 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     Ok(search_in(&[format!("repo:{owner}/{name}")], q))
 }
 
-/// The search within all of `scope`, or everywhere if empty.
+/// The query within all of `scope`; an empty scope covers all of GitHub.
 pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words: Vec<String> = vec![own.to_owned()];
@@ -65,7 +65,7 @@ pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     words.join(" ")
 }
 
-/// The search words of GitHub's pull requests page, ordered as gh orders them.
+/// The search text for GitHub's pull requests page, in gh's order.
 pub(crate) fn words_for_web(q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = vec!["type:pr".to_owned()];
@@ -89,7 +89,7 @@ fn state_word(state: StateFilter) -> Option<&'static str> {
     }
 }
 
-/// The filters other than the state.
+/// The search qualifiers for all filters except the state.
 fn qualifiers(q: &PullQuery) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in [
@@ -110,7 +110,7 @@ fn qualifiers(q: &PullQuery) -> Vec<String> {
     words
 }
 
-/// Returns whether a search result still matches the query: the search index can lag by minutes.
+/// Returns whether a result still matches the query, because the search index can lag by minutes.
 pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
     let state = names_state(q.search.as_deref().unwrap_or_default())
         || match q.state {
@@ -126,7 +126,7 @@ pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
             .is_none_or(|base| *base == pull.base_ref_name)
 }
 
-/// GraphQL's states for a filter.
+/// GraphQL's states for a state filter.
 pub(crate) fn states(state: StateFilter) -> &'static [&'static str] {
     match state {
         StateFilter::Open => &["OPEN"],
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_values_are_quoted() {
+    fn search_values_with_special_characters_are_quoted() {
         assert_eq!(quoted("a\"b c\\"), "\"a\\\"b c\\\\\"");
         assert_eq!(quoted(""), "\"\"");
         assert_eq!(quoted("a:b"), "\"a:b\"");

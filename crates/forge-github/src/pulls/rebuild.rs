@@ -1,5 +1,5 @@
-//! Rebuilds a diff from the files that REST lists, for pull requests whose diff is too large for
-//! GitHub.
+//! Rebuilds a diff from the files in REST, if GitHub refuses the diff of a pull request as too
+//! large.
 
 use std::fmt::Write;
 
@@ -13,13 +13,13 @@ use futures::{StreamExt, TryStreamExt, stream};
 use super::files::RestFile;
 use crate::{GitHub, paged::MAX_PAGE_SIZE};
 
-/// The most files that GitHub lists.
+/// The maximum count of files that GitHub lists.
 const MAX_LISTED_FILES: usize = 3_000;
-/// GitHub omits patches from an answer with more lines.
+/// If an answer has more lines than this, GitHub omits patches.
 const MAX_PATCH_LINES: usize = 15_000;
 /// The page size for reading omitted patches.
 const SMALL_PAGE_SIZE: usize = 10;
-/// How many pages are read at once.
+/// How many pages are read concurrently.
 const MAX_CONCURRENT_PAGES: usize = 4;
 
 pub(super) struct RebuiltFiles {
@@ -32,7 +32,8 @@ impl GitHub {
     pub(super) async fn all_files(&self, pr: &PrId) -> Result<RebuiltFiles> {
         let first = self.rest_files(pr, MAX_PAGE_SIZE, 1).await?;
         let (mut files, mut more) = (first.files, first.more);
-        // Without a page count from GitHub, groups of pages are read until one is the last.
+        // If GitHub sends no page count, groups of pages are read until one group has the last
+        // page.
         let group_size = first.last.map_or(MAX_CONCURRENT_PAGES, |last| {
             last.clamp(2, MAX_LISTED_FILES / MAX_PAGE_SIZE) - 1
         });
@@ -57,7 +58,7 @@ impl GitHub {
         Ok(RebuiltFiles { files, warnings })
     }
 
-    /// Re-reads pages that were too large for GitHub to include patches, in smaller pages.
+    /// Reads pages again in smaller pages if GitHub omitted patches because of the size.
     async fn refill(&self, pr: &PrId, files: &mut [RestFile]) -> Result<()> {
         for (index, page) in files.chunks_mut(MAX_PAGE_SIZE).enumerate() {
             let lines: usize = page
@@ -85,7 +86,7 @@ impl GitHub {
     }
 }
 
-/// Warns about files without patches: text files, and files that may be binary.
+/// Warns about files without patches: text files, and possible binary files.
 fn without_lines(files: &[RestFile]) -> Vec<Warning> {
     let lack = files.iter().filter(|f| f.patch.is_none() && !is_pure(f));
     let (text, other): (Vec<&RestFile>, Vec<&RestFile>) = lack.partition(|f| is_text(f));
@@ -105,12 +106,12 @@ fn without_lines(files: &[RestFile]) -> Vec<Warning> {
         .collect()
 }
 
-/// Returns whether the file is certainly text: GitHub counts lines of text files only.
+/// Returns whether the file is known to be text: GitHub counts only lines of text files.
 fn is_text(file: &RestFile) -> bool {
     file.additions + file.deletions > 0
 }
 
-/// Returns whether the change has no lines by nature: a rename, or an empty file.
+/// Returns whether the change cannot have lines: a rename, or an empty file.
 fn is_pure(file: &RestFile) -> bool {
     let empty = file.sha.as_deref() == Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     file.additions + file.deletions == 0
@@ -122,8 +123,8 @@ pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
     Box::pin(stream::iter(files).map(|file| Ok(text(&file).into_bytes())))
 }
 
-/// A file's diff in git's format, but without object ids, and with the mode of a plain file where
-/// the format needs a mode.
+/// Formats a file's diff as git does, but without object ids. Where the format needs a mode, the
+/// mode is that of a regular file.
 fn text(file: &RestFile) -> String {
     let new = &file.filename;
     let old = file.previous_filename.as_ref().unwrap_or(new);
@@ -163,7 +164,8 @@ fn text(file: &RestFile) -> String {
             }
         }
         None if is_pure(file) => {}
-        // diff(1)'s line for files it does not compare. git refuses to apply this and the next.
+        // These are the lines of diff(1) for files that it does not compare; git refuses to apply
+        // both.
         None if is_text(file) => {
             let _ = writeln!(out, "Files {from} and {to} differ");
         }

@@ -1,4 +1,4 @@
-//! Opens a pull request that reverts a merged one; GitHub creates branch and commit.
+//! Opens a pull request that reverts a merged one; GitHub creates the branch and the commit.
 
 use forge_core::{
     Action, Error, Hint, Op, Outcome, PrId, Precondition, Result, Retry,
@@ -54,7 +54,7 @@ impl GitHub {
         }
         let payload: RevertPayload = match self.send_one(REVERT, input).await {
             Ok(payload) => payload,
-            // An earlier revert looks the same, so a lost answer cannot be read back.
+            // An earlier revert looks the same, so reading back cannot resolve a lost answer.
             Err(e) if e.retry() == Retry::Ambiguous => {
                 let look = Hint::new("look whether it was opened before you try again")
                     .with_action(Action::op(Op::PrList));
@@ -64,7 +64,7 @@ impl GitHub {
         };
         let opened = payload.revert_pull_request;
         let opened = self.domain(&pr.repo, opened, PrFields::NONE, Vec::new());
-        // The revert is open, even if the answer could not be mapped.
+        // The revert is open even if its answer cannot be mapped.
         Ok(Outcome::immediate(opened.map_err(ambiguous)?))
     }
 }

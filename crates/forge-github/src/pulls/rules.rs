@@ -1,5 +1,5 @@
-//! Rules of a pull request's base branch: protection by GraphQL with the pull request, rulesets by
-//! REST, whose route names the branch.
+//! Reads the rules of a pull request's base branch: the protection by GraphQL together with the
+//! pull request, and the rulesets by REST, whose route takes the branch.
 
 use forge_core::{
     Result,
@@ -15,11 +15,11 @@ use serde::Deserialize;
 use super::files::{SEGMENT, has_next, repo_route};
 use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::MAX_PAGE_SIZE, repos};
 
-/// The field of the model.
+/// The name of the model's field for these rules.
 pub(crate) const BASE_RULES: &str = "base_rules";
-/// The most pages of rules that are read.
+/// The maximum count of pages of rules that are read.
 const MAX_PAGES: usize = 10;
-/// Rules that a merge cannot violate: they concern branch names or require nothing.
+/// Rules that no merge can violate: they concern branch names or require nothing.
 const NOT_OF_A_MERGE: &[&str] = &[
     "branch_name_pattern",
     "copilot_code_review",
@@ -40,7 +40,7 @@ struct RestRule {
     parameters: Option<RuleParameters>,
 }
 
-/// The parameters of all rule types; their names do not collide.
+/// The parameters of all rule types in one struct; no two types use one name differently.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuleParameters {
@@ -92,7 +92,7 @@ impl RestRule {
                 let checks = p.required_status_checks.into_iter();
                 let checks = checks.map(|check| BaseRuleKind::Check {
                     name: check.context,
-                    // A negative id means any app.
+                    // A negative id stands for any app.
                     app: check.integration_id.and_then(|id| u64::try_from(id).ok()),
                 });
                 let strict = p.strict_required_status_checks_policy;
@@ -124,7 +124,7 @@ fn wanted<const N: usize>(flags: [(bool, BaseRuleKind); N]) -> impl Iterator<Ite
 }
 
 impl GitHub {
-    /// Combines the rules from the view with the rulesets.
+    /// Combines the rules from the view with those from the rulesets.
     pub(super) async fn rules_of_base(&self, pull: &PullRequest) -> BaseRules {
         let mut rules = pull.base_rules.clone().unwrap_or_else(unread);
         if self.ruleset_rules(pull, &mut rules).await.is_err() {
@@ -133,7 +133,7 @@ impl GitHub {
         rules
     }
 
-    /// Adds the rules of all pages.
+    /// Adds the ruleset rules of all pages.
     async fn ruleset_rules(&self, pull: &PullRequest, rules: &mut BaseRules) -> Result<()> {
         let repo = repo_route(&pull.id.repo)?;
         let branch = utf8_percent_encode(&pull.base_branch, SEGMENT);
@@ -173,7 +173,7 @@ fn add(rules: &mut BaseRules, wants: impl IntoIterator<Item = BaseRuleKind>, sou
     rules.rules.extend(wants.into_iter().map(of));
 }
 
-/// Rules whose protection could not be read at all.
+/// The rules of a branch whose protection could not be read at all.
 pub(crate) fn unread() -> BaseRules {
     BaseRules {
         unread: vec![UnreadRules::Protection],
@@ -181,8 +181,8 @@ pub(crate) fn unread() -> BaseRules {
     }
 }
 
-/// Extracts the rules from a view's answer. `failed` marks an error in their part, so a missing
-/// protection proves nothing.
+/// Extracts the rules from the answer to a view. `failed` reports an error in the rules' part; a
+/// missing protection then does not prove that the branch is unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules {
         queue: pull.merge_queue_entry.as_ref().map(|entry| QueuePlace {
@@ -237,7 +237,7 @@ pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     rules
 }
 
-/// The required checks of these names, each with its app if `of_apps` names one.
+/// The required checks with these names, each with the app that `of_apps` gives for the check.
 fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
     names.iter().map(|name| {
         let of_app = of_apps.iter().find(|check| check.context == *name);

@@ -1,8 +1,8 @@
 //! Shares the files of a diff in progress with concurrent readers of the same pull request.
 //!
-//! A diff that GitHub refuses is rebuilt from its files. A concurrent view would read the same
-//! files again, by GraphQL and one page after another, so it waits for the diff's rows. Nothing is
-//! cached: a finished diff shares nothing.
+//! If GitHub refuses a diff, the diff is rebuilt from its files. A concurrent view would read the
+//! same files again by GraphQL, one page after another, so the view waits for the files of the
+//! diff. Files are shared only while the diff is in progress, and never cached.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ type SharedFiles = Arc<Vec<wire::File>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedRows(Arc<Mutex<HashMap<String, watch::Receiver<Option<SharedFiles>>>>>);
 
-/// A diff in progress. Dropping it ends the wait of all readers.
+/// A diff in progress. Dropping this value ends the wait of all readers.
 #[derive(Debug)]
 pub(super) struct RowsSender {
     all: SharedRows,
@@ -31,7 +31,7 @@ pub(super) struct RowsSender {
 }
 
 impl SharedRows {
-    /// Registers a diff of `pr` in progress.
+    /// Registers a diff of `pr` as in progress.
     pub(super) fn announce(&self, pr: &PrId) -> RowsSender {
         let (rows, receiver) = watch::channel(None);
         let key = pr.to_string();
@@ -50,7 +50,7 @@ impl SharedRows {
         all.contains_key(&pr.to_string())
     }
 
-    /// Waits for the files of `pr` if a diff in progress is rebuilt from them.
+    /// Waits for the files of `pr`, if a diff in progress is rebuilt from files.
     pub(super) async fn of(&self, pr: &PrId) -> Option<SharedFiles> {
         let mut receiver = {
             let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

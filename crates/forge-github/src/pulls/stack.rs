@@ -1,8 +1,8 @@
-//! Merges part of a stack. GitHub's mutations refuse that; a REST route answers immediately and
-//! then merges the pull request together with all below it.
+//! Merges part of a stack. GitHub's mutations refuse such merges. A REST route answers immediately
+//! and then merges the pull request with all pull requests below it.
 //!
-//! Route and answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request asynchronously";
-//! the `details` of each state: github.github.io/gh-stack/reference/merge-api.
+//! Route and answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request asynchronously".
+//! The `details` of each state: github.github.io/gh-stack/reference/merge-api.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use serde_json::{Map, json};
 use super::merge_attempt::{MergeAttempt, MergeMode, MergeResult};
 use crate::{GitHub, api::JSON, error, mutate::it_happened, number, owner_and_name};
 
-/// The REST API version that has the stack routes.
+/// The version of the REST API that has the stack routes.
 pub(super) const VERSION: &str = "2026-03-10";
-/// The pauses between polls, in seconds: a minute in total.
+/// The pauses between polls in seconds, a minute in total.
 const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
-/// Recovery for a merge that may be running: GitHub answers a second request with the running merge
-/// or its result.
+/// Recovery for a merge that may still be running: GitHub answers a repeated request with the
+/// running merge or its result.
 static ASK_AGAIN: Hint = Hint::fixed(
     "merge it again: that waits for a merge that runs, and starts no second one",
     Action::again(&[]),
@@ -38,13 +38,13 @@ struct StackMergeProgress {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct StackMergeDetails {
-    /// The id for polling a pending merge.
+    /// The id that polls a pending merge.
     uuid: String,
     message: String,
 }
 
 impl StackMergeProgress {
-    /// Returns whether the answer describes a merge. REST errors have a numeric `status` field too.
+    /// Returns whether the answer describes a merge. Error answers have a numeric `status` instead.
     fn is_of_a_merge(&self) -> bool {
         matches!(
             self.status.as_str(),
@@ -54,8 +54,8 @@ impl StackMergeProgress {
 }
 
 impl GitHub {
-    /// Merges the pull request and all below it, and waits up to a minute. The second value is a
-    /// warning if the merge is not finished, or an answer was lost.
+    /// Merges the pull request and all below it, and waits up to a minute. Returns a warning if the
+    /// merge has not finished or an answer was lost.
     pub(super) async fn merge_stacked(
         &self,
         ask: &MergeAttempt<'_>,
@@ -66,7 +66,7 @@ impl GitHub {
         };
         match self.merge_read_back(ask.pr).await {
             Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
-            // An unmerged state proves nothing: GitHub merges after it has answered.
+            // GitHub merges after its answer, so an unmerged state does not prove a failure.
             Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),
         }
     }
@@ -91,7 +91,7 @@ impl GitHub {
         let (owner, name) = owner_and_name(&ask.pr.repo)?;
         let number = number(ask.pr)?;
         let path = format!("/repos/{owner}/{name}/pulls/{number}/merge-async");
-        // By default a base branch's queue merges the stack, and then chooses the method.
+        // By default a queue of the base branch merges the stack, and the queue chooses the method.
         let past_rules = ask.req.admin;
         let action = if past_rules {
             "direct_merge"
@@ -120,8 +120,8 @@ impl GitHub {
             .api
             .rest_of(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
-        // GitHub answers 409 with the id of a running merge, and 400 with a failed merge for a
-        // draft or a closed pull request.
+        // These answers also describe a merge: 409 has the id of a running merge, and 400 a failed
+        // merge of a draft or closed pull request.
         let told = serde_json::from_slice::<StackMergeProgress>(&bytes);
         if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(

@@ -1,10 +1,11 @@
-//! Opens a pull request on top of another: based on its head branch, and in one stack with it.
+//! Opens a pull request on top of another: based on the other's head branch, and in one stack with
+//! the other.
 //!
-//! Stacks are a public preview. GraphQL reads them but cannot create them; the routes, bodies and
-//! answers are in docs.github.com/en/rest/pulls/stacks. A stack holds pull requests of one
-//! repository. The routes answer 404 where stacks are not enabled, 400 on Enterprise Servers older
-//! than their API version, and 403 to tokens without permission. In these cases the pull request is
-//! opened without a stack.
+//! Stacks are a public preview. GraphQL can read but not create stacks;
+//! docs.github.com/en/rest/pulls/stacks documents the routes, bodies and answers. A stack contains
+//! pull requests of one repository. The routes answer 404 if stacks are not enabled, 400 on
+//! Enterprise Servers older than the API version, and 403 to tokens without permission. In these
+//! cases the pull request is opened without a stack.
 
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, PrId, Precondition, RepoId,
@@ -37,15 +38,15 @@ pub(super) struct StackParent {
 
 /// The position of the lower pull request.
 pub(super) enum StackPosition {
-    /// In no stack.
+    /// The pull request is in no stack.
     Alone,
-    /// At the top of the stack with this number.
+    /// The pull request is the top of the stack with this number.
     Top(u64),
-    /// Stacks are not available, for this reason.
+    /// Stacks are not available for the given reason.
     NoStacks(String),
 }
 
-/// A stack, from bottom to top.
+/// A stack, listed from bottom to top.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Stack {
@@ -57,7 +58,7 @@ struct Stack {
 #[serde(default)]
 struct StackMember {
     number: u64,
-    /// `open` or `closed`; merged pull requests are `closed`.
+    /// `open` or `closed`; a merged pull request is `closed`.
     state: String,
 }
 
@@ -66,7 +67,7 @@ impl Stack {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
-    /// The next open pull request above one; closed ones do not block.
+    /// The next open pull request above `number`. Closed pull requests are skipped.
     fn above(&self, number: u64) -> Option<u64> {
         let from = self.pull_requests.iter();
         let mut above = from.skip_while(|it| it.number != number).skip(1);
@@ -74,7 +75,7 @@ impl Stack {
     }
 }
 
-/// The number of the pull request to build on; fails if one stack cannot hold both.
+/// The number of the pull request to build on; fails if the two cannot be in one stack.
 pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
@@ -103,7 +104,7 @@ pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u6
 }
 
 impl StackParent {
-    /// Validates the pull request found under the number as the lower one.
+    /// Checks that the pull request with the given number can be the lower one.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
         let found = found.ok_or_else(|| error::missing(id))?;
         let (why, is) = match found.state.as_str() {
@@ -133,7 +134,7 @@ impl StackParent {
             .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
     }
 
-    /// The error for a base branch other than the lower head branch.
+    /// The error for a base branch that differs from the lower pull request's head branch.
     pub fn other_base(&self, base: &str) -> Error {
         Error::invalid(
             "base",
@@ -150,7 +151,7 @@ impl StackParent {
         )
     }
 
-    /// The error for a lower pull request that already has one on top.
+    /// The error for a lower pull request with another one already on top.
     fn taken(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
@@ -171,7 +172,7 @@ impl StackParent {
 }
 
 impl GitHub {
-    /// The position of the lower pull request; fails if another is on top of it.
+    /// The position of the lower pull request; fails if another pull request is on top.
     pub(super) async fn place_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {
@@ -188,8 +189,8 @@ impl GitHub {
         }
     }
 
-    /// Adds the new pull request to a stack with the lower one. Failures become warnings: the pull
-    /// request has the right base branch, and opening it again would be wrong.
+    /// Adds the new pull request to a stack with the lower one. Failures become warnings, because
+    /// the pull request is open with the right base branch and must not be opened again.
     pub(super) async fn put_on_top(
         &self,
         below: &StackParent,
@@ -272,7 +273,7 @@ impl GitHub {
         Ok(warning)
     }
 
-    /// The stacks that contain a pull request: one at most.
+    /// The stacks that contain a pull request; GitHub returns at most one.
     async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Vec<Stack>> {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self
@@ -294,7 +295,8 @@ impl GitHub {
     }
 }
 
-/// Returns whether an error means that this repository, host or token has no stacks.
+/// Returns whether an error means that stacks are not available in this repository, on this host or
+/// to this token.
 fn is_without_stacks(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,5 @@
-//! Close, reopen, ready and draft: one query for id and state, one document of mutations.
+//! Closes, reopens, marks as ready and converts to draft: one query for id and state, one document
+//! of mutations.
 
 use forge_core::{
     Action, Error, ErrorKind, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step,
@@ -71,7 +72,7 @@ impl GitHub {
         if req.delete_branch && wire.is_cross_repository {
             outcome.warnings.push(kept_in_fork(pr));
         } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
-            // GitHub deletes unconditionally, so a branch with newer commits is kept.
+            // GitHub would also delete a branch with newer commits, so such a branch is kept.
             let closed = &outcome.value;
             let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
             outcome.steps.push(Step {
@@ -150,7 +151,7 @@ impl GitHub {
             .await
     }
 
-    /// GitHub refuses this if auto-merge is not enabled.
+    /// Cancels auto-merge; GitHub refuses if auto-merge is not enabled.
     pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
         let (wire, pull) = self.before(pr, false, Branches::None).await?;
         let mut batch = Batch::default();
@@ -169,8 +170,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Adds the comment of a state change that was already in effect, unless the newest comment is
-    /// the same: then an earlier call added it.
+    /// Adds the comment of a state change that was already in effect. Skips the comment if the
+    /// newest one is equal, since an earlier call then added it.
     async fn comment_all_the_same(
         &self,
         before: &wire::Pull,
@@ -195,7 +196,7 @@ impl GitHub {
         Ok(())
     }
 
-    /// The pull request before a change, as answered and in the domain.
+    /// Reads the pull request before a change; returns the answer and the mapped pull request.
     pub(super) async fn before(
         &self,
         pr: &PrId,
@@ -225,7 +226,7 @@ impl GitHub {
         Ok((rest, pull))
     }
 
-    /// Sends a state change, with its comment in the same document.
+    /// Sends a state change with its comment in the same document.
     async fn change(
         &self,
         before: &wire::Pull,
@@ -250,7 +251,7 @@ impl GitHub {
             false => map::after_change,
         };
         let written = self.changed(pull, &batch, comment, with_the_rest).await;
-        // An answer with the old state is treated as a lost answer.
+        // An answer that shows the old state is treated as a lost answer.
         let written = written.and_then(|outcome| match done(&outcome.value) {
             true => Ok(outcome),
             false => {
@@ -281,8 +282,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends the batch; `comment` is the body of the comment in it, and `with_the_rest` adds the
-    /// fields that the answer lacks.
+    /// Sends the batch. `comment` is the body of the comment in the batch, and `with_the_rest` adds
+    /// the fields that the answer lacks.
     async fn changed(
         &self,
         before: PullRequest,
@@ -317,7 +318,7 @@ impl GitHub {
     }
 }
 
-/// The entries newer than the newest one in `before`, oldest first.
+/// The entries that are newer than the newest one in `before`, oldest first.
 pub(crate) fn since<T>(
     recent: Vec<T>,
     before: &wire::Pull,
@@ -333,12 +334,13 @@ pub(crate) fn since<T>(
     recent.into_iter().skip(old.map_or(0, |i| i + 1))
 }
 
-/// Returns whether the viewer wrote this comment with this body.
+/// Returns whether the comment is by the viewer and has this body.
 pub(crate) fn is_mine(comment: &wire::Comment, body: &str) -> bool {
     comment.viewer_did_author && same_text(&comment.body, body)
 }
 
-/// Returns whether GitHub stored this text: GitHub may change line ends and trim the end.
+/// Returns whether `stored` is `sent` as GitHub stores texts, possibly with other line ends and a
+/// trimmed end.
 pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
     stored
         .lines()
@@ -353,7 +355,7 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
-/// The error of a failed change whose comment was already added.
+/// The error of a failed change after its comment was added.
 fn after_comment(error: Error) -> Error {
     let message = format!(
         "the comment was made, but not the change: {}",
@@ -367,7 +369,7 @@ fn after_comment(error: Error) -> Error {
     failed.with_source(error)
 }
 
-/// The error for changing a merged pull request; suggests sending the comment alone.
+/// The error for changing a merged pull request; suggests sending only the comment.
 fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     let error = Error::precondition(
         Precondition::Merged,

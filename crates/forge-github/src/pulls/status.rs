@@ -1,4 +1,4 @@
-//! The viewer's pull requests: three lists in one request.
+//! Lists the viewer's pull requests: three lists in one request.
 
 use std::collections::HashSet;
 
@@ -25,11 +25,11 @@ use crate::{
 
 const AUTHOR: &str = "author";
 const REVIEWER: &str = "review-requested";
-/// The most results of a GitHub search.
+/// The maximum count of results in a GitHub search.
 const MAX_SEARCH_RESULTS: usize = 1000;
 
-/// Page sizes of each list, and of the branch. GitHub refuses a query that could return half a
-/// million nodes, counting all pages in full, and times out after ten seconds of work.
+/// The page sizes of each list and of the branch. GitHub refuses a query that could return half a
+/// million nodes, counting each page as full, and times out after ten seconds.
 fn pages(fields: PrFields) -> (usize, usize) {
     if fields::is_deep(fields) {
         (10, 10)
@@ -221,7 +221,7 @@ impl GitHub {
         let (repo, fields) = (part.repo, part.fields);
         let mut own = self.rows(nodes, &mut part).await;
         own.retain(|p| is_head(repo, p, head));
-        // Many forks may use the same branch name.
+        // Many forks may use the same branch name, so the search continues past the first page.
         if own.is_empty() && more {
             let all = StateFilter::All;
             let (found, unread) = self.find_and_warn(repo, head, all, fields).await?;
@@ -232,7 +232,7 @@ impl GitHub {
         Ok(own.into_iter().next())
     }
 
-    /// The open pull requests of a search; repeats the search page by page if there are more.
+    /// The open pull requests of a search, over all pages.
     async fn all(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
@@ -272,7 +272,7 @@ impl GitHub {
         Ok(page.items)
     }
 
-    /// Maps each pull request; those that cannot be mapped become warnings.
+    /// Maps the pull requests of a list. Those that cannot be mapped become warnings.
     async fn rows(
         &self,
         nodes: Option<Nodes<wire::Pull>>,

@@ -1,4 +1,5 @@
-//! Updates a head branch from its base: one query, and one mutation at that head.
+//! Updates a head branch from its base branch: one query, and one mutation that names the head
+//! commit.
 
 use forge_core::{
     Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning, check_expected_base,

@@ -1,4 +1,4 @@
-//! Reads one pull request, in one request for each hundred entries of its longest section.
+//! Reads one pull request, with one request for each hundred entries of its longest section.
 
 use forge_core::{
     Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
@@ -21,7 +21,7 @@ use crate::{
     map, number, pr_variables,
 };
 
-/// The answer to a query for one pull request of a repository.
+/// The answer to a query for a pull request in a repository.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RepositoryOf {
     repository: Option<PullOf>,
@@ -44,13 +44,13 @@ struct PullNode {
     node: Option<wire::Pull>,
 }
 
-/// GitHub refuses diffs of more files (docs.github.com, "Limits on diffs").
+/// The maximum count of files in a diff from GitHub (docs.github.com, "Limits on diffs").
 const MAX_DIFF_FILES: u64 = 300;
-/// How many comment lists of reviews and threads are continued at once.
+/// How many comment lists of reviews and threads are continued concurrently.
 const MAX_CONCURRENT_LISTS: usize = 10;
 
 impl GitHub {
-    /// Reads a pull request with the sections of `fields`, each in full.
+    /// Reads a pull request with the sections of `fields`, each complete.
     pub(crate) async fn fetch(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         let base = if fields.contains(PrFields::ROW) {
             BaseFields::Row
@@ -65,7 +65,7 @@ impl GitHub {
                 warnings.push(projects_unread(&error));
                 (pull, warnings)
             }
-            // An older Enterprise Server lacks some of the fields.
+            // Older Enterprise Servers lack some of these fields.
             Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
                 let rest = fields.without(PrFields::RULES);
                 let (pull, mut warnings) = self.lookup(pr, &select(rest)).await?;
@@ -80,8 +80,8 @@ impl GitHub {
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
-    /// Reads a pull request with a custom selection, each section in full. Unread parts become
-    /// warnings.
+    /// Reads a pull request with a custom selection, each section complete. Parts that cannot be
+    /// read become warnings.
     pub(crate) async fn lookup(
         &self,
         pr: &PrId,
@@ -98,8 +98,8 @@ impl GitHub {
         Ok((pull, warnings))
     }
 
-    /// As [`Self::complete`], but takes the files of a large pull request from a diff that is being
-    /// rebuilt, if they match the totals.
+    /// Completes the sections as [`Self::complete`] does. Takes the files of a large pull request
+    /// from a concurrent rebuild of its diff, if the files match the totals.
     async fn complete_beside_diff(&self, pr: &PrId, pull: &mut wire::Pull) -> Vec<Warning> {
         let is_refused = pull.changed_files.is_some_and(|n| n > MAX_DIFF_FILES);
         let is_shared = is_refused && self.shared_rows.is_announced(pr);
@@ -118,7 +118,7 @@ impl GitHub {
         warnings
     }
 
-    /// Takes the pull request out of an answer; unread parts become warnings.
+    /// Extracts the pull request from an answer. Parts that could not be read become warnings.
     pub(crate) fn pull_of(
         &self,
         pr: &PrId,
@@ -144,8 +144,7 @@ impl GitHub {
         self.api.first_error(answer)
     }
 
-    /// Maps an answer to the domain's pull request, and warns about sections that the answer left
-    /// out.
+    /// Maps an answer to the domain's pull request, and warns about sections that the answer omits.
     pub(crate) fn domain(
         &self,
         repo: &RepoId,
@@ -161,13 +160,13 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Hidden rules are not a failure: the section lists them itself.
+        // Rules hidden from the viewer are not a failure: the section itself lists them.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
     }
 
-    /// Warnings for missing sections that `said` does not cover.
+    /// Warnings about missing sections, except those in `said`.
     fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
@@ -218,8 +217,8 @@ impl GitHub {
         warnings
     }
 
-    /// Reads the further pages of all sections together, one request for each further hundred. A
-    /// failure becomes a warning of the sections it concerns.
+    /// Reads the further pages of all sections together, with one request for each further hundred
+    /// entries. A failure becomes a warning of the sections that it concerns.
     pub(crate) async fn complete(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut open = unfinished(pull);
@@ -252,14 +251,14 @@ impl GitHub {
                 });
             }
             extend(pull, further);
-            // An unchanged position would loop forever.
+            // A host that repeats the position would cause an endless loop.
             let next = unfinished(pull);
             open = next
                 .into_iter()
                 .filter(|section| !open.contains(section))
                 .collect();
         }
-        // The latest reviews are two lists, which fail together.
+        // The latest reviews are two lists that fail together with equal warnings.
         warnings.dedup();
         warnings.extend(self.complete_comments(pull).await);
         warnings
@@ -285,7 +284,7 @@ impl GitHub {
             .await
     }
 
-    /// Reads the further comments of reviews and threads with more than a hundred.
+    /// Reads further comments of the reviews and threads with more than a hundred.
     async fn complete_comments(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         let reviews = pull
             .reviews
@@ -343,8 +342,8 @@ struct CommentsOf {
     comments: Nodes<wire::Comment>,
 }
 
-/// Whether `rows` are all files of `pull`, with their counts: REST reports 0 past some 20,000 lines
-/// (github.com/orgs/community/discussions/213491).
+/// Returns whether `rows` are all files of `pull`, with correct counts: past some 20,000 lines,
+/// REST reports counts of 0 (github.com/orgs/community/discussions/213491).
 fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
     let sum = |of: fn(&wire::File) -> u64| Some(rows.iter().map(of).sum::<u64>());
     pull.changed_files == Some(rows.len() as u64)
@@ -352,7 +351,7 @@ fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
         && pull.deletions == sum(|file| file.deletions)
 }
 
-/// The total, if requested, and the number of nodes read.
+/// The total, if it was requested, and the count of nodes read.
 fn counts<T>(list: &Nodes<T>) -> (u64, u64) {
     let here = list.nodes.iter().flatten().count() as u64;
     (list.total_count.unwrap_or(here), here)
@@ -382,7 +381,8 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// The part that an error concerns, for messages; the section is at `depth` in the path.
+/// The part that an error concerns, for messages; `depth` is the position of the section in the
+/// path.
 pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
@@ -391,7 +391,8 @@ pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     }
 }
 
-/// The field of the model that an error concerns; the section is at `depth` in the path.
+/// The field of the model that an error concerns; `depth` is the position of the section in the
+/// path.
 pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str> {
     if let Some(section) = section(error, depth) {
         return Some(section.model_field());
@@ -430,7 +431,8 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Whether a query failed because of the boards in `fields`, so that it is repeated without them.
+/// Returns whether a query failed because of the boards in `fields`; it is then repeated without
+/// them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -503,14 +505,14 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     .collect()
 }
 
-/// Appends further pages. A section whose page is missing counts as finished.
+/// Appends further pages. A section whose page is missing counts as complete.
 fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
     fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
         if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // Summed lists must not look complete: without its page, a list stays unfinished.
+    // Lists that are summed must not look complete, so a list without its page stays unfinished.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);

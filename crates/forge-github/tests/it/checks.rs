@@ -124,9 +124,10 @@ async fn rerun_is_one_request_for_each_workflow_run() {
     script.sent();
 }
 
-/// A check's creator chooses its link, such as to a run of another repository with the same number.
+/// The creator of a check chooses its link; this one names a run of another repository with the
+/// same number.
 #[tokio::test]
-async fn rerun_follows_no_link_to_another_repository() {
+async fn rerun_ignores_link_to_another_repository() {
     let job = |link: &str| {
         json!({
             "__typename": "CheckRun", "id": link, "name": link, "status": "COMPLETED",
@@ -151,9 +152,9 @@ async fn rerun_follows_no_link_to_another_repository() {
     script.sent();
 }
 
-/// The link is to a run of another commit, and GitHub names the run of the check.
+/// The link names a run of another commit, while GitHub names the check's actual run.
 #[tokio::test]
-async fn rerun_follows_no_link_to_another_run() {
+async fn rerun_ignores_link_to_another_run() {
     let job = json!({
         "__typename": "CheckRun", "id": "R1", "name": "build", "status": "COMPLETED",
         "conclusion": "FAILURE",

@@ -21,7 +21,7 @@ fn id(script: &Script, key: &str) -> CommentId {
 }
 
 #[tokio::test]
-async fn comment_is_two_requests() {
+async fn adding_comment_takes_two_requests() {
     let script = Script::play(vec![
         data("PullView", before()),
         data(
@@ -75,7 +75,7 @@ async fn reply_to_line_comment_goes_into_thread() {
     assert_json_snapshot!("reply", script.sent());
 }
 
-/// The URL of a comment ends with its number, which another server takes as its id.
+/// The URL of a comment ends with its number, which other MCP servers use as the id.
 #[tokio::test]
 async fn reply_to_number_or_anchor_goes_into_thread() {
     let url = "https://github.com/octo/tools/pull/7#discussion_r18";
@@ -160,7 +160,7 @@ async fn reply_to_missing_comment_is_not_found() {
 }
 
 #[tokio::test]
-async fn comments_are_changed_and_deleted_by_their_kind() {
+async fn comment_mutations_match_kind_of_comment() {
     let script = Script::play(vec![
         data("Belongs", belongs(7)),
         data(
@@ -209,8 +209,8 @@ async fn comments_are_changed_and_deleted_by_their_kind() {
     assert_json_snapshot!("comment_changes", script.sent());
 }
 
-/// Ids resolve to any object: replying to, quoting, editing and deleting a comment of another pull
-/// request are refused.
+/// Ids resolve to any object, so replying to, quoting, editing and deleting a comment of another
+/// pull request are refused.
 #[tokio::test]
 async fn comment_of_another_pull_request_is_refused() {
     let mut steps = Vec::new();
@@ -223,11 +223,11 @@ async fn comment_of_another_pull_request_is_refused() {
         found["node"] = json!({ "__typename": kind, "body": "Secret", of: { "id": "PR_8" } });
         steps.push(data("ReplyPrepare", found));
     }
-    // An issue comment belongs to no pull request.
+    // The comment belongs to an issue and not to a pull request.
     let mut on_issue = belongs(7);
     on_issue["node"] = json!({ "__typename": "IssueComment", "conversationOf": null });
     steps.extend([data("Belongs", on_issue), data("Belongs", belongs(8))]);
-    // A missing comment, and one that this account cannot see.
+    // The comment is missing or hidden from this account.
     let mut nothing = belongs(7);
     nothing["node"] = Value::Null;
     let hidden = json!({
@@ -251,7 +251,7 @@ async fn comment_of_another_pull_request_is_refused() {
     }
 }
 
-/// Editing the last comment lists the comments first, so the edit needs no further query.
+/// Editing the last comment starts with a list of comments, so the edit needs no further query.
 #[tokio::test]
 async fn listed_comment_needs_no_ownership_query() {
     let listed = one(json!({ "comments": nodes(vec![comment("IC_1", "ada", "1")]) }));

@@ -1,4 +1,4 @@
-//! Opening: two requests, three with labels and people, no mutation before all checks.
+//! Opening: two requests, three with labels and people. All checks come before the first mutation.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param,
@@ -136,7 +136,7 @@ async fn create_from_fork_names_head_repository() {
 }
 
 #[tokio::test]
-async fn create_from_renamed_fork_is_left_to_github() {
+async fn create_from_renamed_fork_sends_only_owner() {
     let mut answer = json!({ "data": prepared(json!({ "fork": null })) });
     answer["errors"] = json!([error(
         &["fork"],
@@ -319,7 +319,7 @@ async fn create_without_team_scope_names_scope() {
 }
 
 #[tokio::test]
-async fn create_of_open_pull_request_names_existing() {
+async fn create_of_open_pull_request_names_existing_pull() {
     let other = json!({ "number": 3, "url": "https://github.com/octo/tools/pull/3", "baseRefName": "main",
         "isCrossRepository": false, "headRepositoryOwner": { "login": "octo" } });
     let answer =
@@ -331,7 +331,7 @@ async fn create_of_open_pull_request_names_existing() {
 }
 
 #[tokio::test]
-async fn create_after_concurrent_create_names_existing() {
+async fn create_after_concurrent_create_names_existing_pull() {
     let script = Script::play(vec![
         data("CreatePrepare", prepared(json!({}))),
         refused(

@@ -1,4 +1,4 @@
-//! Writes whose answer denies them: never a success, never sent again.
+//! Writes whose answer contradicts the request: they fail as ambiguous and are not sent again.
 
 use forge_core::{
     Result, Retry,
@@ -17,8 +17,8 @@ use crate::{
     wire::{changed, comment, label, one, pull, review},
 };
 
-/// A write: the query before it, which is also its read-back where `after` is the same, its
-/// mutation, and answers that deny it.
+/// A write: the query before it, its mutation, contradicting answers, and the read-back, which may
+/// equal the query.
 struct Denied {
     what: &'static str,
     before: (&'static str, Value),
@@ -236,7 +236,7 @@ fn writes() -> Vec<Denied> {
 }
 
 #[tokio::test]
-async fn denied_write_is_ambiguous_and_sent_once() {
+async fn contradicted_write_is_ambiguous_and_sent_once() {
     for case in writes() {
         for denial in &case.denials {
             let script = Script::play(vec![
@@ -261,7 +261,7 @@ async fn denied_write_is_ambiguous_and_sent_once() {
 }
 
 #[tokio::test]
-async fn push_whose_branch_has_moved_names_its_commit() {
+async fn push_without_commit_names_branch_tip() {
     let now = "c".repeat(40);
     let script = Script::play(vec![
         data("PushPrepare", there(json!({}))),
@@ -276,7 +276,7 @@ async fn push_whose_branch_has_moved_names_its_commit() {
 }
 
 #[tokio::test]
-async fn error_without_path_beside_data_is_not_silent() {
+async fn error_without_path_is_reported_despite_data() {
     for happened in [true, false] {
         let shown = match happened {
             true => json!({ "title": "New" }),

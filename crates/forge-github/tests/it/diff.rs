@@ -1,4 +1,4 @@
-//! Diffs and files.
+//! Reads of diffs and files.
 
 use forge_core::{
     PageReq,
@@ -37,7 +37,7 @@ fn files(page: &str, list: Vec<Value>, next: bool) -> crate::script::Step {
 }
 
 #[tokio::test]
-async fn diff_is_one_request() {
+async fn reading_diff_takes_one_request() {
     let script = Script::play(vec![
         rest(
             PULL,
@@ -67,7 +67,7 @@ async fn diff_is_one_request() {
 }
 
 #[tokio::test]
-async fn body_that_is_no_diff_is_refused() {
+async fn body_without_diff_is_refused() {
     let ok = || ResponseTemplate::new(200);
     let script = Script::play(vec![
         rest(PULL, ok().set_body_json(json!({ "number": 7 }))),
@@ -244,7 +244,7 @@ async fn renamed_files_have_previous_names() {
 }
 
 #[tokio::test]
-async fn contents_take_one_request() {
+async fn reading_contents_takes_one_request() {
     let script = Script::play(vec![data(
         "Contents",
         json!({ "repository": {

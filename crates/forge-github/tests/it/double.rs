@@ -1,4 +1,4 @@
-//! The backend against the GitHub double, which executes requests on GitHub's schema, keeps state
+//! The backend against the GitHub double, which executes requests by GitHub's schema, keeps state
 //! and counts requests.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub fn http(double: &GitHubDouble) -> Http {
     Http::new(settings).unwrap()
 }
 
-/// A handle on the double.
+/// A repository handle on the double.
 pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
     let token = Arc::new(FixedToken::new(token));
     let forge = GitHub::new("github.localhost", http(double), token);
@@ -108,7 +108,7 @@ impl World {
         self.ada.pr(number)
     }
 
-    /// Counts the requests of `what`.
+    /// Counts the requests that `what` sends.
     async fn count<T>(&self, what: impl Future<Output = T>) -> (T, usize) {
         self.double.reset_record();
         let value = what.await;
@@ -512,7 +512,8 @@ async fn stack_is_merged_from_bottom() {
         .await;
     let made = made.unwrap();
     assert_eq!(made.value.pull_request.state, PrState::Merged);
-    // The query, the refusal, the route, one poll, and the merged pull request.
+    // Five requests: the query, the refusal, the stack route, one poll, and the merged pull
+    // request.
     assert_eq!(n, 5);
     let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
@@ -596,7 +597,7 @@ async fn create_on_top_joins_stack() {
     let req = on_top("middle", &bottom);
     let (middle, n) = world.count(world.ada.create(&req)).await;
     let middle = middle.unwrap();
-    // The query, the read of stacks, the mutation, and the stack.
+    // Four requests: the query, the read of stacks, the mutation, and the new stack.
     assert_eq!((n, middle.warnings.len()), (4, 0), "{:?}", middle.warnings);
     let mut req = on_top("top", &middle.value.id);
     req.labels = vec!["bug".into()];
@@ -689,7 +690,7 @@ async fn list_takes_one_request_per_hundred() {
 }
 
 #[tokio::test]
-async fn checks_include_which_are_required() {
+async fn required_checks_are_marked() {
     let world = World::new();
     let id = world.open("feature");
     let number = id.key.to_string().parse().unwrap();
@@ -753,7 +754,7 @@ async fn large_pull_request_sections_are_paged() {
             .len(),
         350
     );
-    // More than 300 files: GitHub refuses the diff.
+    // GitHub refuses the diff because it has more than 300 files.
     let diff = world.ada.diff(&id, &DiffReq::default()).await.unwrap();
     assert!(
         diff.warnings[0].message.contains("put together"),
@@ -783,7 +784,7 @@ async fn approvals_beyond_one_page_are_counted() {
 
     approve(100..128);
     {
-        // Her later comment does not withdraw the requested changes.
+        // The reviewer's later comment does not withdraw the requested changes.
         let mut seed = world.double.seed();
         seed.review(REPO, 1, "grace", ReviewState::ChangesRequested, "No.");
         seed.review(REPO, 1, "linus", ReviewState::Commented, "Hm.");
@@ -807,7 +808,7 @@ async fn approvals_beyond_one_page_are_counted() {
     whole(&rows.unwrap().items[0]);
     assert_eq!(n, 2);
 
-    // The results of changes include all reviewers too.
+    // The results of changes also include all reviewers.
     let title = EditPull {
         title: Some("New".into()),
         ..EditPull::default()

@@ -1,4 +1,4 @@
-//! Edits of any combination: two requests, and one more to remove reviewers.
+//! Edits in any combination: two requests, and one more to remove reviewers.
 
 use forge_core::{
     ErrorKind,
@@ -242,7 +242,7 @@ async fn edit_finds_boards_and_removes_board_items() {
 }
 
 #[tokio::test]
-async fn edit_of_boards_without_scope_is_refused() {
+async fn board_edit_without_scope_is_refused() {
     let answer = prepared(pull(7), boards(&["Here"]), json!({ "boards": boards(&[]) }));
     let step = crate::script::answer(
         "EditPrepare",

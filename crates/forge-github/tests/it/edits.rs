@@ -1,4 +1,4 @@
-//! A pull request from whole-file edits: two requests.
+//! Opens a pull request from whole-file edits with two requests.
 
 use forge_core::{
     Action, Op, Param, Retry,
@@ -13,10 +13,10 @@ use crate::{
     wire::{changed, pull},
 };
 
-/// The blob id of "old\n".
+/// The blob id of the content "old\n".
 const OLD: &str = "3367afdbbf91e638efe983616377c60477cc6612";
 
-/// Edits based on a branch with the files `a.txt`, `gone.txt` and `run.sh`, an executable.
+/// Edits of a branch that has the files `a.txt`, `gone.txt` and the executable `run.sh`.
 pub fn edits() -> CreatePull {
     CreatePull {
         edits: vec![
@@ -213,7 +213,7 @@ async fn edits_invalid_request_is_not_sent() {
     script.sent();
 }
 
-/// The answer if one of the three mutations failed, and the later ones with it.
+/// The answer if one mutation failed, and the later mutations with it.
 fn half(done: &[&str], kind: &str, message: &str) -> Value {
     let mut answer = json!({ "data": made(), "errors": [] });
     let mut errors = vec![];
@@ -291,7 +291,7 @@ async fn edits_undeleted_branch_is_named() {
 }
 
 #[tokio::test]
-async fn edits_failed_branch_is_error() {
+async fn edits_with_refused_branch_fail() {
     let failed = half(
         &[],
         "FORBIDDEN",

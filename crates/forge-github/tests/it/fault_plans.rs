@@ -1,9 +1,9 @@
 //! Random faults on writes, checked against the double's state: at most one object is created, the
-//! answer is true, and requests are bounded.
+//! reported result is true, and the count of requests is limited.
 //!
-//! Plans run in batches of [`BATCH`], each on its own double. A batch is determined by its seed,
-//! which a failure names: `FORGE_FAULT_SEED` runs that batch alone, from the same empty double to
-//! the same plan. `FORGE_FAULT_PLANS` sets how many plans run otherwise.
+//! Plans run in batches of [`BATCH`], each batch on its own double. The seed of a batch determines
+//! its plans, and a failure prints the seed: `FORGE_FAULT_SEED` then runs only that batch, from an
+//! empty double to the failed plan. Otherwise `FORGE_FAULT_PLANS` sets how many plans run.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ use forge_testkit::CANARY;
 use crate::double::World;
 
 const REPO: &str = "octo/tools";
-/// The most requests that one write may take: its own, retries of its reads, waits for rate limits,
-/// and the read-back.
+/// The maximum count of requests for one write: the write itself, retried reads, waits for rate
+/// limits, and the read-back.
 const MOST: usize = 24;
 
 fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
@@ -86,11 +86,11 @@ impl Write {
     }
 }
 
-/// The double's state after a write, and the answer.
+/// The double's state after a write, and the write's result.
 struct Seen {
     /// How many objects of the created kind exist.
     objects: usize,
-    /// Whether the object has everything requested.
+    /// Whether the object has all requested values.
     whole: bool,
     /// The number of warnings, or the error.
     answer: Result<usize, Error>,
@@ -201,26 +201,26 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
 /// How many plans run on one double.
 const BATCH: u64 = 25;
 
-/// How many plans run, in four parallel parts.
+/// How many plans run in total, in four parallel parts.
 const PLANS: u64 = 1000;
 
 #[tokio::test]
-async fn first_quarter() {
+async fn first_quarter_of_fault_plans() {
     quarter(0).await;
 }
 
 #[tokio::test]
-async fn second_quarter() {
+async fn second_quarter_of_fault_plans() {
     quarter(1).await;
 }
 
 #[tokio::test]
-async fn third_quarter() {
+async fn third_quarter_of_fault_plans() {
     quarter(2).await;
 }
 
 #[tokio::test]
-async fn fourth_quarter() {
+async fn fourth_quarter_of_fault_plans() {
     quarter(3).await;
 }
 
@@ -247,9 +247,9 @@ async fn quarter(part: u64) {
 #[derive(Debug, Default)]
 struct Tally {
     plans: u64,
-    /// Plans whose fault hit a write after its execution.
+    /// Plans in which the fault came after the write was executed.
     hidden: u64,
-    /// Plans of `hidden` whose answer was still a success.
+    /// The plans of `hidden` in which the write reported success.
     recovered: u64,
 }
 

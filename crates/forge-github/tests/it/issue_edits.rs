@@ -1,4 +1,4 @@
-//! Edits of issues on the double: request counts, and partial failures.
+//! Edits of issues on the double: counts of requests, and partial failures.
 
 use forge_core::{
     ErrorKind, PageReq, Repo, Retry,
@@ -14,7 +14,7 @@ use crate::double::{World, handle};
 
 const REPO: &str = "octo/tools";
 
-/// A world with a board of `octo` with the fields `Status` and `Estimate`, and `count` issues.
+/// A double with `count` issues and a board of `octo` with the fields `Status` and `Estimate`.
 pub struct Board {
     pub world: World,
     pub project: u64,
@@ -44,7 +44,7 @@ impl Board {
         seed.project_values(self.project, REPO, number)
     }
 
-    /// The names of the requests of `what`.
+    /// Returns the names of the requests that `what` sends.
     pub async fn sent<T>(&self, what: impl Future<Output = T>) -> (T, Vec<String>) {
         self.world.double.reset_record();
         let result = what.await;
@@ -159,7 +159,7 @@ async fn edit_of_all_parts_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn edit_takes_everything_back() {
+async fn edit_clears_all_values_and_relations() {
     let b = Board::new(3);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -216,7 +216,7 @@ async fn issue_off_board_is_added_first() {
             "updateProjectV2ItemFieldValue"
         ]
     );
-    // Clearing a value of an issue off the board changes nothing.
+    // An issue off the board has no values, so clearing a value changes nothing.
     let clear = values([("Status", None)]);
     let (done, sent) = b.sent(repo.edit_issue(&id(repo, 2), &clear)).await;
     assert!(done.unwrap().unchanged);
@@ -224,7 +224,7 @@ async fn issue_off_board_is_added_first() {
 }
 
 #[tokio::test]
-async fn archived_item_has_no_values_and_takes_none() {
+async fn archived_item_has_no_values_and_refuses_writes() {
     let b = Board::new(1);
     let item = b.item(1, "Todo");
     b.world.double.seed().archive_item(item);
@@ -263,7 +263,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
             "{told}"
         );
     }
-    // A cached board is read once more.
+    // A cached board is read again for an unknown value.
     let edit = values([("Status", Some("New"))]);
     let (e, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert_eq!(e.unwrap_err().code(), "invalid_input");
@@ -330,7 +330,7 @@ async fn batch_takes_one_query_and_document_per_twenty() {
 }
 
 #[tokio::test]
-async fn batch_failures_belong_to_single_issues() {
+async fn batch_failure_affects_only_one_issue() {
     let b = Board::new(5);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -352,7 +352,7 @@ async fn batch_failures_belong_to_single_issues() {
         expected_version: Some("stale".into()),
         ..title("Never")
     };
-    // GitHub refuses a parent cycle, after the title was changed.
+    // GitHub refuses a cycle of parents after the title was changed.
     let cycle = EditIssue {
         parent: Some(Some(id(repo, 5))),
         ..title("Half")
@@ -494,7 +494,7 @@ async fn version_covers_values_relations_and_assignees() {
         assert_eq!(sent, ["IssueEdit"], "{what}");
     }
     let version = read().await;
-    // A comment changes nothing that an edit would overwrite.
+    // A comment does not change the version, because no edit can overwrite comments.
     b.world.grace.comment_issue(&one, "Hello.").await.unwrap();
     let done = repo.edit_issue(&one, &guarded(&version)).await.unwrap();
     assert_eq!(done.value.version, read().await);
@@ -529,7 +529,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
     assert_eq!(relations.parent.as_ref().unwrap().title, "Issue 1");
     assert_eq!(relations.blocked_by.len(), 2);
     assert!(made.steps.iter().all(|s| s.done) && made.steps.len() == 4);
-    // Unresolvable names fail before the issue is created.
+    // Unknown names fail before the issue is created.
     for (new, field) in [
         (
             NewIssue {
@@ -550,7 +550,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains(field), "{e}");
     }
-    // Later failures are named, and the issue exists.
+    // Failures after the creation name the missing parts; the issue exists.
     let refusal = json!({ "data": { "e0_item": null }, "errors": [{
         "type": "FORBIDDEN", "path": ["e0_item"],
         "message": "Resource not accessible by integration",
@@ -570,7 +570,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
 }
 
 #[tokio::test]
-async fn list_has_values_and_relations_oldest_first() {
+async fn issue_list_has_values_and_relations() {
     let b = Board::new(3);
     b.item(2, "Doing");
     let repo = &b.world.ada;
@@ -725,7 +725,7 @@ async fn missing_board_is_refused_by_reads() {
         let (code, message) = ("not_found", "there is no board octo/77");
         assert_eq!((e.code(), e.message()), (code, message));
     }
-    // For an issue off the board, the existing board is read once.
+    // If an issue is off the board, the board is read once to check that it exists.
     for wanted in [&["IssueView", "Board"][..], &["IssueView"]] {
         let (issue, sent) = b.sent(repo.issue(&one, &on_board())).await;
         assert!(issue.unwrap().values.is_empty());
@@ -760,7 +760,7 @@ async fn token_without_project_scope_names_scope() {
         let hint = e.hint().unwrap().to_string();
         assert!(hint.contains("project"), "{hint}");
     }
-    // Reads without a board need no such scope.
+    // Reads without a board do not need the project scope.
     repo.issue(&one, &IssueFields::NONE).await.unwrap();
     assert_eq!(b.values(1), [("Status".to_owned(), "Todo".to_owned())]);
 }

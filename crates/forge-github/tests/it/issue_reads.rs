@@ -1,4 +1,4 @@
-//! Relations, history, comments and files on the double, with their request counts.
+//! Relations, history, comments and files on the double, with counts of requests.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ async fn group_within_two_hops_takes_two_requests() {
     let b = Board::new(9);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
-    // 1 is the parent of 2 to 4; 2 waits for 5, 6 waits for 2; 5 is a part of 7, 8 of 5.
+    // 1 is the parent of 2 to 4, 7 the parent of 5, and 5 the parent of 8. 5 blocks 2, and 2
+    // blocks 6.
     for n in 2..=4 {
         seed.sub_issue((REPO, 1), (REPO, n));
     }
@@ -51,7 +52,7 @@ async fn group_within_two_hops_takes_two_requests() {
     let set = set.unwrap();
     assert_eq!(sent, ["RelatedIssues"]);
     assert_eq!(numbers(&set), [2, 1, 5, 6]);
-    // Neighbours have values, and the ids of the next hop.
+    // Neighbours have values and the ids of their own neighbours.
     let five = of(&set, 5);
     assert_eq!(five.values["Status"], "Doing");
     assert_eq!(five.labels[0].name, "bug");
@@ -67,7 +68,7 @@ async fn group_within_two_hops_takes_two_requests() {
     let (set, sent) = b.sent(repo.related_issues(&hop, &on_board())).await;
     assert_eq!(sent, ["RelatedIssues"]);
     assert_eq!(numbers(&set.unwrap())[..4], [3, 4, 7, 8]);
-    // A neighbour's version guards its edit.
+    // The version of a neighbour can be the expected version of an edit.
     let edit = EditIssue {
         expected_version: Some(five.version.clone()),
         ..values([("Status", Some("Done"))])
@@ -78,7 +79,7 @@ async fn group_within_two_hops_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn related_issues_come_ten_per_query() {
+async fn related_issues_are_read_ten_per_query() {
     let b = Board::new(25);
     b.item(1, "Todo");
     let repo = &b.world.ada;
@@ -109,7 +110,7 @@ async fn related_issues_come_ten_per_query() {
 }
 
 #[tokio::test]
-async fn neighbours_come_with_their_comments() {
+async fn neighbours_have_comments() {
     let b = Board::new(3);
     let repo = &b.world.ada;
     {
@@ -127,7 +128,7 @@ async fn neighbours_come_with_their_comments() {
         .await;
     let set = set.unwrap();
     assert_eq!(sent.len(), 1);
-    // An issue with more comments than a neighbour's page is left out.
+    // An issue whose comments exceed a neighbour's page is left out.
     assert_eq!(numbers(&set), [1, 2]);
     let comments = of(&set, 2).comments.as_ref().unwrap();
     let bodies: Vec<&str> = comments.iter().map(|c| c.body.as_str()).collect();
@@ -185,7 +186,7 @@ async fn relations_cross_repositories() {
     assert_eq!(set.issues[1].id, there);
     let back = set.issues[1].relations.as_ref().unwrap();
     assert_eq!(back.blocking[0].id, id(repo, 1));
-    // Relations across repositories can be added and removed too.
+    // Edits can add and remove relations across repositories.
     let edit = |add: bool| EditIssue {
         blocked_by: SetChange {
             add: if add { vec![there.clone()] } else { vec![] },
@@ -289,7 +290,7 @@ async fn history_has_every_kind_in_order_and_pages() {
 }
 
 #[tokio::test]
-async fn comments_in_one_second_keep_their_order() {
+async fn comments_of_same_second_keep_order() {
     let b = Board::new(1);
     b.world.double.seed().same_second = true;
     let one = id(&b.world.ada, 1);
@@ -349,7 +350,7 @@ async fn comments_are_edited_and_deleted_by_id() {
 }
 
 #[tokio::test]
-async fn delete_requires_administrator() {
+async fn issue_delete_requires_administrator() {
     let b = Board::new(2);
     let one = id(&b.world.ada, 1);
     let (e, sent) = b.sent(b.world.grace.delete_issue(&one)).await;
@@ -373,7 +374,7 @@ async fn delete_requires_administrator() {
 }
 
 #[tokio::test]
-async fn file_of_branch_is_one_request() {
+async fn branch_file_read_is_one_request() {
     let b = Board::new(0);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
@@ -452,16 +453,16 @@ async fn board_token_is_limited_to_board_requests() {
     );
     let seed = b.world.double.seed();
     let ada = seed.find_account("ada");
-    // The board token moved the item, and the account wrote the comment.
+    // The board token moved the item, and the account's token wrote the comment.
     assert_eq!(seed.comments_of(REPO, 1)[0].author, ada);
     drop(seed);
-    // Without a board, the board token is unused: it may not close an issue.
+    // An edit without a board does not use the board token, which may not close an issue.
     let open = EditIssue {
         state: Some(IssueState::Open),
         ..EditIssue::default()
     };
     repo.edit_issue(&one, &open).await.unwrap();
-    // A failure on the board adds no comment.
+    // If the board part fails, the comment is not added.
     let broken = with_board_token(&b, "gho_0canary0plain", "gho_0canary0plain");
     let edit = EditIssue {
         comment: Some("Never.".into()),

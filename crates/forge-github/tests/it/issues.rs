@@ -1,4 +1,4 @@
-//! Issues: requests and mapped answers; writes whose answer is lost.
+//! Issues: requests, mapped answers, and writes whose answer is lost.
 
 use forge_core::{
     Action, Error, Op, PageReq, Param, Retry,
@@ -88,7 +88,7 @@ fn new() -> NewIssue {
 }
 
 #[tokio::test]
-async fn issue_list_pages_and_filters_as_search() {
+async fn issue_list_uses_search_for_filters() {
     let list = |list: Value| json!({ "repository": { "issues": list } });
     let found = json!({
         "issueCount": 2,
@@ -123,7 +123,7 @@ async fn issue_list_pages_and_filters_as_search() {
 }
 
 #[tokio::test]
-async fn issues_that_the_answer_lacks_are_counted_in_warning() {
+async fn issues_missing_from_answer_are_counted_in_warning() {
     let list = |list: Value| json!({ "repository": { "issues": list } });
     let rows = nodes(vec![issue(8, json!({})), Value::Null]);
     let none = json!({ "totalCount": 2, "nodes": [] });
@@ -267,7 +267,8 @@ async fn disabled_issues_are_refused_before_write() {
     assert_eq!(script.names(), ["IssuePrepare"]);
 }
 
-/// Checks a write whose answer was lost: a warning if it was read back, ambiguous otherwise.
+/// Checks the result of a write with a lost answer: a warning if the write happened, otherwise an
+/// ambiguous error.
 fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
     match result {
         Ok(outcome) => assert!(happened && !outcome.warnings.is_empty()),
@@ -326,7 +327,7 @@ async fn issue_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn issue_close_without_comment_returns_text() {
+async fn issue_close_with_failed_comment_suggests_comment() {
     let mut half = json!({ "data": { "comment": null, "change": { "issue": closed() } } });
     half["errors"] = json!([error(
         &["comment"],
@@ -396,7 +397,7 @@ async fn issue_partial_comments_are_warning() {
 }
 
 #[tokio::test]
-async fn denied_change_of_issue_is_read_back() {
+async fn contradicted_issue_change_is_read_back() {
     let open = || issue(7, json!({}));
     for happened in [true, false] {
         let after = |done: Value, before: Value| one(if happened { done } else { before });

@@ -70,7 +70,7 @@ async fn labels_are_defined_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn wrong_labels_are_never_sent() {
+async fn invalid_labels_are_not_sent() {
     let script = Script::play(vec![]).await;
     for bad in [
         new(" "),

@@ -1,4 +1,4 @@
-//! Lists: one request per hundred, searches, heavy sections, find and status.
+//! Lists: one request per hundred rows, searches, large sections, find and status.
 
 use forge_core::{
     PageReq,
@@ -32,7 +32,7 @@ fn pulls(range: std::ops::Range<u64>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn list_is_one_request() {
+async fn listing_takes_one_request() {
     let script = Script::play(vec![data("PullList", list(pulls(1..4), 3, None))]).await;
     let query = PullQuery {
         base: Some("main".into()),
@@ -164,8 +164,8 @@ async fn search_scans_until_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// Search words can name another repository, whose pull requests have other numbers and may be
-/// hidden from readers of this one.
+/// A search text can name another repository, whose pull requests have other numbers and may be
+/// hidden from the readers of this one.
 #[tokio::test]
 async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
@@ -196,7 +196,7 @@ async fn search_results_of_other_repositories_are_left_out() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(page.warnings[0].message.contains("other repositories"));
     script.sent();
-    // A page with rows of other repositories only ends the call with a cursor.
+    // If all rows of a page belong to other repositories, the call ends with a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
     let script = Script::play(vec![data("PullSearch", nothing)]).await;
     let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
@@ -235,7 +235,7 @@ fn firsts(script: &Script) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn heavy_sections_come_in_small_pages() {
+async fn large_sections_are_read_in_small_pages() {
     let script = Script::play(vec![
         data("PullList", list(heavy(1..26), 60, Some("c1"))),
         data("PullList", list(heavy(26..51), 60, Some("c2"))),
@@ -252,7 +252,7 @@ async fn heavy_sections_come_in_small_pages() {
 }
 
 #[tokio::test]
-async fn heavy_pages_shrink_when_github_gives_up() {
+async fn large_pages_shrink_at_resource_limit() {
     let too_large = || {
         body(
             "PullList",
@@ -277,7 +277,7 @@ async fn heavy_pages_shrink_when_github_gives_up() {
 }
 
 #[tokio::test]
-async fn heavy_pages_shrink_to_one_before_failing() {
+async fn large_pages_shrink_to_one_row_before_failing() {
     let steps: Vec<Step> = (0..5).map(|_| gateway("PullList")).collect();
     let script = Script::play(steps).await;
     let query = PullQuery {
@@ -316,7 +316,7 @@ async fn unreadable_row_is_warning_of_list() {
 }
 
 #[tokio::test]
-async fn rows_that_the_answer_lacks_are_counted_in_warning() {
+async fn rows_missing_from_answer_are_counted_in_warning() {
     let rows = || vec![pull(1), Value::Null, Value::Null];
     let script = Script::play(vec![
         data("PullList", list(rows(), 3, None)),
@@ -393,7 +393,7 @@ async fn find_matches_forks_and_sorts_open_first() {
 }
 
 #[tokio::test]
-async fn status_is_one_request() {
+async fn reading_status_takes_one_request() {
     let answer = json!({
         "repository": { "pullRequests": { "nodes": [changed(9, json!({ "state": "MERGED" })), pull(8)] } },
         "created": { "nodes": [pull(8), pull(6)] },
@@ -453,12 +453,12 @@ fn long(number: u64) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn list_of_too_many_bytes_ends_with_cursor() {
+async fn oversized_list_ends_with_cursor() {
     let script = Script::play(vec![
         data("PullList", list(long(1), 9, Some("c1"))),
         data("PullList", list(long(2), 9, Some("c2"))),
         data("PullList", list(long(3), 9, Some("c3"))),
-        // The next call has a new budget.
+        // The next call has its own memory budget.
         data("PullList", list(long(3), 9, Some("c3"))),
     ])
     .await;
@@ -478,9 +478,9 @@ async fn list_of_too_many_bytes_ends_with_cursor() {
     );
 }
 
-/// Rows of nine MiB are refused one at a time, too.
+/// Rows of nine MiB are too large even one at a time, and are refused.
 #[tokio::test]
-async fn list_of_long_rows_gets_smaller_pages() {
+async fn long_rows_are_read_in_smaller_pages() {
     let body = "x".repeat(9 << 20);
     let row = || changed(1, json!({ "body": body }));
     let long = || data("PullList", list(vec![row()], 9, None));
@@ -520,7 +520,7 @@ async fn answer_of_too_many_items_is_refused() {
 }
 
 #[tokio::test]
-async fn repositories_and_owners_are_one_search() {
+async fn repositories_and_owners_share_one_search() {
     let row = |number: u64, owner: &str, name: &str| {
         let repo = json!({ "id": "R_1", "name": name, "owner": { "login": owner } });
         let id = format!("PR_{owner}_{number}");
@@ -564,7 +564,7 @@ async fn repositories_and_owners_are_one_search() {
     let words = "repo:octo/tools repo:octo/gone user:ada is:pr state:open sort:created-desc";
     assert_eq!(sent[0].1["q0"], words);
     assert_eq!(sent[0].1["first"], 2);
-    // A search that ends before its last result is cut, too.
+    // A search that ends before its last result also counts as cut.
     for (total, is_cut) in [(2, false), (3, true)] {
         let rows = vec![row(7, "octo", "tools"), row(8, "octo", "tools")];
         let end = json!({ "hasNextPage": false, "endCursor": "c1" });
@@ -584,7 +584,7 @@ async fn repositories_and_owners_are_one_search() {
         assert_eq!((found.lists[0].len(), found.is_cut), (2, is_cut));
         script.sent();
     }
-    // A scope without valid places sends no request.
+    // If no name in the scope is valid, no request is sent.
     let nowhere = PullScope {
         owners: vec!["a b".into()],
         ..PullScope::default()

@@ -1,4 +1,4 @@
-//! Writes whose answer is lost: sent once, read back, and reported truthfully.
+//! Writes whose answer is lost: sent once, read back, and reported as they happened.
 
 use forge_core::{
     Result, Retry,
@@ -13,7 +13,8 @@ use crate::{
     wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
-/// A write: the query before it, its mutation, and the read-back for each case: happened or not.
+/// A write: the query before it, its mutation, and the read-backs after a write that happened or
+/// did not happen.
 struct Lost {
     before: Vec<(&'static str, Value)>,
     mutation: &'static str,
@@ -143,7 +144,7 @@ async fn close_with_comment_lost_answer_is_read_back() {
     .await;
 }
 
-/// The answer of a mutation that shows the old state.
+/// A mutation's answer that shows the old state.
 fn denied(mutation: &'static str, pull: Value) -> Step {
     let alias = match mutation {
         "mergePullRequest" => "merge",
@@ -180,7 +181,7 @@ async fn merge_answered_as_open_is_read_back() {
 }
 
 #[tokio::test]
-async fn denied_close_and_draft_are_read_back() {
+async fn contradicted_close_and_draft_are_read_back() {
     let drafted = changed(7, json!({ "isDraft": true }));
     for happened in [true, false] {
         let after = |done: &Value| one(if happened { done.clone() } else { pull(7) });
@@ -310,7 +311,7 @@ async fn comment_lost_answer_is_read_back() {
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "ada", "Same\r\n"),
         ]),
-        // An older comment and one by somebody else have the same text.
+        // An older comment by the viewer and a newer one by another account have the same text.
         not: recent(vec![
             comment("IC_0", "ada", "Same"),
             comment("IC_1", "grace", "Same"),

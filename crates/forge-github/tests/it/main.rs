@@ -1,7 +1,7 @@
-//! The backend against scripted answers: requests, their number, and the mapped answers.
+//! The backend against scripted answers: checks the requests, their number, and the mapped answers.
 //!
-//! A script is an ordered list of answers. An unexpected request fails the test, and so does an
-//! unused answer.
+//! A script is an ordered list of answers. The test fails on an unexpected request and on an unused
+//! answer.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

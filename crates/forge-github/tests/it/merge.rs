@@ -38,7 +38,7 @@ pub fn merged() -> Value {
 }
 
 #[tokio::test]
-async fn merge_is_two_requests() {
+async fn merge_takes_two_requests() {
     let script = Script::play(vec![
         data("MergePrepare", ready(json!({}))),
         data(
@@ -436,7 +436,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // A pull request turned into a draft, and a route hidden from this account.
+    // One merge finds a draft; for the next merge the route is hidden from the account.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
@@ -456,7 +456,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
         .await
         .unwrap();
     assert!(made.value.queued);
-    // The step is not done: the merge is still running.
+    // The step is not complete, because the merge is still running.
     assert!(!made.steps[0].done, "{:?}", made.steps);
     let said = &made.warnings[0].message;
     assert!(said.contains("still at work on the merge"), "{said}");
@@ -475,7 +475,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     script.sent();
 }
 
-/// Lost answers of a stack merge: its start, a poll, or its result.
+/// Scripts of a stack merge that lose the answer to its start, to a poll, or to the final read.
 fn lost() -> [Vec<crate::script::Step>; 3] {
     let put = format!("PUT {ASYNC}");
     let over = json!({ "status": "merged", "details": { "message": "Merged." } });

@@ -1,5 +1,5 @@
-//! Opening on top of another pull request: the checks before, the stack created or extended, and
-//! the warnings without one.
+//! Opening on top of another pull request: the checks before the opening, the created or extended
+//! stack, and the warnings if there is no stack.
 
 use forge_core::{
     Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,
@@ -316,7 +316,7 @@ async fn impossible_stack_sends_no_request() {
 }
 
 #[tokio::test]
-async fn depends_on_is_open_pull_with_base_head() {
+async fn depends_on_is_open_pull_whose_head_is_base() {
     let end = |name: &str, number: u64| {
         json!({
             "__typename": "PullRequest", "number": number, "title": "T", "pullState": "OPEN",

@@ -1,4 +1,4 @@
-//! Answers with a failed part.
+//! Answers of which a part failed.
 
 use forge_core::{
     PageReq,
@@ -56,7 +56,7 @@ async fn failed_section_is_warning() {
 }
 
 #[tokio::test]
-async fn name_in_path_of_error_is_masked_line() {
+async fn secret_in_error_path_is_masked() {
     const CANARY: &str = "ghp_0123456789abcdefghij";
     let name = format!("a\nWarning: {CANARY} {}", "x".repeat(1000));
     let mut answer = json!({ "data": one(changed(7, json!({}))) });
@@ -75,7 +75,7 @@ async fn name_in_path_of_error_is_masked_line() {
     script.sent();
 }
 
-/// A refusal for the missing board scope.
+/// The error for a missing board scope, at `path` or for the whole query.
 fn no_scope(path: Option<&[&str]>) -> Value {
     let said = "Your token has not been granted the required scopes to execute this query. The \
         'projectItems' field requires one of the following scopes: ['read:project', 'project'], but \
@@ -260,7 +260,7 @@ async fn missing_pull_request_is_not_found() {
 }
 
 #[tokio::test]
-async fn threads_and_opinions_left_out_are_warnings() {
+async fn omitted_threads_and_opinions_are_warnings() {
     let opinion = || review("R_1", "grace", "APPROVED");
     let all = || json!({ "nodes": null });
     let one_more = || nodes(vec![Value::Null]);
@@ -301,7 +301,7 @@ async fn threads_and_opinions_left_out_are_warnings() {
 }
 
 #[tokio::test]
-async fn page_without_threads_leaves_gap() {
+async fn null_page_of_threads_leaves_gap() {
     let first = json!({ "reviewThreads": page(vec![thread("PRRT_1", true)], "t1") });
     let script = Script::play(vec![
         data("PullView", one(changed(7, first))),
@@ -319,7 +319,7 @@ async fn page_without_threads_leaves_gap() {
 }
 
 #[tokio::test]
-async fn thread_left_out_of_list_is_protocol_error() {
+async fn thread_missing_from_list_is_protocol_error() {
     let list = |edges: Value| {
         let end = json!({ "hasNextPage": false, "endCursor": null });
         let threads = json!({ "totalCount": 0, "edges": edges, "pageInfo": end });
@@ -344,7 +344,7 @@ async fn thread_left_out_of_list_is_protocol_error() {
 }
 
 #[tokio::test]
-async fn checks_left_out_are_no_missing_checks() {
+async fn omitted_checks_are_reported_as_truncated() {
     let answers = [
         Value::Null,
         json!({ "nodes": null }),
@@ -366,7 +366,7 @@ async fn checks_left_out_are_no_missing_checks() {
 }
 
 #[tokio::test]
-async fn left_out_section_is_no_empty_page() {
+async fn omitted_section_is_not_an_empty_page() {
     let script = Script::play(vec![
         data("PullView", one(changed(7, json!({ "reviews": null })))),
         data(

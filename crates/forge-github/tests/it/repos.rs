@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn viewer() {
+async fn viewer_is_read() {
     let script = Script::play(vec![data("Viewer", json!({ "viewer": user("ada") }))]).await;
     let viewer = script.repo.viewer().await.unwrap();
     assert_json_snapshot!("viewer", (script.sent(), viewer));
@@ -26,7 +26,7 @@ async fn branches_are_paged() {
         list["totalCount"] = json!(4);
         json!({ "repository": { "refs": list } })
     };
-    // A ref without a target names no commit.
+    // A ref without a target has no tip, so it is left out.
     let broken = json!({ "name": "broken", "target": null });
     let first = vec![branch("feature/a", "a"), broken];
     let script = Script::play(vec![
@@ -55,7 +55,7 @@ fn repository(archived: bool) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn repo() {
+async fn repository_settings_are_read() {
     let script = Script::play(vec![data("Repository", repository(false))]).await;
     let info = script.repo.info().await.unwrap();
     assert_json_snapshot!("repo", (script.sent(), &info));
@@ -106,7 +106,7 @@ async fn examine_reads_schema_and_routes() {
     assert_eq!(verdicts, ["differs", "ok", "ok"]);
     let names = |all: &[Examined]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&planned), names(&found));
-    // A missing type has no fields.
+    // A type that the schema lacks counts as a type without fields.
     assert!(found[0].detail.contains("Actor.login"), "{found:?}");
     script.sent();
 }
@@ -128,7 +128,7 @@ async fn missing_repository_is_not_found() {
 }
 
 #[tokio::test]
-async fn fork_is_one_request() {
+async fn forking_takes_one_request() {
     let made = json!({ "name": "tools-1", "owner": { "login": "mona" } });
     let script = Script::play(vec![
         rest(

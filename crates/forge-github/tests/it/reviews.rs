@@ -145,7 +145,7 @@ async fn refused_review_names_line() {
 }
 
 #[tokio::test]
-async fn dismissal_is_two_requests() {
+async fn dismissal_takes_two_requests() {
     let of = |pull: &str, state: &str| {
         let mut node = review("PRR_1", "grace", state);
         node["pullRequest"] = json!({ "id": pull });
@@ -172,7 +172,7 @@ async fn dismissal_is_two_requests() {
 }
 
 #[tokio::test]
-async fn reviews() {
+async fn reviews_are_listed() {
     let of = |list: Value| one(json!({ "reviews": list }));
     let script = Script::play(vec![data(
         "PullView",
@@ -200,7 +200,7 @@ fn edges(list: &[(&str, bool)], next: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn threads() {
+async fn threads_are_listed() {
     let script = Script::play(vec![data("Threads", edges(&[("1", false)], None))]).await;
     let got = script
         .repo
@@ -260,7 +260,7 @@ async fn resolve_and_unresolve_check_thread_owner() {
             "unresolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", false) } }),
         ),
-        // A thread of another pull request, and a missing one.
+        // One thread belongs to another pull request, and one is missing.
         data("Belongs", belongs(8)),
         body("Belongs", missing),
     ])

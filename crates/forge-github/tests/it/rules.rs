@@ -1,4 +1,4 @@
-//! Rules of the base branch: protection with the view, rulesets by REST.
+//! Rules of the base branch: the protection comes with the view, rulesets by REST.
 
 use forge_core::model::{BaseRuleKind, BaseRules, PrFields, PullRequest, RuleSource, UnreadRules};
 use insta::assert_json_snapshot;
@@ -13,7 +13,7 @@ use crate::{
 const FIRST: &str = "GET /repos/octo/tools/rules/branches/main?per_page=100&page=1";
 const SECOND: &str = "GET /repos/octo/tools/rules/branches/main?per_page=100&page=2";
 
-/// A pull request in a view with rules; `base` is its base branch.
+/// The answer to a view with rules; `base` is the base branch.
 fn ruled(base: Value) -> Value {
     let request = |who: Value, owner| json!({ "requestedReviewer": who, "asCodeOwner": owner });
     changed(
@@ -136,7 +136,7 @@ async fn base_rules_without_protection_access_are_partial() {
     assert!(shown.knows_every_check());
     let kinds = |kind: BaseRuleKind| shown.rules.iter().any(|rule| rule.wants == kind);
     assert!(kinds(BaseRuleKind::Approvals { count: 1 }) && kinds(BaseRuleKind::LinearHistory));
-    // Without any rule there is nothing left unread.
+    // A branch without any rule leaves no rule unread.
     let none = json!({ "refUpdateRule": null, "branchProtectionRule": null });
     let (.., none) = read(vec![
         data("PullView", one(ruled(none))),
@@ -149,7 +149,7 @@ async fn base_rules_without_protection_access_are_partial() {
 }
 
 #[tokio::test]
-async fn forbidden_protection_is_no_failure() {
+async fn forbidden_protection_is_not_a_failure() {
     let field = [
         "repository",
         "pullRequest",
@@ -183,7 +183,7 @@ async fn refused_rulesets_are_unread() {
         assert_eq!(found.unread, [UnreadRules::Rulesets], "{status}");
         assert!(!found.knows_every_check());
     }
-    // The rules of the first page still apply.
+    // The rules of the first page still apply if the second page fails.
     let next = "<https://api.github.com/x?page=2>; rel=\"next\"";
     let first = [rule("required_signatures", Value::Null)];
     let (_, _, found) = read(vec![
@@ -221,7 +221,7 @@ async fn server_without_fields_gets_reduced_query() {
 }
 
 #[tokio::test]
-async fn base_branch_with_slashes_is_one_segment() {
+async fn slashes_in_base_branch_are_escaped() {
     let mut pull = ruled(json!(null));
     pull["baseRefName"] = json!("release/1 0#");
     let path = FIRST.replace("branches/main", "branches/release%2F1%200%23");

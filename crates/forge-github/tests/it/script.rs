@@ -1,4 +1,4 @@
-//! A scripted GitHub.
+//! A GitHub server that plays a script of answers.
 
 use std::{
     collections::VecDeque,
@@ -12,26 +12,26 @@ use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
 
-/// The token of every script, in no recognizable token format.
+/// The token of every script; its format is not that of GitHub's tokens.
 pub const TOKEN: &str = "0canary0-token";
 
-/// An answer, and the request that it is for.
+/// An answer, and the request that gets it.
 pub struct Step {
     needle: String,
     answer: ResponseTemplate,
 }
 
-/// The `data` for a GraphQL operation.
+/// Answers a GraphQL operation with this `data`.
 pub fn data(operation: &str, data: Value) -> Step {
     body(operation, json!({ "data": data }))
 }
 
-/// The whole body for a GraphQL operation.
+/// Answers a GraphQL operation with this whole body.
 pub fn body(operation: &str, body: Value) -> Step {
     answer(operation, ResponseTemplate::new(200).set_body_json(body))
 }
 
-/// Any answer for a GraphQL operation.
+/// Answers a GraphQL operation with any response.
 pub fn answer(operation: &str, answer: ResponseTemplate) -> Step {
     Step {
         needle: format!("graphql {operation}"),
@@ -39,7 +39,7 @@ pub fn answer(operation: &str, answer: ResponseTemplate) -> Step {
     }
 }
 
-/// The answer to a REST request: `GET /repos/o/r/pulls/1`.
+/// Answers a REST request, such as `GET /repos/o/r/pulls/1`.
 pub fn rest(request: &str, answer: ResponseTemplate) -> Step {
     Step {
         needle: request.to_owned(),
@@ -47,7 +47,7 @@ pub fn rest(request: &str, answer: ResponseTemplate) -> Step {
     }
 }
 
-/// An answer with one error only.
+/// Answers a GraphQL operation with one error and without data.
 pub fn refused(operation: &str, root: &str, kind: &str, message: &str) -> Step {
     body(
         operation,
@@ -59,7 +59,7 @@ pub fn error(path: &[&str], kind: &str, message: &str) -> Value {
     json!({ "type": kind, "path": path, "message": message })
 }
 
-/// A gateway's answer.
+/// Answers a GraphQL operation with an error of a gateway.
 pub fn gateway(operation: &str) -> Step {
     answer(
         operation,
@@ -107,8 +107,8 @@ impl Respond for Player {
     }
 }
 
-/// A repository handle over a script. Dropping it checks that all requests were sent, and no
-/// others.
+/// A repository handle over a script. Dropping the script checks that exactly the scripted requests
+/// were sent.
 pub struct Script {
     pub repo: Repo,
     pub forge: Arc<GitHub>,
@@ -168,7 +168,7 @@ impl Script {
         assert!(left.is_empty(), "nobody asked for {left:?}");
     }
 
-    /// Ends the script and returns names and variables of the requests, in order.
+    /// Ends the script; returns names and variables of the requests, in order.
     pub fn sent(&self) -> Vec<(String, Value)> {
         self.ended();
         let play = self.player.0.lock().unwrap();
@@ -179,12 +179,12 @@ impl Script {
             .collect()
     }
 
-    /// Ends the script and returns the names of the requests, in order.
+    /// Ends the script; returns the names of the requests, in order.
     pub fn names(&self) -> Vec<String> {
         self.sent().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The documents sent.
+    /// The GraphQL documents that were sent.
     pub fn documents(&self) -> Vec<String> {
         let play = self.player.0.lock().unwrap();
         play.sent

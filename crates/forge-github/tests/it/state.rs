@@ -172,7 +172,7 @@ async fn close_refused_after_comment_mentions_comment() {
 }
 
 #[tokio::test]
-async fn state_already_in_effect_is_warning() {
+async fn change_already_in_effect_is_warning() {
     let draft = changed(7, json!({ "isDraft": true }));
     let script = Script::play(vec![
         data("PullView", one(closed())),
@@ -285,7 +285,7 @@ async fn cancel_auto_merge_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn lock_sends_only_changes() {
+async fn lock_sends_only_needed_mutations() {
     let locked = |reason: Option<&str>| {
         one(changed(
             7,
@@ -362,7 +362,7 @@ async fn lock_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn revert_is_two_requests() {
+async fn revert_takes_two_requests() {
     let opened = changed(9, json!({ "title": "Back", "isDraft": true }));
     let opened = json!({ "m": { "revertPullRequest": opened } });
     let script = Script::play(vec![

@@ -1,4 +1,4 @@
-//! Unread data must be reported, and must not look missing.
+//! Data that could not be read is reported and does not look like missing data.
 
 use forge_core::{
     PageReq,
@@ -131,7 +131,7 @@ async fn token_without_team_scope_is_refused_once() {
     assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");
 }
 
-/// An answer with data, and errors at these paths.
+/// An answer that has both data and errors at these paths.
 fn half(data: Value, paths: &[&[&str]]) -> Value {
     let denied = "Resource not accessible by integration";
     let errors: Vec<Value> = paths
@@ -142,7 +142,7 @@ fn half(data: Value, paths: &[&[&str]]) -> Value {
 }
 
 #[tokio::test]
-async fn error_inside_payload_is_no_mutation_failure() {
+async fn error_inside_payload_does_not_fail_mutation() {
     let done = json!({ "merge": { "pullRequest": merged() } });
     let path = ["merge", "pullRequest", "reviewRequests", "nodes"];
     let edited = json!({ "fields": { "pullRequest": changed(7, json!({ "title": "New" })) } });
@@ -227,7 +227,7 @@ async fn mutation_selects_only_changeable_fields() {
     ] {
         assert!(!mutation.contains(part), "{part} in {mutation}");
     }
-    // The other fields are unchanged.
+    // The mutation does not select the other fields, so their earlier values are kept.
     let seen = (closed.state, closed.labels.len(), closed.approvals);
     assert_eq!(seen, (PrState::Closed, 1, 1));
     assert_eq!(closed.latest_reviews.len(), 1);
@@ -264,7 +264,7 @@ async fn list_selects_only_requested_parts() {
     }
 }
 
-/// The three lists of a status.
+/// The answer with the three lists of a status.
 fn status(branch: Value, created: Value, requested: Value) -> Value {
     json!({ "repository": { "pullRequests": branch }, "created": created, "requested": requested })
 }
@@ -296,7 +296,7 @@ async fn partial_status_shows_readable_lists() {
 }
 
 #[tokio::test]
-async fn row_that_a_status_lacks_is_counted_in_warning() {
+async fn row_missing_from_status_is_counted_in_warning() {
     let mine = nodes(vec![pull(8), Value::Null]);
     let of = status(nodes(vec![]), mine, nodes(vec![]));
     let script = Script::play(vec![data("PullStatus", of)]).await;
@@ -375,7 +375,7 @@ async fn status_branch_of_many_forks_is_scanned() {
 }
 
 #[tokio::test]
-async fn unreadable_pull_request_is_no_missing_one() {
+async fn unreadable_pull_request_is_not_reported_missing() {
     let list = |pulls| json!({ "repository": { "pullRequests": nodes(pulls) } });
     let strange = || changed(2, json!({ "state": "HAUNTED" }));
     let script = Script::play(vec![
@@ -408,7 +408,7 @@ fn passed() -> Value {
 }
 
 #[tokio::test]
-async fn partial_checks_are_no_success() {
+async fn partial_checks_are_not_reported_as_success() {
     let with = |head: Value| changed(7, json!({ "head": head }));
     let none =
         json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": null } }] });
@@ -469,7 +469,7 @@ async fn partial_checks_are_no_success() {
     }
     let wanted = [
         (CheckRollup::Success, false, 1),
-        // The check is present; its workflow has no name.
+        // The check is complete; only the name of its workflow is missing.
         (CheckRollup::Success, false, 1),
         (CheckRollup::Pending, true, 1),
         (CheckRollup::Pending, true, 0),
@@ -578,7 +578,7 @@ async fn unread_latest_reviews_are_warning() {
 }
 
 #[tokio::test]
-async fn names_beyond_first_page_are_found() {
+async fn names_beyond_first_hundred_are_resolved() {
     let world = World::new();
     let number = {
         let mut seed = world.double.seed();

@@ -1,4 +1,4 @@
-//! View of a pull request: sections, further pages, history, commits and checks.
+//! Views of a pull request: sections, further pages, history, commits and checks.
 
 use forge_core::{
     PageReq,
@@ -99,7 +99,7 @@ fn full() -> Value {
 }
 
 #[tokio::test]
-async fn view_with_everything_is_one_request() {
+async fn full_view_takes_one_request() {
     let script = Script::play(vec![data("PullView", one(full()))]).await;
     let pull = script.repo.view(&script.pr(), everything()).await.unwrap();
     assert_json_snapshot!("view", (script.sent(), pull));
@@ -205,7 +205,7 @@ async fn further_pages_of_sections_share_requests() {
 }
 
 #[tokio::test]
-async fn long_threads_are_read_on() {
+async fn long_threads_are_read_completely() {
     let mut long = thread("PRRT_1", false);
     long["comments"] = page(vec![line_comment("PRRC_1", "1")], "t1");
     let first = changed(
@@ -230,7 +230,7 @@ async fn long_threads_are_read_on() {
 }
 
 #[tokio::test]
-async fn unchanged_cursor_ends_paging() {
+async fn repeated_cursor_ends_paging() {
     let stuck = page(vec![comment("IC_1", "ada", "1")], "same");
     let again = json!({ "node": { "id": "PR_7", "allComments": stuck.clone() } });
     let script = Script::play(vec![
@@ -247,7 +247,7 @@ async fn unchanged_cursor_ends_paging() {
 }
 
 #[tokio::test]
-async fn checks_are_one_request() {
+async fn reading_checks_takes_one_request() {
     let row = changed(
         7,
         json!({ "head": head(nodes(vec![check_run("build", "STARTUP_FAILURE"), check_run("old", "STALE")])) }),
@@ -317,7 +317,7 @@ async fn commits_beyond_one_hundred_are_read() {
 }
 
 #[tokio::test]
-async fn history_starts_with_opening_and_closes_once() {
+async fn history_has_opening_and_one_close() {
     let event = |kind: &str, id: &str, at: &str, more: Value| {
         let mut e =
             json!({ "__typename": kind, "id": id, "createdAt": at, "actor": user("grace") });

@@ -1,4 +1,4 @@
-//! Answers in GitHub's form.
+//! Builds answers in GitHub's form.
 
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ pub fn thread(id: &str, resolved: bool) -> Value {
     })
 }
 
-/// The query before a comment or thread of pull request `number` is changed on pull request 7.
+/// The answer that says to which pull request (`number`) a comment or thread belongs.
 pub fn belongs(number: u64) -> Value {
     let node = json!({ "pullRequest": { "id": format!("PR_{number}") } });
     json!({ "node": node, "repository": { "pullRequest": { "id": "PR_7" } } })

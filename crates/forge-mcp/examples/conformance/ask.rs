@@ -1,4 +1,4 @@
-//! Tools that ask the client during the call (2025-11-25).
+//! Tools that ask the client during a call (2025-11-25).
 
 use forge_mcp::Route;
 use rmcp::{

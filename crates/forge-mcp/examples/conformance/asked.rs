@@ -1,4 +1,4 @@
-//! Tools that return questions as their result (2026-07-28).
+//! Tools whose result contains questions for the client (2026-07-28).
 
 use std::sync::LazyLock;
 

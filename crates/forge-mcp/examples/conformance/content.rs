@@ -50,7 +50,7 @@ pub fn prompt(params: &GetPromptRequestParams) -> Option<Result<GetPromptRespons
             argument("arg2")
         ))],
         "test_prompt_with_embedded_resource" => {
-            // The conformance suite passes the resource.
+            // The conformance suite passes this argument.
             let named = argument("resourceUri");
             let uri = if named.is_empty() {
                 "test://static-text".to_owned()

@@ -1,5 +1,5 @@
-//! A server with the fixtures that the protocol's conformance suite calls by name. Listens on a
-//! loopback port without a token and prints its address; for the suite only.
+//! A server with the fixtures that the protocol's conformance suite calls by name. Only the suite
+//! uses this server, which listens on a loopback port without a token and prints its address.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

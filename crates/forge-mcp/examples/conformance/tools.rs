@@ -1,4 +1,4 @@
-//! Tools that return at once, or report progress and logs first.
+//! Tools that return without asking; some report progress or logs first.
 
 use std::{future::Future, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Cache of the most recently gathered bundles.
+//! Caches the bundles that were gathered last.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 4;
 struct CachedContext {
     key: u64,
     found: Arc<PullContext>,
-    /// What its answers took in memory; see [`forge_core::call::kept_weight`].
+    /// The memory of the answers in the bundle; see [`forge_core::call::kept_weight`].
     weight: usize,
     gathered: Instant,
 }
@@ -25,21 +25,21 @@ struct CachedContext {
 #[derive(Default)]
 struct ContextCacheState {
     entries: Vec<CachedContext>,
-    /// The number of finished writes.
+    /// The number of writes that have ended.
     writes: u64,
 }
 
-/// Bundles by account, pull request and arguments, until a write of this server ends.
+/// Caches bundles by account, pull request and arguments, until a write of this server ends.
 #[derive(Default)]
 pub(crate) struct ContextCache(Mutex<ContextCacheState>);
 
-/// Token from [`ContextCache::begin`] for [`ContextCache::put`].
+/// Passed from [`ContextCache::begin`] to [`ContextCache::put`] to detect writes in between.
 #[derive(Clone, Copy)]
 pub(crate) struct Gathering(u64);
 
 impl ContextCache {
-    /// Returns a bundle no older than `ttl`. An unsettled bundle is returned only for a further
-    /// page.
+    /// Returns a bundle that is at most `ttl` old. An unsettled bundle is returned only if the call
+    /// continues its pages.
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
         let mut kept = self.kept();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);
@@ -47,13 +47,13 @@ impl ContextCache {
         (is_page || is_settled(&entry.found)).then(|| Arc::clone(&entry.found))
     }
 
-    /// Call before gathering a bundle.
+    /// Starts a gathering; call this before reading.
     pub fn begin(&self) -> Gathering {
         Gathering(self.kept().writes)
     }
 
-    /// Caches a bundle of this weight, replacing the oldest ones, unless a write has ended since
-    /// `begun`.
+    /// Caches a bundle of this weight, replacing the oldest ones. Does nothing if a write has ended
+    /// since `begun`.
     pub fn put(&self, key: u64, found: &Arc<PullContext>, weight: usize, begun: Gathering) {
         let mut kept = self.kept();
         if kept.writes != begun.0 {
@@ -74,7 +74,7 @@ impl ContextCache {
         });
     }
 
-    /// Call after a write.
+    /// Drops all bundles; call this after a write.
     pub fn forget(&self) {
         let mut kept = self.kept();
         kept.writes += 1;
@@ -86,8 +86,8 @@ impl ContextCache {
     }
 }
 
-/// Returns true if gathering again would give the same: all sections were read, the record is
-/// indexed, and the mergeability is known.
+/// Returns true if gathering again would give the same bundle: all sections were read, the index
+/// has the record, and the mergeability is known.
 fn is_settled(found: &PullContext) -> bool {
     let pull = &found.pull;
     let state = pull.mergeability.as_ref().map(|m| m.state);

@@ -1,4 +1,4 @@
-//! Opaque cursors, each bound to a tool, its arguments and a head commit.
+//! Opaque cursors, each bound to a tool, the arguments and a head commit.
 
 use std::hash::Hash;
 
@@ -7,7 +7,7 @@ use forge_core::{Action, Arg, Changed, Error, ErrorKind, Hint, Param, Result, fi
 use super::ResultPosition;
 
 const SEPARATOR: char = '~';
-/// The same call from its first page.
+/// Repeats the call from its first page.
 const WITHOUT_CURSOR: Action = Action::again(&[(Param::Cursor, Arg::Omit)]);
 
 /// Makes a cursor that continues at `position`.
@@ -17,8 +17,10 @@ pub(crate) fn make(tool: &str, of: &impl Hash, head: &str, position: &str) -> St
 
 /// Returns the position in a cursor.
 ///
-/// # Errors `invalid_input` if the cursor belongs to another call; `conflict` if the head has moved
-/// since.
+/// # Errors
+///
+/// Fails with `invalid_input` if the cursor belongs to another call, and with `conflict` if the
+/// head has moved since the cursor was made.
 pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) -> Result<&'a str> {
     let again = || {
         let text = "start again without cursor, and pass the same arguments with every cursor";
@@ -55,19 +57,22 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// Name of the state for [`unpin`] if a position is bound only to the content shown before it.
+/// Names the bound state in errors of [`unpin`], for a position bound only to content already
+/// shown.
 pub(crate) const SHOWN: &str = "what was shown";
 
-/// Binds a position to a hash of the content before it: see [`unpin`].
+/// Binds a position to a hash of the content before the position; [`unpin`] checks the hash.
 pub(crate) fn pin(at: ResultPosition, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
-/// Returns the position of [`pin`]. `before` hashes the current content before a position, and
-/// `what` names that content in errors.
+/// Returns the position that [`pin`] bound. `before` hashes the current content before a position,
+/// and `what` names that content in errors.
 ///
-/// `invalid_input` for a damaged cursor; `conflict` if the content before the position has changed,
-/// because continuing would mix two states.
+/// # Errors
+///
+/// Fails with `invalid_input` if the cursor is damaged, and with `conflict` if the content before
+/// the position has changed, because continuing would mix two states.
 pub(crate) fn unpin(
     text: &str,
     what: &str,
@@ -93,14 +98,16 @@ pub(crate) fn unpin(
     Ok(at)
 }
 
-/// Parses the position of [`ResultPosition::to_text`].
+/// Parses a position from [`ResultPosition::to_text`].
 ///
-/// `invalid_input` if damaged: starting over would repeat content.
+/// # Errors
+///
+/// Fails with `invalid_input` if the text is damaged; starting over would repeat content.
 fn position(text: &str) -> Result<ResultPosition> {
     ResultPosition::from_text(text).ok_or_else(damaged)
 }
 
-/// Error for a cursor without a valid position.
+/// The error for a cursor without a valid position.
 pub(crate) fn damaged() -> Error {
     Error::invalid("cursor", "the cursor is damaged")
         .with_hint(Hint::fixed("start again without cursor", WITHOUT_CURSOR))
@@ -115,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pinned_position_is_refused_after_earlier_changes() {
+    fn cursor_after_changed_content_is_refused() {
         let at = ResultPosition {
             block: 3,
             offset: 7,
@@ -134,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn cursor_fits_only_the_same_call() {
+    fn cursor_of_another_call_is_refused() {
         let cursor = make("pr_diff", &("r", 1), "abc", "3.0~x");
         assert_eq!(read("pr_diff", &("r", 1), "abc", &cursor).unwrap(), "3.0~x");
         assert_eq!(

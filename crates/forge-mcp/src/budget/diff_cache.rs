@@ -1,4 +1,4 @@
-//! Cache of recently read diffs, so that all pages of a diff come from one reading.
+//! Caches recently read diffs, so that all pages of a diff come from one read.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -22,7 +22,7 @@ const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 /// How long a diff stays cached after its last use.
 const TTL: Duration = Duration::from_secs(300);
 
-/// Head and base of a diff, as its pull request has them.
+/// The head and base of a diff, as its pull request reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiffEnds {
     /// The head commit; empty if unknown.
@@ -43,19 +43,19 @@ impl DiffEnds {
     }
 }
 
-/// A file of a diff, as text. Bytes that are not UTF-8 are replaced.
+/// A file of a diff, as text. Bytes that are not valid UTF-8 are replaced.
 #[derive(Debug)]
 pub(crate) struct DiffFile {
-    /// The path at the head; at the base for a deleted file.
+    /// The file's path at the head; for a deleted file, the path at the base.
     pub path: String,
     /// The class of the file.
     pub class: FileClass,
     pub status: FileStatus,
     pub additions: u64,
     pub deletions: u64,
-    /// The diff lacks the lines: the file is binary, or the forge left them out.
+    /// Whether the diff lacks the file's lines: the file is binary, or the forge omitted the lines.
     pub binary: bool,
-    /// A text file too large for the forge to send its lines.
+    /// Whether the forge omitted the lines of a text file because of its size.
     pub left_out: bool,
     /// The lines from `diff --git` to the first hunk.
     pub header: String,
@@ -86,16 +86,17 @@ pub(crate) struct FullDiff {
     pub ends: DiffEnds,
     pub files: Vec<DiffFile>,
     pub warnings: Vec<Warning>,
-    /// The fate of the earlier head, for a diff since one.
+    /// For a diff since an earlier head: what happened to that head.
     pub since: Option<SinceHead>,
-    /// The end was not read, so more files may exist.
+    /// Whether the end was not read, so that more files may exist.
     pub cut: bool,
     /// The length in bytes.
     pub bytes: usize,
 }
 
 impl FullDiff {
-    /// A hash of the content; file headers name the blobs of both sides.
+    /// A hash of the content. The hash covers both sides of each file, because headers name the
+    /// blobs.
     pub fn content(&self) -> u64 {
         let files = self.files.iter();
         let parts: Vec<_> = files
@@ -111,13 +112,13 @@ struct CachedDiff {
     read: Instant,
 }
 
-/// Diffs by pull request (and starting point, for a partial diff) and ends. One principal uses the
-/// server, so sharing discloses nothing.
+/// Caches diffs by pull request, start commit (for a partial diff) and ends. A server has one
+/// principal, so sharing the cache discloses nothing.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<CachedDiff>>);
 
 impl DiffCache {
-    /// The cached diff of a pull request between these ends.
+    /// Returns the cached diff of a pull request between these ends.
     pub fn get(&self, pr: &str, ends: &DiffEnds) -> Option<Arc<FullDiff>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.read.elapsed() < TTL);
@@ -128,7 +129,7 @@ impl DiffCache {
         Some(Arc::clone(&entry.whole))
     }
 
-    /// Caches a diff, replacing those least recently used.
+    /// Caches a diff, replacing the least recently used diffs.
     pub fn put(&self, pr: &str, whole: &Arc<FullDiff>) {
         if whole.bytes > MAX_DIFF_BYTES || whole.ends.head.is_empty() {
             return;

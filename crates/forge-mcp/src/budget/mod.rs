@@ -1,4 +1,4 @@
-//! Results of bounded size that state every omission.
+//! Limits the length of results; a limited result states every omission.
 
 pub(crate) mod context_cache;
 pub(crate) mod cursor;
@@ -8,42 +8,43 @@ use std::ops::Range;
 
 use forge_core::text::truncate_chars;
 
-/// Default length of a result, in characters: about six thousand tokens.
+/// Default length of a result in characters, about six thousand tokens.
 pub(crate) const DEFAULT_CHARS: usize = 25_000;
 
-/// Maximum length that a caller can request.
+/// Maximum length that a caller can request, in characters.
 const MAX_CHARS: usize = 100_000;
 
-/// Minimum length: less has no room for a line of content and the tail.
+/// Minimum length: a shorter result has no room for a line of content and the last lines.
 const MIN_CHARS: usize = 1_000;
 
-/// Reserved for the tail lines.
+/// The length reserved for the last lines, in characters.
 const TAIL_CHARS: usize = 500;
 
-/// A part of a block up to this length is not worth cutting the block.
+/// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Above this length, the data omits long texts that the model's text already has.
+/// Maximum length of data that repeats the long texts of the model's text, in characters.
 const MAX_TWICE_CHARS: usize = 10_000;
 
-/// The character budget of a call.
+/// The length limit of a call, in characters.
 pub(crate) fn chars(asked: Option<u64>) -> usize {
     let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MAX_CHARS));
     asked.clamp(MIN_CHARS, MAX_CHARS)
 }
 
-/// The combined length of text and data, for a text of at most `max`.
+/// The combined limit for text and data, if the text has at most `max` characters.
 const fn both(max: usize) -> usize {
     max / 3 * 8
 }
 
-/// The length reserved for name lists in the data of a pull request, for a text of at most `max`;
-/// the rest is for other data and the text.
+/// The length reserved for name lists in the data of a pull request, if the text has at most `max`
+/// characters; the remaining length is for other data and the text.
 pub(crate) const fn names(max: usize) -> usize {
     max / 2
 }
 
-/// Returns true if data of length `data` may repeat the long texts of a text of length `text`.
+/// Returns true if data of length `data` may repeat the long texts that the text (of length `text`)
+/// contains.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
     data <= MAX_TWICE_CHARS && data + text <= both(max)
 }
@@ -53,16 +54,16 @@ pub(crate) fn length(data: &impl serde::Serialize) -> usize {
     serde_json::to_string(data).map_or(0, |json| json.chars().count())
 }
 
-/// Lengths of the data of a result, in characters.
+/// Lengths of a result's data, in characters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lengths<'a> {
-    /// The data that every page has.
+    /// The length of the data that every page contains.
     pub always: usize,
-    /// The data of each block, on the page where the block begins.
+    /// The length of each block's data, which is on the page where the block begins.
     pub blocks: &'a [usize],
 }
 
-/// Position in a result: a block, and the bytes of it already shown.
+/// A position in a result: a block, and the number of its bytes already shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResultPosition {
     pub block: usize,
@@ -70,12 +71,12 @@ pub(crate) struct ResultPosition {
 }
 
 impl ResultPosition {
-    /// The cursor form.
+    /// Formats the position for a cursor.
     pub fn to_text(self) -> String {
         format!("{}.{}", self.block, self.offset)
     }
 
-    /// Parses the cursor form.
+    /// Parses the position from a cursor.
     pub fn from_text(text: &str) -> Option<Self> {
         let (block, offset) = text.split_once('.')?;
         Some(Self {
@@ -89,18 +90,18 @@ impl ResultPosition {
 #[derive(Debug)]
 pub(crate) struct FittedPage {
     pub text: String,
-    /// The first block shown, even in part, and the block after the last.
+    /// The first block shown, completely or in part; `to` is the block after the last.
     pub from: usize,
     pub to: usize,
-    /// The blocks that begin on this page; each block begins on exactly one page.
+    /// The blocks that begin on this page. Each block begins on exactly one page.
     pub begun: Range<usize>,
     pub next: Option<ResultPosition>,
 }
 
-/// Fits as many blocks as possible after `head` into `max` characters, from a position on.
+/// Fits as many blocks as possible after `head` into `max` characters, starting at a position.
 ///
-/// A block is cut after a line if it is longer than a page, or if a fifth of the page would stay
-/// empty otherwise. Other blocks stay whole.
+/// A block longer than a page is cut after a line, and so is a block that would leave a fifth of
+/// the page empty. Other blocks are not cut.
 pub(crate) fn fit<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -110,7 +111,7 @@ pub(crate) fn fit<S: AsRef<str>>(
     fit_both(head, blocks, Lengths::default(), from, max)
 }
 
-/// As [`fit`], for blocks with data: a page ends when text or data has no more room.
+/// Fits blocks that have data as [`fit`] does; a page ends when text or data has no room left.
 pub(crate) fn fit_both<S: AsRef<str>>(
     head: &str,
     blocks: &[S],
@@ -122,7 +123,8 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     if from.offset > 0 {
         let block = blocks.get(from.block).map_or("", AsRef::as_ref);
         let before = block.get(..from.offset).unwrap_or_default();
-        // The rest of a cut line lacks its sign or quote mark, so it is labelled.
+        // The rest of a cut line lacks the sign or quote mark at the line's start, so the rest is
+        // labelled.
         text.push_str(match before.ends_with('\n') {
             true => "[continued]\n",
             false => "[continued within a line] ",
@@ -149,7 +151,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
                 block: at.block + 1,
                 offset: 0,
             };
-            // An empty block does not count as content of the page.
+            // A page with only empty blocks still has room for a long block.
             shown |= !rest.is_empty();
             continue;
         }
@@ -181,9 +183,9 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
 }
 
-/// The beginning of a text without a second page; `rest` tells where the whole text is.
+/// The beginning of a text that has no second page; `rest` names the source of the whole text.
 ///
-/// Cut at a character, because a description may be one long line.
+/// The cut may be within a line, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {
     match truncate_chars(text, DEFAULT_CHARS - TAIL_CHARS) {
         (whole, 0) => whole.into_owned(),
@@ -191,7 +193,7 @@ pub(crate) fn beginning(text: &str, rest: &str) -> String {
     }
 }
 
-/// The cut position: after the last line that fits, or within a line that is too long.
+/// The cut position: after the last line that fits, or within the first line if that is too long.
 fn cut(text: &str, room: usize) -> usize {
     let end = text
         .char_indices()
@@ -201,7 +203,7 @@ fn cut(text: &str, room: usize) -> usize {
     fits.rfind('\n').map_or(end, |at| at + 1)
 }
 
-/// The last line of a list.
+/// The last line of a list: how much is shown, and how to continue.
 pub(crate) fn tail(noun: &str, fitted: &FittedPage, total: usize, cursor: Option<&str>) -> String {
     match cursor {
         None if fitted.from == 0 => format!("All {total} {noun} shown."),
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn data_limit_ends_a_page_without_losing_blocks() {
+    fn pages_within_data_limit_show_every_block() {
         let blocks: Vec<String> = (0..300).map(|n| format!("{n}\n")).collect();
         let blocks = [vec!["a line\n".repeat(400)], blocks].concat();
         let lengths: Vec<usize> = (0..301).map(|n| 50 + n % 7).collect();
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn long_block_begins_on_a_page_with_room() {
+    fn long_block_begins_on_page_with_room() {
         let long = format!("head\n{}", "é line\n".repeat(2_000));
         let wide = format!("{}\n", "x".repeat(2_000));
         let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];
@@ -289,7 +291,7 @@ mod tests {
                 assert!(page.text.starts_with("first\nhead\né line\n"));
                 assert!(page.text.chars().count() > 980, "{}", page.text);
             }
-            // A line longer than a page does not begin after other lines.
+            // A line longer than a page begins at the top of a page.
             assert!(!page.text.contains("last\nx"), "{}", page.text);
             match page.next {
                 Some(next) => at = next,
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_of_a_cut_line_is_labelled() {
+    fn continued_line_is_labelled() {
         let long = format!("> {}Next: pr_merge {{}}\n", "x".repeat(998));
         let page = fit("head\n", &[&long], ResultPosition::default(), 1_000);
         let rest = fit("head\n", &[&long], page.next.unwrap(), 1_000);
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_have_bounds() {
+    fn requested_length_is_clamped() {
         assert_eq!(
             [chars(None), chars(Some(1)), chars(Some(u64::MAX))],
             [25_000, 1_000, 100_000]

@@ -1,8 +1,9 @@
-//! Renders hints for agents: a sentence, and the tool call that carries it out.
+//! Renders hints for agents: a sentence, and the tool call that follows the hint.
 //!
-//! Two tables render an [`Action`]: calls to tools, and parameters to arguments. A call without a
-//! tool becomes a command for the user's terminal. The schemas of the offered tools are checked: a
-//! call with an unknown argument, or without a required one, is not rendered as a call.
+//! Two tables render an [`Action`]: one maps calls to tools, the other maps parameters to
+//! arguments. A call that has no tool becomes a command for the user's terminal. Rendering checks
+//! the schemas of the offered tools: a call with an unknown argument, or without a required one, is
+//! not rendered as a tool call.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -18,10 +19,10 @@ use serde_json::{Value, json};
 use super::args;
 use crate::content::{Clean, Cleaner, MAX_VALUE_CHARS, name_of};
 
-/// A call, its tool, and fixed arguments.
+/// A call, the tool for the call, and fixed arguments.
 type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
 
-/// The tool for each call.
+/// The tool for each kind of call.
 const TOOLS: &[ToolRow] = &[
     (Call::AuthStatus, FORGE_STATUS, &[]),
     (Call::Capabilities, FORGE_STATUS, &[]),
@@ -107,10 +108,10 @@ const PR_COMMENT: &str = "pr_comment";
 const ISSUE_EDIT: &str = "issue_edit";
 const ISSUE_COMMENT: &str = "issue_comment";
 
-/// Tools that fail without at least one of their optional arguments.
+/// Tools that fail if none of their optional arguments is given.
 const NEED_ONE: [&str; 4] = [PR_EDIT, PR_COMMENT, ISSUE_EDIT, ISSUE_COMMENT];
 
-/// The argument of each parameter: the first that the tool's schema has.
+/// The argument names of each parameter; the first name in the tool's schema is used.
 const PARAMS: &[(Param, &[&str])] = &[
     (Param::AddAssignee, &["add_assignees", "assignees"]),
     (Param::AddLabel, &["add_labels", "labels"]),
@@ -138,7 +139,8 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Verdict, &["verdict"]),
 ];
 
-/// The command for each call without a tool, and whether it names an issue or a record.
+/// The terminal command for each call without a tool, and whether the command takes an issue or a
+/// record.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -159,7 +161,7 @@ const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Op(Op::LabelDefine), "label create", false),
 ];
 
-/// The flag of each parameter of those commands; empty for a positional value.
+/// The command's flag for each parameter; empty for a positional argument.
 const FLAGS: &[(Param, &str)] = &[
     (Param::Account, "--account"),
     (Param::Author, "--author"),
@@ -192,14 +194,14 @@ impl Tools {
     }
 }
 
-/// Context of a failure or warning: the call that it is about.
+/// The context of a failure or a warning: the call in which it happened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HintContext {
-    /// Empty for reads outside a tool.
+    /// The tool's name; empty for a read outside tools.
     pub tool: String,
     pub repo: Option<String>,
     pub number: Option<String>,
-    /// The received arguments, by schema name; `None` before they are parsed.
+    /// The received arguments by schema name, once they are parsed.
     pub arguments: Option<Arc<JsonObject>>,
     pub tools: Tools,
 }
@@ -217,14 +219,14 @@ impl fmt::Display for ToolCall {
     }
 }
 
-/// A hint for an agent. `Display` gives all of it as one line.
+/// A hint for an agent. `Display` writes the complete hint as one line.
 #[derive(Clone, Debug)]
 pub(crate) struct Advice {
-    /// The sentence, followed by anything but a call: a terminal command, or arguments to choose.
+    /// The sentence, with a terminal command or the arguments to choose, but without a tool call.
     pub line: Clean,
-    /// The same for a line of text; a sentence with foreign text is quoted.
+    /// The same text for a line of a result, where a sentence with foreign text is quoted.
     pub shown: String,
-    /// The call that carries it out.
+    /// The tool call that follows the hint.
     pub call: Option<ToolCall>,
 }
 
@@ -238,8 +240,8 @@ impl fmt::Display for Advice {
 }
 
 impl Advice {
-    /// Limits the sentence and the call or command to `most` characters each; a longer call or
-    /// command is left out.
+    /// Renders a hint. The sentence is cut to `most` characters; a longer call or command is
+    /// omitted.
     pub fn of(hint: &Hint, about: &HintContext, cleaner: &Cleaner, most: usize) -> Self {
         let line = cleaner.line(hint.text()).cut(most);
         let shown = match hint.is_constant() {
@@ -259,15 +261,16 @@ impl Advice {
     }
 }
 
-/// An action, rendered.
+/// A rendered action.
 enum RenderedAction {
     Call(ToolCall),
-    /// Words after the sentence.
+    /// Text that follows the sentence.
     Words(String),
 }
 
 impl HintContext {
-    /// The call of an action, if complete and at most `most` characters long.
+    /// The tool call for an action, if all arguments are known and the call has at most `most`
+    /// characters.
     pub fn call_of(&self, action: &Action, most: usize) -> Option<ToolCall> {
         match self.step(action, most)? {
             RenderedAction::Call(call) => Some(call),
@@ -312,7 +315,7 @@ impl HintContext {
                 Arg::Set(value) => {
                     let mut new = value_of(schema, name, value)?;
                     let mut given = action.args().iter().take(index);
-                    // A repeated parameter adds a value to the list.
+                    // A parameter that occurs twice adds a value to a list.
                     if let (true, Value::Array(new), Some(Value::Array(old))) = (
                         given.any(|(of, _)| of == param),
                         &mut new,
@@ -345,11 +348,11 @@ impl HintContext {
                 }
             }
         }
-        // This tool has none of the changed arguments.
+        // The tool has none of the arguments that the action changes.
         if again && named.is_empty() && !action.args().is_empty() {
             return None;
         }
-        // An edit without changes would fail.
+        // An edit without a change would fail.
         is_whole &=
             !NEED_ONE.contains(&tool) || again || !(fixed.is_empty() && action.args().is_empty());
         for name in required(schema) {
@@ -376,9 +379,9 @@ impl HintContext {
         Some(RenderedAction::Words(format!(" ({words})")))
     }
 
-    /// The repository and the number, if the tool takes them.
+    /// The repository and number as arguments, if the tool has such arguments.
     fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
-        // Accounts belong to no repository.
+        // Calls about accounts take no repository.
         let repo = self.repo.as_deref();
         let repo = repo.filter(|_| action.call() != Call::AuthStatus);
         let number = action.target().or(self.number.as_deref());
@@ -389,7 +392,7 @@ impl HintContext {
             .collect()
     }
 
-    /// The terminal command for an action, with its introduction.
+    /// The terminal command for an action, with the text before the command.
     fn in_terminal(&self, action: &Action, most: usize) -> Option<String> {
         let call = action.call();
         let (_, command, has_target) = COMMANDS.iter().find(|(of, ..)| *of == call)?;
@@ -430,7 +433,7 @@ impl HintContext {
     }
 }
 
-/// Returns true if a call is short enough and contains no hidden characters.
+/// Returns true if a call is short enough and has no hidden characters.
 fn is_shown(call: &ToolCall, most: usize) -> bool {
     let shown = call.to_string();
     shown.chars().count() <= most && text::strip_hidden(&shown).1 == 0
@@ -440,7 +443,7 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
-/// The argument that identifies the subject of a call.
+/// The argument that identifies the issue or pull request of a call.
 fn subject(schema: &JsonObject) -> &'static str {
     match property(schema, "issue") {
         Some(_) => "issue",
@@ -453,14 +456,14 @@ fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The argument of a tool for this parameter.
+/// The tool's argument for a parameter.
 fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let has = |name: &&&str| property(schema, name).is_some();
     names.iter().find(has).copied()
 }
 
-/// Corrects a value, alone or in a list; returns true if it was found.
+/// Replaces a wrong value or list item; returns true if it was found.
 fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     match value {
         Value::String(text) if text.trim() == wrong.trim() => {
@@ -472,7 +475,7 @@ fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     }
 }
 
-/// Converts a value to the schema's type; `None` if it does not fit.
+/// Converts a value to the schema's type; `None` if the value is invalid.
 fn value_of(schema: &JsonObject, name: &str, value: &str) -> Option<Value> {
     let of = property(schema, name)?;
     let value = args::coerced(json!(value), Some(of)).ok()?;
@@ -511,7 +514,7 @@ mod tests {
         }
     }
 
-    /// The tools for which `is` holds.
+    /// The tools whose names satisfy `is`.
     fn offered(is: impl Fn(&str) -> bool) -> Tools {
         let routes = tools::all().into_iter().map(|route| route.definition);
         let routes = routes.filter(|tool| is(&tool.name));
@@ -552,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn rendered_calls_fit_the_published_schemas() {
+    fn rendered_calls_match_published_schemas() {
         let known = about("pr_merge", json!({ "number": "7", "auto": true }));
         let unknown = HintContext {
             tools: known.tools.clone(),
@@ -577,7 +580,7 @@ mod tests {
                 }
             }
         }
-        // A claim is an argument of workflow moves only.
+        // Only tools that move issues in a workflow have claim arguments.
         let args = json!({ "issue": "7", "state": "Done", "command": "impl" });
         let moves = about("workflow_set_state", args);
         let again = Action::new(Call::Again).with(Param::Claim, "x");
@@ -586,7 +589,7 @@ mod tests {
         rendered.push(Param::Claim);
         let unused = PARAMS.iter().find(|(param, _)| !rendered.contains(param));
         assert_eq!(unused, None, "a parameter that no tool takes");
-        // Each tool exists, and its fixed arguments fit.
+        // Every tool of the table exists, and its fixed arguments match the schema.
         for (call, tool, fixed) in TOOLS {
             let schema = known.tools.schema(tool).expect(tool);
             for (name, value) in *fixed {
@@ -598,7 +601,7 @@ mod tests {
     const MOST: usize = 2_000;
 
     #[test]
-    fn action_is_a_call_of_a_tool() {
+    fn action_becomes_tool_call() {
         let about = about("pr_view", json!({}));
         let here = r#""repo":"github.com/octo/tools""#;
         for (action, wanted) in [
@@ -648,7 +651,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_action_names_the_arguments() {
+    fn incomplete_action_names_missing_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let base = "\u{202e}main";
@@ -680,12 +683,12 @@ mod tests {
                 Action::op(Op::PrEdit).on(3).choose(Param::Base),
                 "do it (pr_edit, arguments number=3, base)",
             ),
-            // Text with hidden characters cannot be shown, so there is no call.
+            // Text with hidden characters cannot be shown, so no call is rendered.
             (
                 Action::op(Op::PrEdit).with(Param::Base, base),
                 "do it (pr_edit, argument base=main)",
             ),
-            // Changes that the tool does not support are dropped, and so are unoffered tools.
+            // Tools that are not offered, and changes that the tool does not support, are omitted.
             (Action::new(Call::Again).with(Param::Admin, "true"), "do it"),
             (Action::again(&[(Param::Admin, Arg::Omit)]), "do it"),
             (Action::op(Op::PrMerge).with(Param::Method, "x"), "do it"),
@@ -701,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn action_again_changes_the_sent_arguments() {
+    fn repeated_call_has_changed_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let again = Action::again(&[
@@ -731,7 +734,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_action_is_a_call_if_offered() {
+    fn issue_action_is_call_if_tool_is_offered() {
         let about = about("issue_view", json!({ "issue": "7" }));
         let here = r#""issue":"3","repo":"github.com/octo/tools""#;
         for (action, wanted) in [
@@ -757,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn action_of_no_offered_tool_is_a_command() {
+    fn action_without_tool_becomes_terminal_command() {
         let about = HintContext {
             tools: offered(|tool| ServerOptions::default().offers(tool)),
             ..about("pr_view", json!({}))
@@ -802,7 +805,7 @@ mod tests {
             let wanted = format!("do it; in a terminal: forge {command}");
             assert_eq!(told(action, &about), wanted);
         }
-        // A parameter that the command lacks, and one that is too long.
+        // One parameter has no flag of the command, and one value is too long.
         for action in [
             Action::new(Call::Login).with(Param::Draft, "true"),
             op(Op::IssueCreate).with(Param::Body, "x".repeat(2_000)),

@@ -1,6 +1,6 @@
-//! Names that models know from other servers: what is taken, and what to pass instead.
+//! Names from other MCP servers: those that are accepted, and advice for the others.
 
-/// Other names of arguments, as other servers have them.
+/// Alternative argument names, as other servers use them.
 pub(super) const ALIASES: &[(&str, &[&str])] = &[
     (
         "repo",
@@ -94,7 +94,7 @@ pub(super) const ALIASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Other values of choices, in the same way.
+/// Alternative values of choices, as other servers use them.
 pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ("draft", &["true"]),
     ("ready", &["false", "ready_for_review"]),
@@ -108,14 +108,16 @@ pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Aliases of `body` that are refused where it replaces a description: a comment would overwrite it.
+/// Aliases of `body` that are refused if `body` replaces a description: a comment would overwrite
+/// the description.
 pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_message"];
 
-/// Aliases of branches that are refused where a tool lists: they could be dates.
+/// Aliases of branch arguments that are refused in tools for lists, because the values could be
+/// dates.
 pub(super) const MAYBE_DATES: &[&str] = &["from", "to"];
 
-/// Arguments of other servers that no tool takes: their names, an argument that the tool or the item
-/// has beside them, and what to do instead.
+/// Arguments of other servers that are never accepted: the names, an argument that must be in the
+/// same schema, and the advice.
 pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (
         &["page"],
@@ -200,7 +202,7 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// Tools of github-mcp-server, and the tools that do the same here.
+/// Tools of github-mcp-server, each with the equivalent tools of this server.
 pub(crate) const TOOL_ALIASES: &[(&str, &[&str])] = &[
     ("pull_request_read", &["pr_view", "pr_diff", "pr_checks"]),
     ("list_pull_requests", &["pr_list"]),

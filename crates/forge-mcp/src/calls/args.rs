@@ -1,4 +1,4 @@
-//! Lenient parsing of tool arguments: accepts the variants that models send.
+//! Parses tool arguments leniently: accepts the variants that models send.
 
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
@@ -9,10 +9,10 @@ use forge_core::{Error, Result, suggest};
 
 use super::aliases::{ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, VALUE_ALIASES};
 
-/// The value that empties an argument; an empty value counts as absent.
+/// The value that clears an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
-/// A replacement text, which [`CLEARED`] empties.
+/// The new text of an argument; [`CLEARED`] becomes the empty text.
 pub(crate) fn replacement(text: String) -> String {
     match text.trim() {
         CLEARED => String::new(),
@@ -20,13 +20,15 @@ pub(crate) fn replacement(text: String) -> String {
     }
 }
 
-/// Fits the received arguments to the tool's schema.
+/// Adapts the received arguments to the tool's schema.
 ///
-/// Names may be in camelCase or be [`ALIASES`]; `owner` is put in front of `repo`; a text is
-/// converted where the schema requires a number, boolean or list. A blank optional argument counts
-/// as absent: see [`is_blank`].
+/// Names may be in camelCase or be [`ALIASES`]. `owner` is put in front of `repo`. A text is
+/// converted if the schema requires a number, boolean or list. A blank optional argument counts as
+/// absent; see [`is_blank`].
 ///
-/// # Errors `invalid_input` for a duplicate argument, and for an owner that contradicts the
+/// # Errors
+///
+/// Fails with `invalid_input` if an argument is given twice, or if the owner contradicts the
 /// repository.
 pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonObject> {
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -46,14 +48,16 @@ pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonO
 
 /// Deserializes the arguments of a tool.
 ///
-/// # Errors `invalid_input` naming the wrong argument and the known ones.
+/// # Errors
+///
+/// Fails with `invalid_input`, and names the wrong argument and the known arguments.
 pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -> Result<A> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let names: Vec<&str> = properties
         .map(|p| p.keys().map(String::as_str).collect())
         .unwrap_or_default();
-    // A whole list for an argument that is split into additions and removals is ambiguous.
+    // A plain list is ambiguous if the tool has separate arguments for additions and removals.
     let listed = args.keys().map(|name| snake_case(name));
     let listed = listed.filter(|name| known(&format!("remove_{name}")));
     let parted: String = listed
@@ -90,7 +94,7 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
     })
 }
 
-/// What to do instead of passing an argument that is not among `properties`, by [`INSTEAD`].
+/// The advice in [`INSTEAD`] for an argument that is not in `properties`.
 fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     let snake = snake_case(name);
     let mut rows = INSTEAD.iter();
@@ -100,7 +104,7 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     row.map(|(_, _, what)| *what)
 }
 
-/// [`alternative_to`] for an argument of an item of a list, such as `comments[0].subjectType`.
+/// The advice for an argument in an item of a list, such as `comments[0].subjectType`.
 fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<&'static str> {
     let mut segments = path.iter();
     let (Some(Segment::Map { key: list }), Some(_), Some(Segment::Map { key: name })) =
@@ -112,7 +116,7 @@ fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<
     alternative_to(name, item.get("properties")?.as_object()?)
 }
 
-/// The required arguments that are not given, with what each takes.
+/// Lists the missing required arguments with their allowed values.
 fn missing(args: &JsonObject, schema: &JsonObject) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let names = required.into_iter().flatten().filter_map(Value::as_str);
@@ -128,7 +132,7 @@ fn missing(args: &JsonObject, schema: &JsonObject) -> String {
     described.collect()
 }
 
-/// The values that the schema allows at a path, in words; `None` for an unknown path.
+/// Describes the values that the schema allows at a path; `None` for an unknown path.
 fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<String> {
     let mut of: Option<&Value> = None;
     for segment in path.iter() {
@@ -138,7 +142,7 @@ fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<Str
                 Some(of) => of.get("properties")?.get(key),
             },
             Segment::Seq { .. } => of?.get("items"),
-            // An enum's value has the path of the enum.
+            // The path of an enum's value is the path of the enum.
             Segment::Enum { .. } | Segment::Unknown => of,
         };
         of?;
@@ -192,7 +196,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         };
         let of = properties.and_then(|p| p.get(&name));
         let is_text = of.and_then(|s| s.get("type")).and_then(Value::as_str) == Some("string");
-        // As a text it would be "0".
+        // Checked before the conversion to text, which turns 0 into "0".
         let is_zero_text = is_text && value.is_number() && is_blank(&value);
         let value = coerced(value, of)?;
         let may_go = name != "content" && !is_required(schema, &name);
@@ -212,8 +216,8 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
 }
 
 /// Returns true for an empty value. Strict modes (OpenAI, Gemini) send every argument of a schema,
-/// with an empty text, an empty list or 0 where the user gave nothing. An empty `content` means an
-/// empty file.
+/// with an empty text, an empty list or 0 if the user gave no value. Callers exclude `content`,
+/// where an empty text is an empty file.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::String(text) => text.trim().is_empty(),
@@ -223,7 +227,7 @@ fn is_blank(value: &Value) -> bool {
     }
 }
 
-/// Whether an argument says `page` 1, which is where a call without a cursor begins.
+/// Returns true for the argument `page` with value 1, which is the same as no cursor.
 fn is_page_one(name: &str, value: &Value) -> bool {
     let number = value.to_string();
     name == "page" && ["0", "1", "1.0"].contains(&number.trim_matches('"'))
@@ -234,8 +238,8 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
-/// Puts `owner` in front of `repo`, as other servers name repositories. Ignoring it would silently
-/// address another repository.
+/// Puts `owner` in front of `repo`, since other servers split repository names. Without the owner,
+/// the call would go to another repository.
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
@@ -284,7 +288,9 @@ fn snake_case(name: &str) -> String {
 
 /// Converts a value to the schema's type, if possible.
 ///
-/// # Errors As [`fitted`], for a nested object.
+/// # Errors
+///
+/// Fails as [`fitted`] does, for a nested object.
 pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
     Ok(match (wanted, value) {
@@ -294,7 +300,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let number = digits.parse::<u64>();
             number.map_or(Value::String(text), Value::from)
         }
-        // Models send 30.0 for 30.
+        // Some models send 30.0 instead of 30.
         (Some("integer"), Value::Number(n)) if n.as_u64().is_none() => match n.as_f64() {
             Some(f) if f.fract() == 0.0 && (0.0..9e15).contains(&f) => {
                 Value::from(format!("{f:.0}").parse::<u64>().unwrap_or_default())
@@ -314,7 +320,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             coerced(Value::String(on.to_string()), schema)?
         }
         (Some("string"), Value::String(text)) => {
-            // An enum in another case, with surrounding blanks, or in the plural.
+            // An enum value may be in another case, in the plural, or with blanks around it.
             let choices = schema.and_then(choices);
             let same = |c: &&Value| {
                 c.as_str()
@@ -325,7 +331,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
                 .unwrap_or(Value::String(text))
         }
         (Some("array"), Value::String(text)) => {
-            // A list as JSON text, or as words with commas.
+            // A list may be sent as JSON text, or as words with commas.
             match serde_json::from_str::<Value>(&text) {
                 Ok(written @ (Value::Array(_) | Value::Object(_))) => coerced(written, schema)?,
                 _ => {
@@ -346,7 +352,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             let items = items.map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
         }
-        // An object of names and values, for a list of texts.
+        // A list of texts may be sent as an object of names and values.
         (Some("array"), Value::Object(sent))
             if schema
                 .and_then(|s| s.pointer("/items/type"))
@@ -360,7 +366,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             });
             pairs.collect()
         }
-        // A single item instead of a list.
+        // A list may be sent as its only item.
         (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
             coerced(Value::Array(vec![one]), schema)?
         }
@@ -372,7 +378,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     })
 }
 
-/// Splits a text with commas into the items of a list of choices.
+/// Splits a text at its commas into the items of a list of choices.
 fn split_choices(item: Value, of: Option<&Value>) -> Vec<Value> {
     match (&item, of.and_then(choices)) {
         (Value::String(text), Some(_)) if text.contains(',') => {
@@ -552,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_is_prepended_or_must_match_the_repository() {
+    fn owner_is_prepended_or_must_match_repository() {
         for (mut sent, repo) in [
             (json!({"owner": "o", "repo": "r"}), "o/r"),
             (json!({"Owner": " o ", "repo": "r"}), "o/r"),
@@ -567,7 +573,7 @@ mod tests {
             sent["number"] = json!(1);
             assert_eq!(parse(sent).unwrap().repo, repo);
         }
-        // Silently ignoring the owner would address another repository.
+        // Without the owner, the call would go to another repository.
         for (mut sent, says) in [
             (json!({"owner": "o"}), "\"o\" is given without repo"),
             (
@@ -592,16 +598,16 @@ mod tests {
         assert_eq!((got.limit, got.verdict), (None, None));
         assert_eq!((got.labels.len(), got.include.len()), (0, 0));
         assert_eq!(got.comments[0].side, None);
-        // A required argument is kept even if blank.
+        // A required argument stays, even if blank.
         let got = parse(json!({"repo": "", "number": 1})).unwrap();
         assert_eq!(got.repo, "");
     }
 
     #[test]
-    fn choices_in_one_text_with_commas_are_split() {
+    fn comma_separated_choices_are_split() {
         let sent = json!({"repo": "o/r", "number": 1, "include": ["checks,threads"]});
         assert_eq!(parse(sent).unwrap().include, ["checks", "threads"]);
-        // A label may have a comma.
+        // The name of a label may contain a comma.
         let sent = json!({"repo": "o/r", "number": 1, "labels": ["a,b"]});
         assert_eq!(parse(sent).unwrap().labels, ["a,b"]);
     }
@@ -618,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_take_truth_values_where_the_table_has_them() {
+    fn booleans_become_choices_listed_as_aliases() {
         let choices = json!({"type": "string", "enum": ["draft", "ready"]});
         for (sent, wanted) in [
             (json!(true), "draft"),
@@ -634,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn comment_on_an_edit_is_not_the_description() {
+    fn comment_alias_does_not_replace_description() {
         let schema = json!({"properties": {
             "title": {"type": "string"}, "body": {"type": "string"}, "append": {"type": "string"}
         }});
@@ -651,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn direction_names_a_branch_except_in_lists() {
+    fn from_and_to_are_branches_except_in_lists() {
         let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
         let mut schema = json!({"properties": branches});
         let sent = json!({"from": "work", "to": "main"});
@@ -666,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_for_an_optional_text_is_absent() {
+    fn zero_for_optional_text_counts_as_absent() {
         let schema = json!({
             "properties": {"body": {"type": "string"}, "title": {"type": "string"}},
             "required": ["title"],
@@ -681,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn first_page_is_a_call_without_cursor() {
+    fn page_one_is_call_without_cursor() {
         let schema = json!({"properties": {"cursor": {"type": "string"}}});
         let schema = schema.as_object().unwrap();
         for page in [json!(1), json!("1"), json!(1.0), json!(0)] {
@@ -694,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_take_the_names_of_other_servers() {
+    fn section_names_of_other_servers_are_accepted() {
         let one = |choices: Value, sent: &str| {
             let schema = json!({"type": "string", "enum": choices});
             coerced(json!(sent), Some(&schema)).unwrap()
@@ -710,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_to_do_instead() {
+    fn refused_arguments_get_advice() {
         let comment = json!([{"path": "a", "line": 1, "startSide": "LEFT"}]);
         for (sent, says) in [
             (json!({"repo": "o/r"}), "pass number, a text; "),
@@ -734,7 +740,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_lists_of_pairs_where_items_are_texts() {
+    fn object_becomes_list_of_name_value_texts() {
         let texts = json!({"type": "array", "items": {"type": "string"}});
         let sent = json!({"Points": 3, "Size": "M", "None": null});
         let got = coerced(sent, Some(&texts)).unwrap();
@@ -742,7 +748,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_name_the_accepted_values() {
+    fn invalid_value_error_names_accepted_values() {
         for (key, value, says) in [
             ("limit", json!("many"), "limit takes a whole number; "),
             (
@@ -766,7 +772,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_argument_and_the_near_one() {
+    fn refusal_names_argument_and_similar_one() {
         let e = parse(json!({"repo": "o/r", "number": 1, "limit": "many"})).unwrap_err();
         assert!(e.message().contains("limit: invalid type"), "{e:?}");
         let comments = json!([{"path": "a.rs", "line": "seven"}]);
@@ -778,7 +784,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_arguments_name_the_problem() {
+    fn invalid_argument_error_names_problem() {
         for (sent, says) in [
             (json!({"repo": "o/r"}), "missing field `number`"),
             (

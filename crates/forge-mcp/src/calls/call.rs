@@ -1,4 +1,4 @@
-//! One call of a tool: repository, permissions, confirmation, progress.
+//! The context of a tool call: repository, permissions, confirmation, progress.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +23,13 @@ use super::{
 };
 use crate::content::{Cleaner, MAX_MESSAGE_CHARS};
 
-/// Maximum number of pages in which a comment is looked for.
+/// Maximum number of pages that are searched for a comment.
 const MAX_COMMENT_PAGES: usize = 100;
 
 /// A tool call in progress.
 pub(crate) struct CallContext {
     pub server: ServerState,
-    /// Cleans the quoted text of the result and counts the removals.
+    /// Cleans the quoted text of the result and counts the removed characters.
     pub cleaner: Cleaner,
     spec: ToolSpec,
     pub params: CallToolRequestParams,
@@ -38,14 +38,14 @@ pub(crate) struct CallContext {
     turn: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-/// A pull request in an open repository.
+/// A pull request, with its open repository.
 #[derive(Debug)]
 pub(crate) struct PullTarget {
     pub repo: Repo,
     pub id: PrId,
 }
 
-/// An issue in an open repository.
+/// An issue, with its open repository.
 #[derive(Debug)]
 pub(crate) struct IssueTarget {
     pub repo: Repo,
@@ -75,14 +75,14 @@ impl CallContext {
         }
     }
 
-    /// Waits for a free slot and holds it until the call ends.
+    /// Waits for a free slot; the call has the slot until its end.
     pub async fn acquire_slot(&self) -> Result<()> {
         let turn = self.server.turn().await?;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
         Ok(())
     }
 
-    /// Releases the slot while the call waits for the user.
+    /// Releases the slot, so that other calls can run while this one waits for the user.
     pub fn release_slot(&self) {
         drop(
             self.turn
@@ -92,7 +92,7 @@ impl CallContext {
         );
     }
 
-    /// The context of the call so far.
+    /// The hint context with everything that the call has recorded so far.
     pub fn about(&self) -> HintContext {
         self.about
             .lock()
@@ -106,12 +106,12 @@ impl CallContext {
         self.note(|about| about.arguments = Some(arguments));
     }
 
-    /// Renders a hint as a tool call.
+    /// Renders a hint as advice for an agent.
     pub fn advise(&self, hint: &Hint) -> Advice {
         Advice::of(hint, &self.about(), &self.cleaner, MAX_MESSAGE_CHARS)
     }
 
-    /// The error message with its recovery.
+    /// The message of an error, with the recovery.
     pub fn tell(&self, e: &Error) -> String {
         match e.hint() {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
@@ -123,10 +123,12 @@ impl CallContext {
         change(&mut self.about.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Opens the repository of an argument, with the access that this tool needs.
+    /// Opens the repository that an argument names, for reading or writing as the tool needs.
     ///
-    /// # Errors `invalid_input` for an invalid locator, `permission_denied` for one that is not
-    /// allowed; both before any request.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` if the locator is invalid, and with `permission_denied` if the
+    /// lists do not allow the repository; both before any request.
     pub async fn repo(&self, named: Option<&str>) -> Result<Repo> {
         let id = self.server.repo_id(named).await?;
         self.open(&id).await
@@ -139,17 +141,21 @@ impl CallContext {
 
     /// Resolves the pull request of `repo` and `number`.
     ///
-    /// # Errors As [`Self::repo`]; `invalid_input` if they name different repositories: a URL in a
-    /// foreign text cannot redirect a call.
+    /// # Errors
+    ///
+    /// Fails as [`Self::repo`] does, and with `invalid_input` if the two arguments name different
+    /// repositories, so that a URL from foreign text cannot redirect a call.
     pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<PullTarget> {
         let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;
         Ok(target)
     }
 
-    /// As [`Self::pull`]; of several for one branch the newest, with a warning about the others.
+    /// Resolves a pull request as [`Self::pull`] does. If a branch has several, returns the newest
+    /// and a warning about the others.
     ///
     /// # Errors
-    /// As [`Self::pull`].
+    ///
+    /// Fails as [`Self::pull`] does.
     pub async fn newest_pull(
         &self,
         repo: Option<&str>,
@@ -246,7 +252,8 @@ impl CallContext {
     /// Resolves the issue of `repo` and `issue`.
     ///
     /// # Errors
-    /// As [`Self::pull`]; `invalid_input` for the URL of a pull request.
+    ///
+    /// Fails as [`Self::pull`] does, and with `invalid_input` for the URL of a pull request.
     pub async fn issue(&self, repo: Option<&str>, issue: &str) -> Result<IssueTarget> {
         self.note(|about| about.number = Some(issue.trim_start_matches('#').to_owned()));
         let named = match repo {
@@ -264,7 +271,8 @@ impl CallContext {
         }
         let id = match (named.or(of), &key) {
             (Some(id), _) => id,
-            // Finding the repository of a record would need a request before the permission check.
+            // The repository of a record is known only after a request, which must not precede the
+            // permission check.
             (None, PrKey::Record(uri)) => {
                 let message = format!("{uri} does not say its repository");
                 return Err(Error::invalid("repo", message).with_hint("pass repo as well"));
@@ -282,10 +290,12 @@ impl CallContext {
         Ok(IssueTarget { repo, id })
     }
 
-    /// Resolves an issue that is related to one of `repo`; `field` is the argument.
+    /// Resolves an issue that is related to an issue of `repo`; `field` is the argument's name.
     ///
-    /// # Errors `invalid_input` for an invalid name; `permission_denied` for an issue of a
-    /// forbidden repository.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` if the name is invalid, and with `permission_denied` if the lists
+    /// do not allow the issue's repository.
     pub async fn related(&self, repo: &Repo, field: &'static str, named: &str) -> Result<IssueId> {
         let (of, key) = self.issue_key(named).map_err(|e| match e.hint() {
             Some(hint) => Error::invalid(field, e.message()).with_hint(hint),
@@ -305,7 +315,7 @@ impl CallContext {
         })
     }
 
-    /// The issue key in a text, and the repository if the text names one.
+    /// Parses the key of an issue, and the repository if the text names one.
     fn issue_key(&self, named: &str) -> Result<(Option<RepoId>, PrKey)> {
         let named = named.trim();
         if let Ok(number) = named.strip_prefix('#').unwrap_or(named).parse() {
@@ -324,7 +334,7 @@ impl CallContext {
         }
     }
 
-    /// The pull request that was found by its head branch.
+    /// Authorizes the selected pull request and records it for hints.
     async fn found(&self, found: SelectedPull) -> Result<(PullTarget, Option<Warning>)> {
         self.note(|about| about.number = Some(found.id.key.to_string()));
         let write = self.spec.effect.is_write();
@@ -339,10 +349,12 @@ impl CallContext {
         Ok((target, ambiguity))
     }
 
-    /// Resolves another pull request of an open repository; `field` is the argument.
+    /// Resolves another pull request of an open repository; `field` is the argument's name.
     ///
-    /// `invalid_input` for an invalid name or another repository; with an allow list,
-    /// `permission_denied` for a record of an unknown account.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` if the name is invalid or names another repository. With an allow
+    /// list, fails with `permission_denied` for a record of an unknown account.
     pub async fn other(&self, repo: &Repo, field: &'static str, named: &str) -> Result<PrId> {
         let own = repo.id();
         let key = match locator::parse_selector(named, self.server.forges().hosts())? {
@@ -373,10 +385,12 @@ impl CallContext {
         })
     }
 
-    /// Resolves the comment with an id from the caller.
+    /// Resolves a comment by the id that the caller passed.
     ///
-    /// With an allow list, `permission_denied` for a record of an account that has neither a pull
-    /// request in the repository nor a comment on this one.
+    /// # Errors
+    ///
+    /// With an allow list, fails with `permission_denied` if the record's account has neither a
+    /// pull request in the repository nor a comment on this pull request.
     pub async fn comment(&self, target: &PullTarget, key: String) -> Result<CommentId> {
         let id = CommentId {
             pr: target.id.clone(),
@@ -410,12 +424,16 @@ impl CallContext {
 
     /// Asks the user to confirm.
     ///
-    /// # Errors [`ToolError::Ask`] until the user has answered; `cancelled` if the answer is no.
+    /// # Errors
+    ///
+    /// Fails with [`ToolError::Ask`] until the user has answered, and with `cancelled` if the user
+    /// declines.
     pub async fn confirm(&self, ask: ConfirmationRequest<'_>) -> Result<(), ToolError> {
         confirm::confirm(self, ask).await
     }
 
-    /// Sends a progress notification if the client asked for them; a lost client is no error.
+    /// Sends a progress notification if the client requested progress; a disconnected client is not
+    /// an error.
     pub async fn progress(&self, done: u32, total: Option<u32>, what: &str) {
         let Some(token) = self.ctx.meta.get_progress_token() else {
             return;

@@ -1,10 +1,11 @@
-//! User confirmation before a merge, a deletion or a force operation.
+//! Asks the user to confirm a merge, a deletion or a force operation.
 //!
-//! With 2026-07-28 the result is a question and a sealed state, and the client calls again with
-//! both; with 2025-11-25 the client is asked during the call. A seal is bound to the tool, its
-//! arguments, the repository, the head and everything that the question names. It is valid for five
-//! minutes and once. A client that cannot ask gets the question and the same seal, and passes the
-//! seal as `confirm` in its next call, unless the server requires that a person is asked.
+//! With 2026-07-28 the result contains a question and a seal, and the client calls again with the
+//! answer and the seal. With 2025-11-25 the client is asked during the call. A seal is bound to the
+//! tool, the arguments, the repository, the head and all facts in the question. A seal can be used
+//! once, within five minutes. A client that cannot ask the user gets the question and a seal, and
+//! passes the seal as `confirm` in its next call, unless the server requires that a person is
+//! asked.
 
 use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
 use rmcp::{
@@ -22,21 +23,21 @@ use serde_json::Value;
 use super::{CallContext, ToolError};
 use crate::safety::seals::TTL;
 
-/// The key of the question.
+/// The key of the question in a result.
 const KEY: &str = "confirm";
 
-/// Request for a confirmation.
+/// A confirmation to request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConfirmationRequest<'a> {
-    /// The pull request.
+    /// The pull request in the question.
     pub id: &'a PrId,
     /// The head, if known.
     pub head: Option<&'a str>,
-    /// The state at the time of the question; an answer is void once the state changes.
+    /// The state at the time of the question. An answer is invalid if the state has changed since.
     pub state: PrState,
     /// The complete question.
     pub question: &'a str,
-    /// Facts in the question beyond the head and the arguments; an answer is void if they change.
+    /// Further facts in the question. An answer is invalid if they have changed since.
     pub bound: &'a str,
     /// The caller's `confirm` argument.
     pub confirm: Option<&'a str>,
@@ -51,7 +52,7 @@ struct Form {
 
 elicit_safe!(Form);
 
-/// See [`CallContext::confirm`].
+/// Asks the user to confirm; see [`CallContext::confirm`].
 pub(crate) async fn confirm(
     call: &CallContext,
     ask: ConfirmationRequest<'_>,
@@ -76,7 +77,7 @@ pub(crate) async fn confirm(
             };
         }
         let can_ask = call.ctx.client_capabilities().and_then(|c| c.elicitation);
-        // A client that names no mode supports forms.
+        // A client that names no mode supports forms (MCP, elicitation).
         if can_ask.is_some_and(|e| e.form.is_some() || e.url.is_none()) {
             let schema = ElicitationSchema::builder()
                 .required_property(
@@ -106,7 +107,7 @@ pub(crate) async fn confirm(
         }
         return check_seal(call, &ask, &bind).map_err(ToolError::from);
     }
-    // The user may think for minutes, so the slot is released.
+    // The user may take minutes to answer, so the slot is released.
     call.release_slot();
     let answer = call
         .ctx
@@ -115,7 +116,7 @@ pub(crate) async fn confirm(
         .await;
     match answer {
         Ok(Some(Form { confirm: true })) => Ok(call.acquire_slot().await?),
-        // A stateless connection cannot ask the user either.
+        // On a stateless connection the server cannot ask the user either.
         Err(ElicitationError::CapabilityNotSupported) => {
             check_seal(call, &ask, &bind)?;
             Ok(call.acquire_slot().await?)
@@ -137,12 +138,12 @@ pub(crate) async fn confirm(
     }
 }
 
-/// Everything to which a confirmation is bound.
+/// Everything that a seal is bound to, as one text.
 fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let mut args = call.params.arguments.clone().unwrap_or_default();
-    // The head is bound separately, whether the caller passes it or not.
+    // The head is bound separately, whether or not the caller passes `expected_head`.
     args.retain(|name, _| !["confirm", "expected_head"].contains(&name.as_str()));
-    // Keys are sorted, so that the client's order makes no difference.
+    // The keys are sorted, so that the order of the client's arguments does not matter.
     let args: std::collections::BTreeMap<String, Value> = args.into_iter().collect();
     let args = serde_json::to_string(&args).unwrap_or_default();
     format!(
@@ -156,7 +157,7 @@ fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     )
 }
 
-/// What the user has answered; `None` for a form that was sent without an answer.
+/// The user's answer; `None` if the form was sent without an answer.
 fn answered(responses: Option<&InputResponses>) -> Option<bool> {
     let answer = responses.and_then(|r| r.get(KEY));
     let accepted = answer.filter(|a| a.get("action").and_then(Value::as_str) == Some("accept"));
@@ -185,8 +186,8 @@ fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {
     .with_hint("nothing was done; the client has to send the form with confirm true or false")
 }
 
-/// Policy for clients that cannot ask: the call has to pass the seal of an earlier question. If the
-/// server requires a person, the call is refused, because a model would confirm its own request.
+/// Checks the seal of a client that cannot ask: the call must pass the seal of an earlier question.
+/// Refuses the call if the server requires a person, because a model would confirm its own request.
 fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {
         return Err(no_elicitation_error(&call.params.name, ask));

@@ -13,18 +13,20 @@ use futures::TryStreamExt;
 use super::CallContext;
 use crate::budget::diff_cache::{DiffCache, DiffEnds, DiffFile, FullDiff};
 
-/// Maximum bytes of a diff that are read; a warning states the omission. GitHub sends less, and a
-/// round of tangled has at most 15 MiB.
+/// Maximum number of bytes that are read of a diff; a warning reports the omission. GitHub's limit
+/// is lower, and a round of tangled has at most 15 MiB.
 const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 
-/// How often a diff is read if head or base move meanwhile.
+/// How often a diff is read if head or base move during the read.
 const MAX_TRIES: usize = 2;
 
-/// Reads the diff that `req` selects, or takes it from the cache if it was read between the same
-/// `ends`. The result states its ends, because they may have moved. The client of `call` gets
-/// progress per mebibyte; the server's own clone is used if possible.
+/// Reads the diff that `req` selects, or takes a cached diff with the same `ends`. The result
+/// contains its own ends, because head and base may have moved. Sends progress for each mebibyte,
+/// and uses the server's clone if possible.
 ///
-/// # Errors As [`Repo::diff`]; `conflict` if head or base move during every attempt.
+/// # Errors
+///
+/// Fails as [`Repo::diff`] does, and with `conflict` if head or base move during every attempt.
 pub(crate) async fn read(
     cache: &DiffCache,
     repo: &Repo,
@@ -44,7 +46,7 @@ pub(crate) async fn read(
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
-            // The diff has no or another head: a push may have come in between.
+            // The diff has no head or another head; a push may have moved the head.
             let now = DiffEnds::of(&repo.view(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
@@ -76,7 +78,7 @@ pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     .with_hint("call again when nobody pushes")
 }
 
-/// Reads the diff from the forge, which reports at most the head.
+/// Reads the diff from the forge, which reports the head at most.
 async fn read_now(
     repo: &Repo,
     pr: &PrId,
@@ -98,7 +100,7 @@ async fn read_now(
     let mut told = 0_u32;
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
-        // The lines are kept as they arrive, and again as files.
+        // The lines are in memory twice: as they arrive, and as files.
         keep(chunk.len().saturating_mul(2))?;
         bytes.extend_from_slice(&chunk);
         let mebibytes = u32::try_from(bytes.len() >> 20).unwrap_or(u32::MAX);
@@ -118,7 +120,7 @@ async fn read_now(
                 .with_hint("fetch the head and use git diff for the rest"),
             );
             cut = true;
-            // A partial line could name another file.
+            // The end of a cut line could read as the name of another file.
             bytes.truncate(
                 bytes
                     .iter()
@@ -141,15 +143,16 @@ async fn read_now(
     })
 }
 
-/// The number of files that the diff lacks, by the forge's count. There is no count for a diff
-/// since an earlier head.
+/// The number of files that the diff lacks, by the forge's count. For a diff since an earlier head,
+/// the forge gives no count.
 pub(crate) fn withheld(pull: &PullRequest, whole: &FullDiff) -> Option<u64> {
     let all = pull.changed_files.filter(|_| whole.since.is_none())?;
     let read = whole.files.len() as u64;
     all.checked_sub(read).filter(|n| *n > 0)
 }
 
-/// Text about changed files that the diff lacks: an absent path may still be a changed file.
+/// Text about changed files that the diff lacks. A path that is not in the diff may still have
+/// changed.
 pub(crate) fn missing(pull: &PullRequest, whole: &FullDiff) -> Option<String> {
     match (whole.cut, withheld(pull, whole)) {
         (true, Some(n)) => Some(format!("{n} more files are behind what was read")),

@@ -1,4 +1,4 @@
-//! Renders a failure as a result that a model can act on.
+//! Renders a failure as a result from which a model can recover.
 
 use std::time::Duration;
 
@@ -34,9 +34,9 @@ pub(super) struct ErrorOut {
     actual: Option<Clean>,
 }
 
-/// The recovery call: that of the hint, else the usual one for this kind of failure.
+/// The recovery call: the hint's call, otherwise the usual call for this kind of failure.
 fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCall> {
-    // A write that may have happened is checked before it is repeated.
+    // If a write may have happened, the recovery reads before it repeats the write.
     let reads = |action: &Action| match action.call() {
         Call::Op(op) => op.effect() == Effect::Read,
         _ => false,
@@ -65,7 +65,7 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
             what: Noun::Comment,
         } => Action::op(Op::CommentList),
         ErrorKind::Unauthenticated { .. } => Action::new(Call::Capabilities),
-        // Every call to that repository is refused.
+        // Every further call to that repository would be refused.
         ErrorKind::PermissionDenied { missing, .. }
             if missing
                 .iter()
@@ -76,7 +76,7 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
         ErrorKind::PermissionDenied { .. } if about.repo.is_some() => {
             Action::new(Call::Capabilities)
         }
-        // The hint already names an alternative.
+        // The hint of the error already names an alternative.
         ErrorKind::Unsupported { .. } => return None,
         ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } => look(),
         _ if is_ambiguous && is_issue.contains(&true) => look(),
@@ -88,8 +88,8 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     })
 }
 
-/// The failure, its reason and the next call, as text and data. Long parts are cut one by one, so
-/// that none displaces another; a call that is too long is left out.
+/// Renders the failure, the reason and the next call as text and data. Each long part is cut
+/// separately, so that no part displaces another. A call that is too long is omitted.
 pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {
@@ -154,7 +154,7 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     result
 }
 
-/// Whole seconds, rounded up.
+/// The number of seconds, rounded up.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_failure_parts_are_cut_and_counted() {
+    fn long_failure_parts_are_cut_with_counts() {
         let long = "a".repeat(300_000);
         let kind = ErrorKind::Conflict {
             what: Changed::Head,
@@ -225,7 +225,7 @@ mod tests {
         let sent = serde_json::to_value(&failed).unwrap();
         let mark = &sent["_meta"]["forge/content"];
         assert_eq!(mark["integrity"], "untrusted");
-        // Hidden characters are counted once, although text and data both contain them.
+        // Text and data contain the same hidden characters, which are counted only once.
         assert_eq!(mark["hidden_characters_removed"], 3);
         assert_eq!(mark["html_comments_removed"], 0);
         assert_eq!(mark["unseen_texts_removed"], 0);

@@ -5,7 +5,7 @@ use forge_core::{Capability, ForgeKind};
 
 use crate::safety::allow::AllowList;
 
-/// Optional tool sets, each with its tools; all other tools are offered by default.
+/// Optional tool sets with their tools. Tools outside these sets are offered by default.
 pub const TOOL_SETS: &[(&str, &[&str])] = &[
     (
         "issues",
@@ -29,35 +29,35 @@ pub const TOOL_SETS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Tools that are offered only if a forge of the allowed repositories has this capability.
+/// Tools that are offered only if the forge of an allowed repository has the capability.
 const NEEDS: &[(&str, Capability)] = &[("pr_resubmit", Capability::PrResubmit)];
 
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
-    /// Offers tools that write.
+    /// Whether tools that write are offered.
     pub write: bool,
-    /// The accessible repositories; empty allows all, except that a local directory has to be in
-    /// [`Self::paths`] or be where the server was started.
+    /// The repositories that calls may access; an empty list allows all. A local directory must be
+    /// in [`Self::paths`] or be the directory where the server was started.
     pub repos: AllowList,
-    /// The directories whose repositories are also accessible.
+    /// Directories whose repositories calls may also access.
     pub paths: AllowList,
-    /// The writable ones of these repositories; empty allows all of them.
+    /// The repositories among these that calls may change; an empty list allows all.
     pub writable: AllowList,
-    /// Refuses calls that need a confirmation if the client cannot ask the user.
+    /// Whether calls that need a confirmation are refused if the client cannot ask the user.
     pub confirm_required: bool,
-    /// The names of [`TOOL_SETS`] to offer in addition.
+    /// The names of the [`TOOL_SETS`] to offer in addition to the default tools.
     pub tool_sets: Vec<String>,
-    /// The tools offered in addition to those sets; empty offers all that are in no set.
+    /// Further tools to offer; if empty, all tools outside the sets are offered.
     pub tools: Vec<String>,
-    /// The tools that are not offered.
+    /// Tools that are never offered.
     pub without_tools: Vec<String>,
     /// The directory of the default repository.
     pub dir: PathBuf,
 }
 
 impl ServerOptions {
-    /// Returns true if the tool is offered.
+    /// Returns true if the server offers the tool.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let has = |names: &[String]| names.iter().any(|name| name == tool);
         let set = TOOL_SETS.iter().find(|(_, tools)| tools.contains(&tool));
@@ -71,7 +71,7 @@ impl ServerOptions {
             && needed.is_none_or(|(_, needed)| self.reaches(*needed))
     }
 
-    /// Returns true if a forge with writable repositories has a capability.
+    /// Returns true if the forge of a writable repository has the capability.
     fn reaches(&self, needed: Capability) -> bool {
         let can = |kind: &ForgeKind| {
             let mut backends = backends().iter();
@@ -83,7 +83,7 @@ impl ServerOptions {
             .all(|list| list.is_empty() || list.kinds().any(&can))
     }
 
-    /// The repositories that the lists name individually.
+    /// The repositories that the lists name without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.repos.named().chain(self.paths.named())
     }

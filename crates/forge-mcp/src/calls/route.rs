@@ -1,4 +1,4 @@
-//! Definition of a tool and its route.
+//! Defines tools and their routes.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -21,7 +21,7 @@ use super::{CallContext, ServerState, args, failure, schema};
 pub(crate) struct ToolSpec {
     pub name: &'static str,
     pub title: &'static str,
-    /// Purpose and limits of the tool, and alternatives.
+    /// The purpose and the limits of the tool, and the alternatives.
     pub description: &'static str,
     pub effect: ToolEffect,
 }
@@ -31,13 +31,13 @@ pub(crate) struct ToolSpec {
 pub(crate) enum ToolEffect {
     /// Reads only.
     Read,
-    /// Adds something; repeating the call adds it again.
+    /// Adds an object; repeating the call adds another.
     Add,
-    /// Sets something; repeating the call changes nothing.
+    /// Sets a value; repeating the call changes nothing.
     Set,
-    /// Replaces or extends something.
+    /// Replaces or extends a value.
     Replace,
-    /// Sets something that is hard to undo; repeating the call changes nothing.
+    /// Sets a value that is hard to restore; repeating the call changes nothing.
     Destroy,
 }
 
@@ -55,7 +55,7 @@ impl ToolEffect {
     }
 }
 
-/// A tool: one file under `tools/`.
+/// A tool; each tool has its own file under `tools/`.
 pub(crate) trait Tool: 'static {
     const SPEC: ToolSpec;
     /// The arguments.
@@ -76,12 +76,12 @@ pub(crate) struct ToolOutput<T> {
     pub data: T,
 }
 
-/// Reason for a missing result.
+/// The reason why a tool has no result.
 #[derive(Debug)]
 pub(crate) enum ToolError {
     /// The call failed.
     Failed(Error),
-    /// The user has to answer first.
+    /// The user has to answer a question first.
     Ask(Box<InputRequiredResult>),
 }
 
@@ -111,7 +111,7 @@ impl std::fmt::Debug for Route {
 }
 
 impl Route {
-    /// Wraps a handler that speaks the protocol itself; nothing is checked or bounded.
+    /// Wraps a handler that uses the protocol directly, without checks or limits.
     pub fn raw<F, Fut>(definition: Definition, handler: F) -> Self
     where
         F: Fn(CallToolRequestParams, RequestContext<RoleServer>) -> Fut + Send + Sync + 'static,
@@ -124,7 +124,7 @@ impl Route {
         }
     }
 
-    /// Wraps one of our tools.
+    /// Wraps a tool of this crate.
     pub(crate) fn of<T: Tool>() -> Self {
         let spec = T::SPEC;
         let input = schema::of_input::<T::Args>();
@@ -146,7 +146,7 @@ impl Route {
     }
 }
 
-/// A call that may write: however it ends, cached bundles are dropped.
+/// A call that may write. Dropping this value drops the cached bundles, whatever the call's result.
 struct Write(ServerState);
 
 impl Drop for Write {

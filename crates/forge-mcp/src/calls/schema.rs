@@ -1,8 +1,8 @@
-//! Portable schemas, accepted by every provider.
+//! Builds portable schemas, which every provider accepts.
 //!
 //! A derived schema is correct but not portable: the Inspector's `--strict` warns about `$schema`,
-//! Rust's integer formats, unions with `null` and `default: null`; some providers refuse them, and
-//! each costs tokens.
+//! Rust's integer formats, unions with `null`, and `default: null`. Some providers refuse such
+//! schemas, and each addition costs tokens.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-/// The schema of a result. A failure has `error` alone and is validated by clients too, so the
-/// other fields are required only without `error`.
+/// The schema of a tool's result. A failure has only the field `error`, and clients validate
+/// failures as well, so the other fields are required only if `error` is absent.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
     if let Some(required) = schema.remove("required") {
@@ -43,7 +43,8 @@ fn generated<T: JsonSchema>(written: bool) -> JsonObject {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    // A field that is skipped when empty is required in input, not in output.
+    // A field that is skipped when empty is required in an input schema, but not in an output
+    // schema.
     let settings = if written {
         settings.for_serialize()
     } else {
@@ -69,7 +70,7 @@ fn slim(value: Value) -> Value {
                 .is_some_and(|f| f.starts_with("uint") || f.starts_with("int") || f == "double")
             {
                 object.remove("format");
-                // From an unsigned type; useless to a model.
+                // An unsigned Rust type gives `minimum: 0`, which does not help a model.
                 if object.get("minimum") == Some(&json!(0)) {
                     object.remove("minimum");
                 }
@@ -86,7 +87,8 @@ fn slim(value: Value) -> Value {
                     object.insert("type".to_owned(), one.clone());
                 }
             }
-            // An optional enum or struct is `anyOf: [it, null]`, or an enum that contains null.
+            // The schema of an optional enum or struct is `anyOf` with null, or an enum that
+            // includes null.
             if let Some(Value::Array(any)) = object.get("anyOf") {
                 let mut any: Vec<Value> = any
                     .iter()

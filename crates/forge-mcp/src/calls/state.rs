@@ -21,7 +21,7 @@ use crate::{
     safety::{accounts::KnownAccounts, allow::canonical, gate::AccessGate, seals::Seals},
 };
 
-/// Maximum number of concurrent calls; further ones wait.
+/// Maximum number of concurrent calls; further calls wait.
 const MAX_CONCURRENT_CALLS: usize = 16;
 
 /// How long a call waits for a slot.
@@ -35,14 +35,14 @@ struct ServerStateInner {
     seals: Seals,
     accounts: KnownAccounts,
     turns: Arc<Semaphore>,
-    /// For the one call that has no part in the limit of results.
+    /// The permit for one call at a time whose results do not count against the memory limit.
     large: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
     contexts: ContextCache,
 }
 
-/// Waits for a permit, for as long as a call may wait; `others` says who is at work.
+/// Waits for a permit, at most [`SLOT_TIMEOUT`]; `others` describes the running calls in the error.
 async fn acquire(
     permits: &Arc<Semaphore>,
     others: impl Fn() -> String,
@@ -61,14 +61,16 @@ async fn acquire(
     }
 }
 
-/// The state of a server; clones share it.
+/// The state of a server, shared by all clones.
 #[derive(Clone)]
 pub(crate) struct ServerState(Arc<ServerStateInner>);
 
 impl ServerState {
-    /// Creates the state of a server that offers these tools.
+    /// Creates the state of a server with these tools.
     ///
-    /// # Errors `internal` if the system has no random numbers for the seals.
+    /// # Errors
+    ///
+    /// Fails with `internal` if the system provides no random numbers for the seals.
     pub fn new(forges: Forges, options: ServerOptions, tools: Tools) -> Result<Self> {
         Ok(Self(Arc::new(ServerStateInner {
             gate: AccessGate::new(
@@ -110,10 +112,10 @@ impl ServerState {
         &self.0.contexts
     }
 
-    /// Hashes of the accounts at a host and at Jira, because other accounts see other content.
+    /// Hashes of the accounts at a host and at Jira; the visible content depends on both accounts.
     pub async fn accounts_at(&self, host: &str) -> Option<(u64, u64)> {
         let (accounts, host) = (self.0.forges.accounts().clone(), host.to_owned());
-        // The credential store is a file.
+        // Reading the credential store blocks, because it is a file.
         let read = tokio::task::spawn_blocking(move || {
             let found = accounts.credential(&host).ok().flatten();
             let secret = found.map(|c| c.secret.expose().to_owned());
@@ -122,7 +124,7 @@ impl ServerState {
         read.await.ok()
     }
 
-    /// The tools that are offered.
+    /// The offered tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools
     }
@@ -135,10 +137,12 @@ impl ServerState {
         .await
     }
 
-    /// Runs a read whose results are kept until its end. If the results of all calls take too much
-    /// memory, the read begins again, as the only one at a time that may add to them.
+    /// Runs a read whose results stay in memory until the read ends. If the results of all calls
+    /// together take too much memory, the read is repeated; only one repeated read runs at a time.
     ///
-    /// # Errors `rate_limited` if others are first for too long.
+    /// # Errors
+    ///
+    /// Fails with `rate_limited` if other repeated reads take too long.
     pub async fn bounded<R: Future>(&self, read: impl Fn() -> R) -> Result<R::Output> {
         let (found, was_refused) = call::kept(true, Box::pin(read())).await;
         if !was_refused {
@@ -150,7 +154,8 @@ impl ServerState {
         Ok(call::kept(false, Box::pin(read())).await.0)
     }
 
-    /// The repository of a locator, or by default the server's own. Makes no request.
+    /// Parses the repository of a locator; without a locator, returns the server's own repository.
+    /// Makes no request.
     pub async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
         let Some(text) = named else {
             let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
@@ -189,24 +194,24 @@ impl ServerState {
         WorkingDir::at(&self.0.options.dir, Trust::Guarded)
     }
 
-    /// The clone where the server was started, if it is one of this repository.
+    /// The clone at the server's start directory, if the clone is of this repository.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
         self.0.forges.clone_of(&place, repo).await
     }
 
-    /// Returns true if a repository of that name may be read. Makes no request.
+    /// Returns true if the lists allow reads of this repository. Makes no request.
     pub fn may_read(&self, id: &RepoId) -> bool {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// Other repositories that a pull request's text may refer to: those on a list.
+    /// The other repositories that the text of a pull request may refer to: those on a list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
     }
 
-    /// Opens a repository, if allowed.
+    /// Opens a repository, if the lists allow the access.
     pub async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
         let gate = &self.0.gate;
         gate.learn_own(id, self.own()).await;
@@ -221,9 +226,9 @@ impl ServerState {
         Ok(repo)
     }
 
-    /// Directories that are allowed without a list: where the server was started, the repository
-    /// there, and the local directory of its remote or configuration; also the repositories of
-    /// listed work trees.
+    /// The directories that are allowed without a list: the server's start directory, the
+    /// repository there, the local directory of its remote or configuration, and the repositories
+    /// of listed work trees.
     async fn own(&self) -> Vec<PathBuf> {
         let root = async |dir: &Path| {
             let place = WorkingDir::at(dir, Trust::Guarded);
@@ -248,16 +253,19 @@ impl ServerState {
     /// Checks that the lists allow changes of a repository.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    ///
+    /// Fails as [`Self::open`] does.
     pub async fn may_change(&self, repo: &Repo) -> Result<()> {
         self.0.gate.check(repo.id(), true)?;
         self.0.gate.check_opened(repo, true).await
     }
 
-    /// Checks that the lists allow changes of a pull request's head branch, which for a fork is in
-    /// another repository. The fork's name is current: the forge has just reported it.
+    /// Checks that the lists allow changes of a pull request's head branch, which may be in a fork.
+    /// The name of the fork is current, because the forge has just reported it.
     ///
-    /// # Errors `permission_denied` naming the fork.
+    /// # Errors
+    ///
+    /// Fails with `permission_denied` and the fork's name.
     pub fn may_change_head(&self, pull: &PullRequest) -> Result<()> {
         match &pull.head_repo {
             Some(fork) => self.0.gate.check(fork, true),
@@ -265,10 +273,12 @@ impl ServerState {
         }
     }
 
-    /// With an allow list, refuses a record of an account without a known relation to `repo`:
-    /// resolving it would call a host of the caller's choice.
+    /// With an allow list, refuses a record whose account has no known relation to `repo`, because
+    /// resolving the account would send a request to a host of the caller's choice.
     ///
-    /// # Errors `permission_denied` before any request to another host.
+    /// # Errors
+    ///
+    /// Fails with `permission_denied` before any request to another host.
     pub async fn authorize_record(&self, repo: &Repo, key: &PrKey, write: bool) -> Result<()> {
         match key {
             PrKey::Record(uri) if self.0.gate.restricts(write) => {
@@ -287,10 +297,12 @@ impl ServerState {
         self.0.accounts.remember_author(pull);
     }
 
-    /// Finds the repository and key of a pull request by its record.
+    /// Finds the repository and key of a pull request from its record.
     ///
-    /// `invalid_input` with an allow list: finding the repository would need a request before the
-    /// permission check.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` if there is an allow list, because finding the repository would
+    /// need a request before the permission check.
     pub async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
         if !self.0.gate.is_open() {
             return Err(

@@ -1,14 +1,14 @@
-//! Finds Markdown that a forge's page does not show: HTML comments, link titles, attributes.
+//! Finds Markdown that a forge's page hides: HTML comments, link titles and attributes.
 
 use forge_core::markdown::{Hidden, hidden};
 
-/// A text with markers in place of hidden parts, and the number of parts.
+/// A text with markers instead of hidden parts, and the counts of those parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MarkedText {
     pub shown: String,
-    /// HTML comments.
+    /// The number of HTML comments.
     pub comments: usize,
-    /// Other hidden parts.
+    /// The number of other hidden parts.
     pub others: usize,
 }
 
@@ -34,11 +34,11 @@ pub(super) fn mark(text: &str) -> MarkedText {
     }
 }
 
-/// Prefixes of the markers.
+/// Prefixes of the markers for hidden parts.
 const COMMENT: &str = "[html comment removed: ";
 const OTHER: &str = "[hidden text removed: ";
 
-/// Returns true if a text contains a marker: writing it back would lose the hidden part.
+/// Returns true if a text contains a marker. Writing such a text back would lose the hidden part.
 pub(crate) fn has_marker(text: &str) -> bool {
     [COMMENT, OTHER].iter().any(|mark| text.contains(mark))
 }
@@ -48,14 +48,14 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     !hidden(text).is_empty()
 }
 
-/// The content of a comment. Pages also hide `<?…>` and `<!…>`.
+/// The content of a comment, including `<?…>` and `<!…>`, which pages also hide.
 fn content_of(comment: &str) -> &str {
     let (begin, ends) = match comment.starts_with("<!--") {
         true => ("<!--", &["-->", "--!>"][..]),
         false => ("<!", &[">"][..]),
     };
     let end = ends.iter().find_map(|end| comment.strip_suffix(*end));
-    // In `<!-->` the hyphens belong to both ends.
+    // In `<!-->`, the hyphens are part of both delimiters.
     let content = comment.get(begin.len()..end.unwrap_or(comment).len());
     content.unwrap_or_default()
 }
@@ -81,7 +81,7 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // A title's marker is in the title, where a page hides it, too.
+        // The marker is in the title itself, where a page hides the marker as well.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_marked_where_a_page_hides_them() {
+    fn html_comments_hidden_by_page_are_marked() {
         for (text, shown) in [
             ("a<!-- b -->c", "a[html comment removed: 1 character]c"),
             (

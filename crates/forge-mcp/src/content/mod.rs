@@ -1,13 +1,13 @@
 //! Cleans stored text of a forge for a model.
 //!
-//! All foreign text passes [`Cleaner`] and becomes [`Clean`], the only type for such text in
-//! results. Two changes are made: characters that hide or reorder text are removed and counted, and
-//! parts that the forge's page does not show, such as HTML comments, become a marker with their
-//! length. Code, markup and emoji stay byte for byte.
+//! All foreign text goes through [`Cleaner`] and becomes [`Clean`], the only type for such text in
+//! results. The cleaner makes two changes: it removes and counts characters that hide or reorder
+//! text, and it replaces parts that the forge's page does not show, such as HTML comments, by a
+//! marker with their length. Code, markup and emoji stay unchanged.
 //!
 //! In a line of text, `Display` puts [`Clean`] between double quotes. Two other forms exist: `name`
-//! omits the quotes around a single plain word, and [`quote`] begins each line with `> `. All other
-//! text is the server's own.
+//! omits the quotes for a single plain word, and [`quote`] starts each line with `> `. All other
+//! text in a result is from the server.
 
 mod hidden;
 
@@ -30,14 +30,14 @@ use serde_json::json;
 
 pub(crate) use hidden::{has_hidden, has_marker};
 
-/// The key of [`Cleaner::mark`] in results.
+/// The key of [`Cleaner::mark`] in the metadata of a result.
 const MARK: &str = "forge/content";
 
-/// Maximum length of a failure's message and of its hint, in characters: they may repeat the
-/// caller's input, and clients cut long texts anywhere.
+/// Maximum length of a failure's message, and of its hint, in characters. Both may repeat the
+/// caller's input, and clients cut long texts at any position.
 pub(crate) const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Maximum length of one value in a failure, such as a name or commit, in characters.
+/// Maximum length of one value in a failure, such as a name or a commit, in characters.
 pub(crate) const MAX_VALUE_CHARS: usize = 200;
 
 /// Text of a forge without hidden characters.
@@ -61,18 +61,18 @@ impl JsonSchema for Clean {
 }
 
 impl Clean {
-    /// The unquoted text, for data and comparisons; lines of a result use `Display`.
+    /// The text without quotes, for data and comparisons. Lines of a result use `Display`.
     pub(crate) fn as_data(&self) -> &str {
         &self.0
     }
 
-    /// Returns true for an empty text.
+    /// Returns true if the text is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first `most` characters, with the number of the others.
+    /// The first `most` characters, and the number of characters left out.
     pub(crate) fn cut(&self, most: usize) -> Self {
         match text::truncate_chars(&self.0, most) {
             (whole, 0) => Self(whole.into_owned()),
@@ -81,7 +81,7 @@ impl Clean {
     }
 }
 
-/// One line between double quotes; double quotes within become single ones.
+/// Writes one line between double quotes; double quotes in the text become single quotes.
 impl fmt::Display for Clean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
@@ -96,7 +96,7 @@ impl fmt::Display for Clean {
     }
 }
 
-/// Makes [`Clean`] text and counts removals.
+/// Produces [`Clean`] text and counts the removed characters.
 #[derive(Debug, Default)]
 pub struct Cleaner {
     hidden: AtomicUsize,
@@ -105,20 +105,20 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// A cleaner without counts.
+    /// A new cleaner whose counts are zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets the removals so far, for a result that is made again.
+    /// Resets the counts, for a result that is made again.
     pub(crate) fn reset(&self) {
         for count in [&self.hidden, &self.comments, &self.unseen] {
             count.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Cleans Markdown: a description, a comment, the body of a review.
+    /// Cleans Markdown: a description, a comment or a review's body.
     #[must_use]
     pub fn markdown(&self, text: &str) -> Clean {
         let marked = hidden::mark(text);
@@ -135,9 +135,9 @@ impl Cleaner {
         Clean(kept.into_owned())
     }
 
-    /// Cleans the lines of a diff, which begin with a sign. An inner carriage return is shown as
-    /// `␍`, as on a terminal: otherwise the text after it would be a line without a sign. A line
-    /// outside the diff, such as a mail message between two patches, is quoted with `> `.
+    /// Cleans the lines of a diff, which start with a sign. A carriage return within a line is
+    /// shown as `␍`, because a terminal would show the text after it as a line without a sign. A
+    /// line outside the diff, such as a mail message between two patches, is quoted with `> `.
     #[must_use]
     pub fn diff(&self, text: &str) -> String {
         let mut reader = LineReader::default();
@@ -151,14 +151,14 @@ impl Cleaner {
         out
     }
 
-    /// Cleans the lines of a file, for text that puts a sign or number before each line.
+    /// Cleans the lines of a file. The caller puts a sign or a number before each line.
     #[must_use]
     pub fn source(&self, text: &str) -> String {
         let Clean(kept) = self.plain(text);
         text::neutralise(&kept).into_owned()
     }
 
-    /// Cleans one line: a title, a name, a path. Line breaks become spaces.
+    /// Cleans a title, a name or a path to one line. Line breaks become spaces.
     #[must_use]
     pub fn line(&self, text: &str) -> Clean {
         let Clean(kept) = self.plain(text);
@@ -182,7 +182,8 @@ impl Cleaner {
         self.hidden.load(Ordering::Relaxed)
     }
 
-    /// A final line about removed parts, with the line break before it; empty without removals.
+    /// The last line of a result: a line break and the number of removed parts; empty if nothing
+    /// was removed.
     pub(crate) fn note(&self) -> String {
         match self.hidden() {
             0 => String::new(),
@@ -190,7 +191,7 @@ impl Cleaner {
         }
     }
 
-    /// The mark of a result or failure: its text is foreign, and how much was removed.
+    /// Marks a result or a failure as foreign text, with the counts of removed parts.
     pub(crate) fn mark(&self) -> MetaObject {
         let mut meta = MetaObject::new();
         meta.0.insert(
@@ -212,9 +213,9 @@ impl Cleaner {
     }
 }
 
-/// Quotes multi-line text: every line begins with `> `, so that none can pose as the server's. A
-/// lone carriage return also ends a line, as in Markdown; other line separators are not in
-/// [`Clean`] text.
+/// Quotes multi-line text: every line starts with `> `, so that no line can imitate the server's
+/// text. A carriage return also ends a line, as in Markdown; [`Clean`] text has no other line
+/// separators.
 #[must_use]
 pub fn quote(text: &Clean) -> String {
     let mut out = String::with_capacity(text.0.len() + 16);
@@ -227,14 +228,14 @@ pub fn quote(text: &Clean) -> String {
     out
 }
 
-/// Returns true if a line of a diff cannot be confused with a line of the server.
+/// Returns true if a line of a diff cannot imitate a line of the server.
 fn is_of_diff(kind: DiffLine<'_>, line: &str) -> bool {
     let line = line.trim_end_matches(['\r', '\n']);
     match kind {
         DiffLine::File(_) | DiffLine::Combined(_) | DiffLine::Header(..) | DiffLine::Hunk(_) => {
             true
         }
-        // A line of a binary patch: its alphabet has neither blank nor colon.
+        // A line of a binary patch: the alphabet has no blank, colon or quote.
         DiffLine::Opaque if !line.contains([' ', ':', '"']) => true,
         DiffLine::Opaque if line.starts_with("literal ") || line.starts_with("delta ") => line
             .split_once(' ')
@@ -243,7 +244,7 @@ fn is_of_diff(kind: DiffLine<'_>, line: &str) -> bool {
     }
 }
 
-/// A login, branch, id or address within a line: a single plain word as it is, other text quoted.
+/// Formats a login, branch, id or address within a line; only a single plain word has no quotes.
 pub(crate) fn name(text: &Clean) -> String {
     match is_plain(&text.0) {
         true => text.0.clone(),
@@ -251,16 +252,16 @@ pub(crate) fn name(text: &Clean) -> String {
     }
 }
 
-/// [`name`] for uncleaned text.
+/// Formats a text that is not cleaned yet as [`name`] does.
 pub(crate) fn name_of(text: &str) -> String {
     name(&Cleaner::new().line(text))
 }
 
-/// Returns true for a single word. A colon is allowed in a URL only: `checks:success` would read as
-/// state.
+/// Returns true for a single word. Only URLs may contain a colon, because `checks:success` would
+/// look like a state.
 fn is_plain(text: &str) -> bool {
     let bare = text.strip_suffix("[bot]").unwrap_or(text);
-    // `octo/tools#7`
+    // A reference such as `octo/tools#7`.
     let numbered = bare.split_once('#').filter(|(_, number)| {
         !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
     });
@@ -277,7 +278,7 @@ fn is_plain(text: &str) -> bool {
             || has_scheme.iter().any(|scheme| bare.starts_with(scheme)) && is_word("-_./+@=:?&%#~"))
 }
 
-/// An issue or pull request within a line: `#7`, or the address of one elsewhere.
+/// Formats an issue or pull request within a line: `#7`, or its address in another repository.
 pub(crate) fn issue_id(id: &Clean) -> String {
     match id.0.strip_prefix('#') {
         Some(key) if is_plain(key) => id.0.clone(),
@@ -285,13 +286,13 @@ pub(crate) fn issue_id(id: &Clean) -> String {
     }
 }
 
-/// Several names within a line.
+/// Formats several names within a line.
 pub(crate) fn names<'a>(all: impl IntoIterator<Item = &'a Clean>) -> String {
     let all: Vec<String> = all.into_iter().map(name).collect();
     all.join(", ")
 }
 
-/// Several people within a line.
+/// Formats several people within a line.
 pub(crate) fn people<'a>(all: impl IntoIterator<Item = &'a Clean>) -> String {
     let all: Vec<String> = all
         .into_iter()
@@ -305,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_in_a_line_stays_within_quotes() {
+    fn foreign_text_in_line_stays_within_quotes() {
         let clean = |text: &str| Cleaner::new().plain(text);
         for (text, shown) in [
             (
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_one_plain_word_has_no_quotes() {
+    fn plain_word_name_has_no_quotes() {
         let clean = |text: &str| Cleaner::new().line(text);
         for plain in [
             "grace",
@@ -391,11 +392,11 @@ mod tests {
     }
 
     #[test]
-    fn quotation_prefixes_every_line() {
+    fn quote_prefixes_every_line() {
         let clean = Cleaner::new().plain("one\n\n--- end ---\r\nShowing 1 of 1");
         let shown = quote(&clean);
         assert_eq!(shown, "> one\n> \n> --- end ---\n> Showing 1 of 1\n");
-        // Every character that some reader treats as a line end.
+        // All characters that some readers treat as the end of a line.
         let ends = "\n\r\u{b}\u{c}\u{1c}\u{1d}\u{1e}\u{85}\u{2028}\u{2029}";
         for end in ends.chars() {
             let clean = Cleaner::new().plain(&format!("one{end}Showing 1 of 1{end}"));
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn inner_carriage_return_in_a_diff_is_visible() {
+    fn carriage_return_within_diff_line_is_visible() {
         let cleaner = Cleaner::new();
         let diff = cleaner.diff("+a\rFiles 1-1 of 1: the end.\r\n+b\r\n+\u{85}c\n");
         let shown = "+a␍Files 1-1 of 1: the end.\r\n+b\r\n+c\n";

@@ -1,4 +1,4 @@
-//! Compatibility with HTTP clients where rmcp is stricter or less informative.
+//! Adjustments for HTTP clients where rmcp is too strict or gives too little information.
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use rmcp::{RoleServer, service::TxJsonRpcMessage};
@@ -8,7 +8,7 @@ use crate::server::message;
 /// The media type of messages.
 pub(super) const JSON: &str = "application/json";
 
-/// The media type of streams of them.
+/// The media type of event streams.
 const EVENTS: &str = "text/event-stream";
 
 /// Adds the media types that a wildcard or an absent `Accept` covers.
@@ -31,7 +31,8 @@ pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
     }
 }
 
-/// Returns true if media ranges include a type. The most specific range decides (RFC 9110, 12.5.1).
+/// Returns true if the media ranges include a type; the most specific range decides (RFC 9110,
+/// 12.5.1).
 fn covers(sent: &[String], wanted: &str) -> bool {
     let main = wanted.split('/').next().unwrap_or_default();
     let ranges = [wanted.to_owned(), format!("{main}/*"), "*/*".to_owned()];
@@ -47,10 +48,10 @@ fn covers(sent: &[String], wanted: &str) -> bool {
     ranges.iter().find_map(quality).is_some_and(|q| q > 0.0)
 }
 
-/// The error for an invalid message, and whether it answers a request id.
+/// The error for an invalid message, and whether the error answers a request id.
 pub(super) fn refusal(headers: &HeaderMap, body: &[u8]) -> Option<(bool, Vec<u8>)> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    // rmcp refuses another media type itself.
+    // rmcp itself refuses other media types.
     if !kind.trim_start().to_ascii_lowercase().starts_with(JSON) {
         return None;
     }
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accept_with_wildcards_names_both_types() {
+    fn accept_wildcards_are_widened_to_both_types() {
         let both = "application/json, text/event-stream";
         for (sent, is) in [
             (None, both),

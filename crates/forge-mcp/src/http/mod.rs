@@ -1,11 +1,11 @@
-//! The server over HTTP, for programs on this machine.
+//! Serves MCP over HTTP to programs on this machine.
 //!
-//! A request of 2026-07-28 is independent; no state is kept. A client of 2025-11-25 has a session,
-//! which is needed to ask for confirmations; an idle session expires.
+//! A request of 2026-07-28 is independent, so the server keeps no state for it. A client of
+//! 2025-11-25 has a session, which confirmations need; an idle session expires.
 //!
 //! The server listens on loopback by default, requires a bearer token on every request, refuses
 //! `Host` and `Origin` headers of other addresses, and limits bodies, connections and sessions.
-//! Clients without the token cannot displace clients with it. There is one principal: the accounts
+//! Clients without the token cannot displace clients with the token. All clients use the accounts
 //! of the user who started the server.
 
 mod compat;
@@ -54,9 +54,12 @@ impl std::fmt::Debug for Bearer {
 }
 
 impl Bearer {
-    /// A token chosen by the user.
+    /// Takes a token that the user has chosen.
     ///
-    /// # Errors `invalid_input` if it is shorter than 16 characters or not valid in a header.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` if the token has fewer than 16 characters or is not valid in a
+    /// header.
     pub fn new(token: &str) -> Result<Self> {
         let token = token.trim();
         if token.len() < 16 || !token.bytes().all(|b| b.is_ascii_graphic()) {
@@ -69,9 +72,11 @@ impl Bearer {
         Ok(Self(token.into()))
     }
 
-    /// A new random token of 256 bits.
+    /// Creates a random token of 256 bits.
     ///
-    /// # Errors `internal` if the system has no random numbers.
+    /// # Errors
+    ///
+    /// Fails with `internal` if the system provides no random numbers.
     pub fn random() -> Result<Self> {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).map_err(|e| {
@@ -84,13 +89,14 @@ impl Bearer {
         Ok(Self(hex.into()))
     }
 
-    /// The token itself, to show it to the user who started the server.
+    /// The secret, to be shown to the user who started the server.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Returns true if a header has the token; takes constant time for a given length.
+    /// Returns true if a header contains the token. The comparison takes constant time for a given
+    /// length.
     fn is_in(&self, header: Option<&HeaderValue>) -> bool {
         let Some((scheme, token)) = header
             .and_then(|h| h.to_str().ok())
@@ -107,28 +113,28 @@ impl Bearer {
 /// Options of the listener.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The address; port 0 chooses a free port.
+    /// The address to listen on; port 0 selects a free port.
     pub addr: SocketAddr,
-    /// The required token; `None` only for test fixtures.
+    /// The token that requests must have; only test fixtures leave it out.
     pub bearer: Option<Bearer>,
-    /// Additional hosts that requests may name.
+    /// Further host names that requests may use.
     pub hosts: Vec<String>,
     /// The limits.
     pub limits: HttpLimits,
 }
 
-/// Limits for clients: numbers and timeouts.
+/// Limits for clients: counts and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Maximum number of authenticated connections; a request on a further one is refused.
+    /// Maximum number of authenticated connections. A request on a further connection is refused.
     pub connections: usize,
-    /// Maximum number of unauthenticated connections; the oldest is closed for a new one.
+    /// Maximum number of unauthenticated connections. A new connection closes the oldest one.
     pub strangers: usize,
     /// How long a connection may take to send the token.
     pub head: Duration,
     /// How long an authenticated request may take to send its body.
     pub body: Duration,
-    /// Maximum number of sessions (2025-11-25); the least recently used ends for a new one.
+    /// Maximum number of sessions (2025-11-25). A new session ends the least recently used one.
     pub sessions: usize,
 }
 
@@ -155,7 +161,9 @@ pub struct Listening {
 
 /// Starts to listen.
 ///
-/// # Errors `config` if the address is not available.
+/// # Errors
+///
+/// Fails with `config` if the address is not available.
 pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
     let taken = |e: std::io::Error| {
         Error::new(
@@ -185,7 +193,7 @@ struct ConnectionShared {
     bearer: Option<Bearer>,
     limits: HttpLimits,
     room: Arc<Semaphore>,
-    /// The slot among authenticated connections; empty until the token was sent.
+    /// The slot among authenticated connections; empty before the token was received.
     place: Arc<OnceCell<OwnedSemaphorePermit>>,
 }
 
@@ -196,7 +204,7 @@ impl Listening {
         format!("http://{}{PATH}", self.addr)
     }
 
-    /// Serves until the future is dropped.
+    /// Serves requests until the future is dropped.
     pub async fn run(self) {
         let (server, limits) = (self.server, self.options.limits);
         let sessions = Arc::new(Sessions::new(limits.sessions));
@@ -206,19 +214,19 @@ impl Listening {
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(limits.connections));
-        // The newest unauthenticated connections; one that drops out is closed unless it got a
-        // slot.
+        // The newest unauthenticated connections. A connection removed here is closed, unless it
+        // has a slot.
         let mut strangers = VecDeque::new();
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
-                // Too many open files, or a lost client: retry later.
+                // The process has too many open files, or the client disconnected: retry later.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             };
-            // Otherwise each answer of an event stream waits for the delayed acknowledgement.
+            // Without this option, each event of a stream waits for a delayed acknowledgement.
             let _ = stream.set_nodelay(true);
             if strangers.len() >= limits.strangers {
                 strangers.pop_front();
@@ -263,7 +271,7 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_allowed_hosts(hosts)
-        // Browser pages are refused, except those served by this address.
+        // Requests from browser pages are refused, except from pages at this address.
         .with_allowed_origins([
             format!("http://{addr}"),
             format!("http://localhost:{}", addr.port()),
@@ -277,7 +285,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<BoxedResponse, Infallible> {
     for name in [header::HOST, header::ORIGIN] {
-        // With duplicate headers, only the first would be checked.
+        // Only the first of several equal headers would be checked.
         if request.headers().get_all(&name).iter().count() > 1 {
             let text = format!("the header {name} was sent more than once\n");
             return Ok(plain(StatusCode::BAD_REQUEST, text));
@@ -333,7 +341,7 @@ async fn answer(
     let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
     let request = request.map(Full::new);
     let answer = shared.mcp.call(request).await?;
-    // Clients expect 200 or 204 for an ended session, and 404 for an unknown one.
+    // Clients expect 200 or 204 when a session ends, and 404 for an unknown session.
     Ok(match (method, answer.status(), is_known) {
         (Method::DELETE, StatusCode::ACCEPTED, true) => plain(StatusCode::NO_CONTENT, ""),
         (Method::DELETE, StatusCode::ACCEPTED, false) => {
@@ -343,7 +351,7 @@ async fn answer(
     })
 }
 
-/// Reads a request with its whole body.
+/// Reads a request with its complete body.
 async fn whole(
     request: Request<Incoming>,
     within: Duration,

@@ -1,4 +1,4 @@
-//! A bounded number of sessions for clients of 2025-11-25.
+//! Keeps a limited number of sessions for clients of 2025-11-25.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -21,22 +21,22 @@ const SESSION_ID: &str = "mcp-session-id";
 /// How long an idle session is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How long a session keeps an answer for a client whose connection broke. All answers of that time
-/// are in memory, with tens of kilobytes each.
+/// How long a session keeps an answer for a client whose connection broke. Answers stay in memory
+/// for this time and take tens of kilobytes each.
 const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 
-/// The sessions in memory. A session over the maximum ends the least recently used one: its client
-/// is told that the session is unknown, and starts a new one.
+/// The sessions in memory. A session above the maximum ends the least recently used session, whose
+/// client gets an error for an unknown session and starts a new one.
 #[derive(Debug)]
 pub(super) struct Sessions {
     inner: Arc<LocalSessionManager>,
-    /// The sessions, ordered by last use.
+    /// The ids of the sessions, the least recently used first.
     used: Mutex<Vec<SessionId>>,
     most: usize,
 }
 
 impl Sessions {
-    /// Keeps at most `most` sessions.
+    /// Creates a store for at most `most` sessions.
     pub fn new(most: usize) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(IDLE_TIMEOUT);
@@ -52,14 +52,14 @@ impl Sessions {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a new session and returns the one to end.
+    /// Adds a new session and returns the session to end.
     fn begin(&self, id: &SessionId) -> Option<SessionId> {
         let mut used = self.used();
         used.push(Arc::clone(id));
         (used.len() > self.most).then(|| used.remove(0))
     }
 
-    /// Returns true if a request names a known session.
+    /// Returns true if the request names a session that exists.
     pub async fn knows(&self, headers: &HeaderMap) -> bool {
         let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         match id {
@@ -86,7 +86,7 @@ impl SessionManager for Sessions {
         let made = self.inner.create_session().await?;
         if let Some(idlest) = self.begin(&made.0) {
             let inner = Arc::clone(&self.inner);
-            // The old session ends even if the client of the new one disconnects.
+            // The task ends the old session even if the new client disconnects.
             tokio::spawn(async move {
                 let _ = inner.close_session(&idlest).await;
             });
@@ -103,7 +103,7 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        // Every request of a session calls this method first.
+        // Every request of a session calls this method first, so it records the use.
         self.touch(id);
         self.inner.has_session(id).await
     }

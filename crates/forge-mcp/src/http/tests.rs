@@ -1,4 +1,4 @@
-//! Slow clients and many clients. Each limit is set low in its test.
+//! Tests with slow clients and with many clients; each test lowers the limit that it is about.
 
 use std::{
     io::{Read, Write},
@@ -13,10 +13,10 @@ use crate::ServerOptions;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// A timeout for responses that do arrive.
+/// A timeout for responses that are expected to arrive.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Limits that no test reaches.
+/// Limits that are too high for any test.
 const WIDE: HttpLimits = HttpLimits {
     connections: 100,
     strangers: 100,
@@ -25,7 +25,7 @@ const WIDE: HttpLimits = HttpLimits {
     sessions: 100,
 };
 
-/// A server with these limits, and its address.
+/// Starts a server with these limits and returns its address.
 async fn start(limits: HttpLimits) -> SocketAddr {
     let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/")])));
     let server = Server::new(forges, ServerOptions::default()).unwrap();
@@ -41,14 +41,14 @@ async fn start(limits: HttpLimits) -> SocketAddr {
     addr
 }
 
-/// A connection without any request.
+/// Opens a connection and sends nothing.
 fn silent(addr: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(addr).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     stream
 }
 
-/// Sends the head of a request with the token.
+/// Sends the start line and headers of a request, with the token.
 fn send(stream: &mut TcpStream, line: &str, more: &str) {
     let addr = stream.peer_addr().unwrap();
     let head =
@@ -56,7 +56,7 @@ fn send(stream: &mut TcpStream, line: &str, more: &str) {
     stream.write_all(head.as_bytes()).unwrap();
 }
 
-/// The status of an answer with a length; `None` for a closed connection.
+/// Reads the status of an answer with a length; `None` if the connection was closed.
 fn status(stream: &mut TcpStream) -> Option<u16> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -75,7 +75,7 @@ fn status(stream: &mut TcpStream) -> Option<u16> {
     head.split(' ').nth(1).unwrap().parse().ok()
 }
 
-/// Requests an unknown page, which needs the token only.
+/// Requests an unknown page, which needs only the token.
 fn ask(stream: &mut TcpStream) -> Option<u16> {
     send(stream, "GET /", "");
     status(stream)
@@ -93,10 +93,10 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn silent_connections_block_no_clients() {
+async fn silent_connections_do_not_block_clients() {
     let addr = start(HttpLimits {
         strangers: 2,
-        // No connection is closed by this timeout.
+        // This timeout is too long to close a connection in the test.
         head: LONG * 10,
         ..WIDE
     })
@@ -105,7 +105,7 @@ async fn silent_connections_block_no_clients() {
     assert_eq!(ask(&mut known), Some(404));
     let mut strangers: Vec<TcpStream> = (0..3).map(|_| silent(addr)).collect();
     assert_eq!(ask(&mut silent(addr)), Some(404));
-    // The oldest is closed; the newest and the authenticated one stay.
+    // The oldest connection is closed; the newest and the authenticated one stay open.
     assert_eq!(status(&mut strangers[0]), None);
     assert_eq!(ask(&mut strangers[2]), Some(404));
     assert_eq!(ask(&mut known), Some(404));
@@ -182,7 +182,7 @@ fn begin(addr: SocketAddr) -> String {
     session.unwrap()
 }
 
-/// Uses a session.
+/// Sends a request in a session and returns the status.
 fn goes_on(addr: SocketAddr, session: &str) -> u16 {
     let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     post(addr, Some(session), message).0

@@ -56,7 +56,7 @@ impl IssueOut {
         }
     }
 
-    /// Cuts long lists of names for a text of at most `max` characters.
+    /// Cuts long name lists of the data, for a text of at most `max` characters.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         let mut fits = |length: usize| {
@@ -70,7 +70,7 @@ impl IssueOut {
             .retain(|name, value| fits(budget::length(name) + budget::length(value)));
     }
 
-    /// A row of a list.
+    /// The issue as a row of a list.
     pub fn row(&self) -> String {
         let mut line = format!(
             "#{} {} | {} | {} | by @{}",
@@ -90,7 +90,7 @@ impl IssueOut {
         line
     }
 
-    /// The lines above the body.
+    /// The lines before the body.
     pub fn text(&self, repo: &impl std::fmt::Display) -> String {
         let mut text = format!(
             "#{} {} {}\n{repo} by @{}\n",
@@ -122,7 +122,7 @@ impl IssueOut {
         format!("{}{}", self.state, reason.unwrap_or_default())
     }
 
-    /// `Estimate=M, Priority=P1`
+    /// Formats the values: `Estimate=M, Priority=P1`.
     fn values_text(&self) -> String {
         let all = self.values.iter();
         let all: Vec<Clean> = all
@@ -154,19 +154,19 @@ impl RelatedOut {
         }
     }
 
-    /// `parent: #3 open "Its title"`
+    /// Formats a relation: `parent: #3 open "Its title"`.
     pub fn text(&self, relation: &str) -> String {
         let id = issue_id(&self.id);
         format!("{relation}: {id} {} {}\n", self.state, self.title)
     }
 }
 
-/// A row of a list of open issues.
+/// An issue as a row of a list of open issues.
 pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
     IssueOut::of(issue, cleaner).row()
 }
 
-/// An issue with its body as a quotation, at the end, where a long one is cut.
+/// An issue with its quoted body. The body comes last, because a long body is cut.
 pub(crate) fn issue_text(issue: &Issue, about: &HintContext, cleaner: &Cleaner) -> String {
     let mut text = IssueOut::of(issue, cleaner).text(&issue.id.repo);
     for warning in WarningOut::all(&issue.warnings, about, cleaner) {

@@ -2,7 +2,7 @@ use forge_core::model::{Link, LinkState, Links, SubjectKind};
 
 use crate::content::{Cleaner, name};
 
-/// One line per link; a link that is not `known` shows its locator only.
+/// Formats one line for each link; a link that is not `known` shows only its locator.
 pub(crate) fn link_lines(
     links: &Links,
     known: impl Fn(&Link) -> bool,
@@ -23,7 +23,7 @@ pub(crate) fn link_lines(
         .collect()
 }
 
-/// The text after the locator: ` (issue, open) "Title"`.
+/// Formats the text after the locator: ` (issue, open) "Title"`.
 fn about(link: &Link, cleaner: &Cleaner) -> String {
     let kind = link.kind.map(|kind| match kind {
         SubjectKind::PullRequest => "pull request",

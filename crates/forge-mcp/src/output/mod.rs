@@ -1,4 +1,4 @@
-//! Result types: the model with cleaned texts, and its lines for a reader.
+//! Result types: the domain's types with cleaned texts, and their lines of text.
 
 mod ingestion;
 mod issue;
@@ -29,13 +29,13 @@ pub(crate) enum Format {
     Detailed,
 }
 
-/// `1 file`, `2 files`.
+/// Formats a count: `1 file`, `2 files`.
 pub(crate) fn files(count: u64) -> String {
     let noun = if count == 1 { "file" } else { "files" };
     format!("{count} {noun}")
 }
 
-/// The serde name of a value.
+/// The name that serde gives to a value.
 pub(crate) fn serde_name(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -50,7 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks that required fields are never null: client schemas have no nullable types.
+    /// Checks that required fields are never null, because schemas for clients have no nullable
+    /// types.
     fn required_is_never_null<T: JsonSchema>() {
         let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
         let generator = settings.for_serialize().into_generator();

@@ -14,7 +14,7 @@ use crate::{
 /// Maximum length of a comment in a concise result, in characters.
 const MAX_CONCISE_CHARS: usize = 1_000;
 
-/// A text as a quotation; cut in a concise result.
+/// A text as a quotation, cut if the result is concise.
 pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cleaner) -> String {
     if detailed {
         return quote(body);
@@ -29,17 +29,17 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
     )
 }
 
-/// An item of a section: data, and its lines.
+/// An item of a section, as data and as lines.
 pub(crate) trait SectionItem: Serialize {
-    /// The lines of the item, each with its line end.
+    /// The lines of the item, including line ends.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
-    /// The long texts in the data that the lines also have.
+    /// The long texts of the data that the lines also contain.
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
 
-    /// Returns true if the item belongs to the one before and is not counted.
+    /// Returns true if the item continues the previous item and is not counted.
     fn continues(&self) -> bool {
         false
     }
@@ -105,7 +105,7 @@ impl WarningOut {
         }
     }
 
-    /// The lines of the warnings that fit in `most` characters; the others are counted.
+    /// The lines of the warnings that fit in `most` characters, and the number of the others.
     pub fn lines(all: &[Self], most: usize) -> String {
         let mut text = String::new();
         let mut used = 0;
@@ -154,7 +154,7 @@ impl CheckOut {
     }
 }
 
-/// One line; a check without success also has its reason and URL.
+/// One line; for a check that did not succeed, also the reason and the URL.
 impl SectionItem for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {
@@ -306,7 +306,7 @@ pub(crate) struct ThreadOut {
 }
 
 impl ThreadOut {
-    /// A thread without its comments.
+    /// Converts a thread without its comments.
     pub fn bare(thread: &Thread, cleaner: &Cleaner) -> Self {
         Self {
             id: thread.id.clone(),
@@ -321,7 +321,7 @@ impl ThreadOut {
         }
     }
 
-    /// A thread as items with one comment each, so that a page can end between them.
+    /// Splits a thread into items with one comment each, so that a page can end within the thread.
     pub fn parts(thread: &Thread, cleaner: &Cleaner) -> Vec<Self> {
         let empty = Self::bare(thread, cleaner);
         if thread.comments.is_empty() {
@@ -336,7 +336,7 @@ impl ThreadOut {
         comments.map(part).collect()
     }
 
-    /// Joins the parts on one page into threads.
+    /// Joins the items of a page into threads.
     pub fn joined(mut parts: Vec<Self>) -> Vec<Self> {
         parts.dedup_by(|next, thread| {
             if next.continues {
@@ -347,7 +347,7 @@ impl ThreadOut {
         parts
     }
 
-    /// The line before a page that begins within the thread.
+    /// The first line of a page that starts within the thread.
     pub fn head_of_rest(&self) -> String {
         match self.continues {
             true => format!("thread {} (continued)\n", name_of(&self.id)),
@@ -355,7 +355,7 @@ impl ThreadOut {
         }
     }
 
-    /// The line above the comments.
+    /// The line before the comments.
     fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(" lines {from}-{to} of"),

@@ -97,7 +97,7 @@ impl ReviewsOut {
         }
     }
 
-    /// The requested reviewers, after the known facts.
+    /// The requested reviewers, as the end of the line.
     fn asked(&self) -> String {
         match self.pending.is_empty() {
             true => String::new(),
@@ -181,8 +181,8 @@ impl RowOut {
         }
     }
 
-    /// Shortens the name lists of the data to a result of `max` characters and counts the cut
-    /// lists. Call this after the text is made.
+    /// Cuts the name lists of the data to a result of `max` characters, and counts the omitted
+    /// names. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         self.labels_total = shorten(&mut self.labels, &mut room);
@@ -213,7 +213,7 @@ impl RowOut {
         line
     }
 
-    /// The line, and a second one with less common fields.
+    /// The row, and a second line with less common fields.
     pub fn detailed(&self) -> String {
         format!(
             "{}  opened {} | {}\n",
@@ -295,13 +295,13 @@ pub(crate) struct PullOut {
     pub description: Clean,
 }
 
-/// Maximum number of conflicting files that are named; all are counted.
+/// Maximum number of conflicting files that are named; the count covers all.
 const MAX_CONFLICTS: usize = 50;
 
-/// Maximum total length of their names, in characters.
+/// Maximum total length of the names of conflicting files, in characters.
 const MAX_CONFLICT_CHARS: usize = 800;
 
-/// The first names of conflicting files, at least one.
+/// The names of the first conflicting files, at least one.
 fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     let mut names: Vec<Clean> = Vec::new();
     let mut used = 0;
@@ -316,8 +316,8 @@ fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     names
 }
 
-/// Keeps the first items that fit in `room`, at least one, and subtracts them from `room`. Returns
-/// the original number if items were dropped.
+/// Keeps the first items that fit in `room`, but at least one, and subtracts their length from
+/// `room`. Returns the original number of items if some were dropped.
 fn shorten<T: Serialize>(all: &mut Vec<T>, room: &mut usize) -> Option<usize> {
     let total = all.len();
     let mut kept = 0;
@@ -386,7 +386,7 @@ impl PullOut {
                 })
                 .collect(),
             linked_issues_total: None,
-            // On tangled the author can write any text there.
+            // On tangled, the author can set any text as the link.
             depends_on: pull
                 .depends_on
                 .as_ref()
@@ -399,8 +399,8 @@ impl PullOut {
         }
     }
 
-    /// Shortens the name lists of the data to a result of `max` characters, besides the conflicting
-    /// files, and counts the cut lists. Call this after the text is made.
+    /// Cuts the name lists of the data, except the conflicting files, to a result of `max`
+    /// characters, and counts the omitted names. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));
         self.linked_issues_total = shorten(&mut self.linked_issues, &mut room);
@@ -409,7 +409,7 @@ impl PullOut {
         self.reviews.shorten(&mut room);
     }
 
-    /// The lines above the description.
+    /// The lines before the description.
     pub fn text(&self, checks: Option<&ChecksReport>) -> String {
         let mut text = format!(
             "#{} {} {}\n{} by @{}: {} -> {}",
@@ -533,7 +533,7 @@ pub(crate) struct WriteOut {
     pub warnings: Vec<WarningOut>,
 }
 
-/// The state; `draft` for an open draft.
+/// The state as a word; an open draft is `draft`.
 pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
     match pull.state {
         PrState::Open if pull.draft => "draft",
@@ -543,7 +543,7 @@ pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
     }
 }
 
-/// The overall result of the checks, with counts.
+/// The overall result of the checks, with the count of each status.
 pub(crate) fn checks_word(report: &ChecksReport) -> String {
     let overall = match report.overall {
         CheckRollup::Success => "success",
@@ -589,7 +589,7 @@ mod tests {
     use super::{CheckCountsOut, checks_word};
 
     #[test]
-    fn skipped_checks_are_counted_apart_as_success() {
+    fn skipped_checks_are_counted_within_success() {
         let check = |name: &str, status, conclusion: Option<&str>| Check {
             conclusion: conclusion.map(str::to_owned),
             ..Check::new(name, status)

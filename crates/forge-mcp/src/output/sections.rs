@@ -3,7 +3,7 @@ use std::ops::Range;
 use super::SectionItem;
 use crate::{budget, content::Cleaner};
 
-/// Blocks of a result in text order, each with the length of its data.
+/// The blocks of a result in the order of the text, each with the length of its data.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     pub texts: Vec<String>,
@@ -11,13 +11,13 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Adds a block with the length of its data.
+    /// Adds a block, with the length of its data.
     pub fn push(&mut self, text: String, data: usize) {
         self.texts.push(text);
         self.lengths.push(data);
     }
 
-    /// Adds a list: a heading with `note`, then the items. An empty list has only its heading.
+    /// Adds a list: a heading with `note`, then the items. An empty list is just the heading.
     pub fn section<T: SectionItem>(
         &mut self,
         name: &str,
@@ -35,7 +35,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // Long data omits bodies, so they do not count.
+            // The bodies do not count, because long data omits them.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
@@ -44,7 +44,7 @@ impl Blocks {
     }
 }
 
-/// A list in blocks; its items begin at block `first`.
+/// The items of a list, whose blocks begin at block `first`.
 #[derive(Debug)]
 pub(crate) struct BlockList<T> {
     first: usize,
@@ -52,12 +52,12 @@ pub(crate) struct BlockList<T> {
 }
 
 impl<T> BlockList<T> {
-    /// The item of a block.
+    /// The item that is in a block.
     pub fn at(&self, block: usize) -> Option<&T> {
         self.items.get(block.checked_sub(self.first)?)
     }
 
-    /// The items that begin on a page; `None` if the page has no part of the list.
+    /// The items that begin on a page; `None` if the page contains no part of the list.
     pub fn on(self, page: &Range<usize>) -> Option<Vec<T>> {
         let behind = self.first + self.items.len().max(1);
         let (from, to) = (page.start.max(self.first), page.end.min(behind));
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_items_follow_the_page_range() {
+    fn list_items_match_blocks_of_page() {
         let listed = BlockList {
             first: 3,
             items: vec![1, 2],

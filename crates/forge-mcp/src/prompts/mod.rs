@@ -66,7 +66,7 @@ const TASKS: &[PromptTask] = &[
     },
 ];
 
-/// The prompt that is generated from the workflow definition.
+/// The prompt for the workflow loop, generated from the workflow's definition.
 const LOOP: PromptTask = PromptTask {
     name: "workflow_loop",
     title: "Work through a workflow",
@@ -78,7 +78,7 @@ const LOOP: PromptTask = PromptTask {
     text: "",
 };
 
-/// Returns true if all workflow tools, including the writing ones, are offered.
+/// Returns true if the server offers all workflow tools, including those that write.
 fn has_loop(options: &ServerOptions) -> bool {
     let tools = ["workflow_view", "workflow_claim", "workflow_set_state"];
     options.write && tools.iter().all(|tool| options.offers(tool))
@@ -101,7 +101,7 @@ pub(crate) fn list(options: &ServerOptions) -> ListPromptsResult {
     ListPromptsResult::with_all_items(prompts.collect())
 }
 
-/// Fills in one prompt.
+/// Fills in the arguments of a prompt.
 pub(crate) async fn get(
     server: &ServerState,
     params: &GetPromptRequestParams,
@@ -119,7 +119,7 @@ pub(crate) async fn get(
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        // The value becomes part of an instruction.
+        // The value becomes part of an instruction, so the value is cleaned to one line.
         let line = Cleaner::new().line(&text);
         Some(line).filter(|l| !l.is_empty() && value != &Value::Null)
     };
@@ -160,7 +160,7 @@ pub(crate) async fn get(
     Ok(GetPromptResult::new(vec![message]).with_description(task.what))
 }
 
-/// The workflow of a repository.
+/// Reads the definition of a repository's workflow.
 async fn definition(server: &ServerState, repo: Option<&str>) -> Result<Definition, Error> {
     let id = server.repo_id(repo).await?;
     let repo = server.open(&id, false).await?;

@@ -1,14 +1,14 @@
-//! A prompt for the workflow loop, generated from the current definition.
+//! Generates a prompt for the workflow loop from the current definition.
 
 use forge::workflow::{Command, Definition};
 
 use crate::content::Cleaner;
 
-/// Maximum length of a table line, and maximum numbers of commands and intents.
+/// Maximum length of a table line; below, maximum numbers of commands and intents.
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
-/// The loop for one command, or for all.
+/// The text of the loop for `command`, or for all commands.
 pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> String {
     let who = match command {
         Some(command) => format!(" as {command}"),
@@ -45,12 +45,12 @@ pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> 
 
 fn push(text: &mut String, line: &str) {
     let line = Cleaner::new().line(line).cut(MAX_LINE);
-    // The author of the definition decides what the loop does.
+    // The text is not quoted: the author of the definition decides what the loop does.
     text.push_str(line.as_data());
     text.push('\n');
 }
 
-/// `plan: Ready for Plan -> (Plan in Progress) -> Plan in Review*, In Progress`
+/// Formats a command: `plan: Ready for Plan -> (Plan in Progress) -> Plan in Review*, In Progress`.
 fn command_line(name: &str, command: &Command) -> String {
     let complete = command.intents.get("COMPLETE");
     let outputs = command.outputs.iter().map(|to| match complete == Some(to) {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_of_any_definition_is_bounded() {
+    fn prompt_of_large_definition_is_bounded() {
         let mut ralph = Definition::preset("ralph").unwrap();
         let plan = ralph.commands["plan"].clone();
         for n in 0..1_000 {

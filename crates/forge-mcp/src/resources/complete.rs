@@ -1,4 +1,4 @@
-//! Completes arguments of templates and prompts.
+//! Completes arguments of resource templates and prompts.
 
 use forge_core::{
     AtUri, Cursor, PageReq, PrId, PrKey, Repo, Result,
@@ -15,14 +15,14 @@ use crate::{
     content::Cleaner,
 };
 
-/// Maximum number of values.
+/// Maximum number of completions.
 const MAX_COMPLETIONS: usize = CompletionInfo::MAX_VALUES;
 
-/// Maximum number of list pages that are read: the user is typing.
+/// Maximum number of list pages that are read, because the user is waiting.
 const MAX_PAGES: usize = 3;
 
-/// Completes one argument. Without values or a readable repository the result is empty: completing
-/// never fails.
+/// Completes one argument. Never fails: without values or a readable repository, the result is
+/// empty.
 pub(crate) async fn complete(
     server: &ServerState,
     params: CompleteRequestParams,
@@ -54,8 +54,8 @@ pub(crate) async fn complete(
     Ok(result)
 }
 
-/// The values as an answer: limited as the protocol requires, and without a total if there are
-/// `more`.
+/// Converts the values to an answer: limited as the protocol requires, and without a total if there
+/// are `more` values.
 pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok().filter(|_| !more);
     let more = more || values.len() > MAX_COMPLETIONS;
@@ -73,7 +73,7 @@ async fn repos(server: &ServerState) -> Vec<String> {
     repos
 }
 
-/// Returns true for the URI of an issue; prompts are only about pull requests.
+/// Returns true for the URI of an issue. A prompt always takes a pull request.
 fn is_of_issue(reference: &Reference) -> bool {
     match reference {
         Reference::Resource(resource) => resource.uri.contains("/issue/"),
@@ -81,8 +81,8 @@ fn is_of_issue(reference: &Reference) -> bool {
     }
 }
 
-/// Keys of open pull requests or issues that begin with `typed`: numbers, or at-uris on forges
-/// without numbers. Also returns whether unread pages remain.
+/// The keys of open pull requests or issues that begin with `typed`: numbers, or at-uris on forges
+/// without numbers. Also returns whether there are unread pages.
 async fn numbers(
     server: &ServerState,
     repo: Option<&str>,
@@ -107,7 +107,7 @@ async fn numbers(
             }
         }
     }
-    // An exact match comes first, and is looked up wherever it is.
+    // An exact match comes first; if no page read has it, the forge is asked for it.
     let whole = match found.iter().position(|key| key == typed) {
         Some(at) => Some(found.remove(at)),
         None if more => open_one(&repo, issues, typed).await,
@@ -117,7 +117,7 @@ async fn numbers(
     Some((found, more))
 }
 
-/// Reads a page of keys of open subjects.
+/// Reads a page of keys of open pull requests or issues.
 async fn open_ones(
     repo: &Repo,
     issues: bool,
@@ -137,7 +137,7 @@ async fn open_ones(
     Ok((keys.collect(), page.next))
 }
 
-/// The key of an open subject with this number.
+/// The key of the pull request or issue with this number, if it is open.
 async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
     let number = number.parse().ok()?;
     let own = repo.id().clone();

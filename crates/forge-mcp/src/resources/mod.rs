@@ -1,9 +1,10 @@
-//! Resources: content that a client can attach to a conversation by URI.
+//! Resources: content that a client can attach to a conversation by its URI.
 //!
-//! `forge://<repository>`, then `/branches`, `/issues`, `/pulls/open`, `/pull/<number>`,
+//! A URI is `forge://<repository>`, then `/branches`, `/issues`, `/pulls/open`, `/pull/<number>`,
 //! `/pull/<number>/diff`, `/pull/<number>/files/<path>`, `/pull/<number>/links`, `/issue/<number>`
-//! or `/issue/<number>/links`. A repository is its locator (`github.com/octo/tools`), a local one
-//! `local` and its path; on forges without numbers an at-uri replaces the number.
+//! or `/issue/<number>/links`. A repository is given by its locator (`github.com/octo/tools`), a
+//! local repository by `local` and its path. On forges without numbers, an at-uri replaces the
+//! number.
 
 pub(crate) mod complete;
 
@@ -99,7 +100,7 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Lists the server's own repository, and those that its lists name.
+/// Lists the server's own repository, and the repositories that its lists name.
 pub(crate) async fn list(server: &ServerState) -> ListResourcesResult {
     let mut repos: Vec<String> = Vec::new();
     if let Ok(id) = server.repo_id(None).await {
@@ -138,7 +139,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     list
 }
 
-/// The error of a request other than a tool call.
+/// The error of a request that is not a tool call.
 pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     let cleaner = Cleaner::new();
     let message = cleaner.plain(e.message()).cut(MAX_MESSAGE_CHARS);
@@ -161,7 +162,7 @@ pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     }
 }
 
-/// The error context of a resource, from its URI.
+/// The hint context of a resource, from its URI.
 fn about(server: &ServerState, uri: &str) -> HintContext {
     let address = Address::parse(uri);
     let pull = |part: &Part| match part {
@@ -295,7 +296,7 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 
 /// Maximum number of branches in a list.
 const MAX_BRANCHES: usize = 1_000;
-/// Maximum number of pages of such a list, also of empty ones.
+/// Maximum number of pages of that list, including empty pages.
 const MAX_PAGES: usize = 50;
 
 async fn branches(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {
@@ -363,20 +364,20 @@ async fn open_issues(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Res
     ))
 }
 
-/// A full page of this forge.
+/// A request for a first page of the forge's maximum size.
 fn first_page(repo: &Repo) -> PageReq {
     let limits = repo.limits();
     PageReq::first(limits.page_max.clamp(1, 100))
 }
 
-/// The warnings of unreadable parts, one per line.
+/// Formats warnings, one on each line.
 fn warning_lines(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -> String {
     let shown = WarningOut::all(warnings, about, cleaner);
     shown.iter().map(WarningOut::text).collect()
 }
 
-/// The rows of a page, warnings about it and, in `told`, about rows, and the number shown; `rest`
-/// names the source of the rest.
+/// Formats the rows of a page, the warnings of the page, the warnings in `told`, and the number of
+/// rows shown. `rest` names the source of further rows.
 fn rows<T>(
     page: &Page<T>,
     row: impl Fn(&T) -> String,
@@ -396,8 +397,8 @@ fn rows<T>(
     format!("{}{warnings}{tail}", fitted.text)
 }
 
-/// A link into a repository that this server may not use shows its locator only, which the linking
-/// text contains anyway.
+/// Formats the links of `subject`. A link to a repository that this server may not read shows only
+/// its locator, which the text with the link contains anyway.
 async fn links(
     server: &ServerState,
     repo: &Repo,
@@ -462,9 +463,9 @@ async fn diff_text(
             )),
         );
     }
-    // Warnings precede the first file, where programs that apply a diff ignore them.
+    // Warnings come before the first file, where programs that apply a diff ignore them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The count belongs to the requested ends; the diff may have later ones.
+    // The forge's count is for the requested ends; the diff may have later ends.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

@@ -1,10 +1,10 @@
-//! Accounts whose records may be read with an allow list.
+//! Finds out which accounts' records may be read with an allow list.
 //!
 //! An at-uri names an account, and reading the record first resolves that account: a handle and a
-//! `did:web` on the host of that name. A free choice of the account would let the caller send the
-//! server to any host, past the allow list. So an account is resolved only if the allowed
-//! repository itself names it: as its owner, as the server's own account, or as an author in its
-//! list of pull requests, which comes from the index.
+//! `did:web` are resolved at the host in the name. If callers could choose any account, they could
+//! make the server call any host despite the allow list. So the server resolves an account only if
+//! the allowed repository names the account: as its owner, as the server's own account, or as an
+//! author in its list of pull requests, which comes from the index.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -22,10 +22,10 @@ use super::gate::AccessGate;
 /// Maximum number of list pages that are searched for an author.
 const MAX_PAGES: usize = 20;
 
-/// Maximum number of remembered accounts, over all repositories.
+/// Maximum number of remembered accounts, in all repositories together.
 const MAX_ACCOUNTS: usize = 20_000;
 
-/// Known accounts by repository, by handle and by DID.
+/// The known accounts of each repository, by handle and by DID.
 #[derive(Debug, Default)]
 pub(crate) struct KnownAccounts(Mutex<HashMap<String, BTreeSet<String>>>);
 
@@ -35,10 +35,12 @@ impl KnownAccounts {
         self.add(&pull.id.repo, names(pull));
     }
 
-    /// Refuses a record of an account without a known relation to `repo`, asking only the forge of
-    /// that repository.
+    /// Refuses a record whose account has no known relation to `repo`. Sends requests only to the
+    /// forge of that repository.
     ///
-    /// # Errors `permission_denied`; or the failure of asking the forge.
+    /// # Errors
+    ///
+    /// Fails with `permission_denied`, or with the error of a request to the forge.
     pub async fn authorize_record(
         &self,
         gate: &AccessGate,
@@ -95,7 +97,7 @@ impl KnownAccounts {
     }
 }
 
-/// Normalizes a name: handles ignore case, DIDs do not.
+/// Normalizes a name: handles are case-insensitive, DIDs are not.
 fn plain(name: &str) -> String {
     match name.starts_with("did:") {
         true => name.to_owned(),
@@ -103,7 +105,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The names of a pull request's author.
+/// The handle and the DID of a pull request's author.
 fn names(pull: &PullRequest) -> impl Iterator<Item = String> + use<> {
     let holder = match &pull.id {
         PrId {
@@ -118,7 +120,7 @@ fn names(pull: &PullRequest) -> impl Iterator<Item = String> + use<> {
         .flatten()
 }
 
-/// Returns true if `who` owns the repository, or is the repository's own DID.
+/// Returns true if `who` is the owner of the repository, or the repository's own DID.
 fn owns(id: &RepoId, who: &str) -> bool {
     let own = match &id.path {
         RepoPath::Named { owner, .. } => owner,

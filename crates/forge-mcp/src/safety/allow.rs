@@ -13,14 +13,14 @@ use forge_core::{
 /// A list of repository patterns; an empty list allows every repository.
 ///
 /// A pattern is a locator, or a locator with `*` as its last part: `octo/tools`,
-/// `https://github.com/octo/*`, `github.com/*`, `/srv/git/*`. Both sides are compared in canonical
-/// form: case, `.git`, default ports and credentials in a URL make no difference.
+/// `https://github.com/octo/*`, `github.com/*`, `/srv/git/*`. Patterns and repositories are
+/// compared in canonical form, without case, `.git`, default ports and credentials in a URL.
 #[derive(Clone, Debug, Default)]
 pub struct AllowList(Vec<Pattern>);
 
 #[derive(Clone, Debug)]
 struct Pattern {
-    /// The pattern as typed, with an absolute path.
+    /// The pattern as typed, but with an absolute path.
     text: String,
     /// The forge of the pattern.
     kind: ForgeKind,
@@ -29,20 +29,22 @@ struct Pattern {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// This repository, by comparison key.
+    /// One repository, by comparison key.
     Exact(String),
-    /// All repositories of an owner or host, by prefix of the key.
+    /// All repositories of an owner or host, by prefix of the comparison key.
     Below(String),
-    /// This directory.
+    /// One directory.
     Dir(PathBuf),
-    /// All directories below this one.
+    /// All directories below a directory.
     Tree(PathBuf),
 }
 
 impl AllowList {
-    /// Parses patterns; `absolute` makes paths absolute.
+    /// Parses patterns; `absolute` makes relative paths absolute.
     ///
-    /// # Errors `invalid_input` naming the pattern.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` and names the invalid pattern.
     pub fn parse(
         patterns: &[String],
         hosts: &Hosts,
@@ -52,9 +54,12 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// Parses directories, or `DIR/*` for all below one; `absolute` makes them absolute.
+    /// Parses directories, with `DIR/*` for all directories below `DIR`; `absolute` makes relative
+    /// paths absolute.
     ///
-    /// # Errors `invalid_input` naming the pattern.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` and names the invalid pattern.
     pub fn of_paths(patterns: &[String], absolute: impl Fn(&RepoId) -> RepoId) -> Result<Self> {
         let read = |text: &String| {
             let (dir, shape): (_, fn(PathBuf) -> Shape) = match text.strip_suffix("/*") {
@@ -87,12 +92,12 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// The patterns, in a form that means the same in every directory.
+    /// The patterns as texts whose meaning does not depend on the current directory.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|p| p.text.as_str())
     }
 
-    /// Returns true without patterns: everything is allowed.
+    /// Returns true if the list has no patterns and thus allows everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -113,7 +118,7 @@ impl AllowList {
         self.0.iter().map(|pattern| &pattern.kind)
     }
 
-    /// The directories listed individually, with links resolved.
+    /// The directories that are listed without a wildcard, with symbolic links resolved.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter_map(|pattern| match &pattern.shape {
             Shape::Dir(dir) => Some(dir.as_path()),
@@ -121,7 +126,7 @@ impl AllowList {
         })
     }
 
-    /// The repositories listed individually.
+    /// The repositories that are listed without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|p| match p.shape {
             Shape::Exact(_) | Shape::Dir(_) => Some(p.text.as_str()),
@@ -137,7 +142,7 @@ impl fmt::Display for AllowList {
     }
 }
 
-/// Placeholder for `*` during parsing; a valid name on every forge.
+/// Replaces `*` during parsing; the name is valid on every forge.
 const ANY: &str = "any-repository";
 
 fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> Result<Pattern> {
@@ -161,7 +166,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         RepoPath::Dir(path) => Some(path),
         _ => None,
     };
-    // In another process a relative path would mean another directory.
+    // A relative path would mean another directory in another process.
     let is_relative = |id: &RepoId| matches!(&id.path, RepoPath::Dir(path) if path.is_relative());
     let Some(above) = text.strip_suffix("/*") else {
         if text.contains('*') {
@@ -180,7 +185,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
     if above.contains('*') {
         return Err(refused("only its last part can be '*'".to_owned()));
     }
-    // A host alone has no owner to parse.
+    // A host without an owner needs two placeholders.
     let id = parse(&format!("{above}/{ANY}"))
         .or_else(|e| parse(&format!("{above}/{ANY}/{ANY}")).map_err(|_| e))?;
     if let Some(path) = directory(&id) {
@@ -214,7 +219,7 @@ impl Shape {
     }
 }
 
-/// Resolves links and `..`, as far as the path exists.
+/// Resolves symbolic links and `..`, as far as the path exists.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize()
         .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_repository_are_one() {
+    fn spellings_of_repository_match_each_other() {
         let one = list(&["https://github.com/Octo/Tools.git"]);
         for same in [
             "octo/tools",
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcard_covers_an_owner_or_a_host() {
+    fn wildcard_covers_owner_or_host() {
         let owner = list(&["github.com/octo/*"]);
         assert!(has(&owner, "octo/tools") && has(&owner, "Octo/x"));
         assert!(!has(&owner, "octopus/x") && !has(&owner, "other/octo"));
@@ -276,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_compared_without_links() {
+    fn directories_are_compared_with_links_resolved() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for below in ["srv/one", "srv/two", "other/three"] {
@@ -295,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn meaningless_pattern_is_refused() {
+    fn invalid_pattern_is_refused() {
         for text in [
             "*",
             "",

@@ -1,4 +1,4 @@
-//! Checks which repositories a call may access.
+//! Checks whether a call may access a repository.
 
 use std::{
     collections::HashMap,
@@ -12,19 +12,19 @@ use tokio::sync::OnceCell;
 
 use super::{AllowList, allow::canonical};
 
-/// The allow lists, and a cache of repository names.
+/// The allow lists, with a cache of repository names.
 #[derive(Debug)]
 pub(crate) struct AccessGate {
     read: AllowList,
     paths: AllowList,
     write: AllowList,
-    /// Directories, with links resolved, that are allowed without a list.
+    /// Directories that are allowed without a list, with symbolic links resolved.
     own: OnceCell<Vec<PathBuf>>,
-    /// Names of repositories, by the key of the requested name.
+    /// The confirmed names of repositories, by the key of the requested name.
     known: Mutex<HashMap<String, KnownRepo>>,
 }
 
-/// The names of a repository, from its forge.
+/// The names of a repository, as its forge confirms them.
 #[derive(Clone, Debug)]
 struct KnownRepo {
     id: RepoId,
@@ -35,7 +35,7 @@ struct KnownRepo {
 /// Maximum number of remembered names.
 const MAX_REPOS: usize = 1_000;
 
-/// How long a name is remembered: a repository can be renamed while the server runs.
+/// How long a name is remembered. A repository can be renamed while the server runs.
 const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
 impl AccessGate {
@@ -49,25 +49,26 @@ impl AccessGate {
         }
     }
 
-    /// Returns true without any list.
+    /// Returns true if there are no lists.
     pub fn is_open(&self) -> bool {
         self.read.is_empty() && self.write.is_empty()
     }
 
-    /// Returns true if a list restricts reads, or with `write` writes.
+    /// Returns true if a list restricts reads, or writes if `write` is set.
     pub fn restricts(&self, write: bool) -> bool {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Learns from `own`, once, the directories allowed without a list, if they matter for `id`.
+    /// Determines once, from `own`, the directories that are allowed without a list; skipped if
+    /// `id` does not depend on them.
     pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
         if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
             self.own.get_or_init(|| own).await;
         }
     }
 
-    /// The trust in a directory: chosen by a person if the server was started there or a list has
-    /// exactly this one, otherwise by the caller.
+    /// The trust in a directory. A person chose the directory if the server was started there or a
+    /// list names it without a wildcard; otherwise the caller chose it.
     pub fn trust(&self, id: &RepoId) -> Trust {
         let RepoPath::Dir(path) = &id.path else {
             return Trust::Named;
@@ -80,7 +81,7 @@ impl AccessGate {
         }
     }
 
-    /// Listed work trees whose repository is in another directory.
+    /// The listed work trees whose repository is in another directory.
     pub fn linked(&self) -> impl Iterator<Item = &Path> {
         let listed = self.read.directories().chain(self.paths.directories());
         listed.filter(|dir| dir.join(".git").is_file())
@@ -91,24 +92,27 @@ impl AccessGate {
         own.any(|dir| dir == path)
     }
 
-    /// Returns true if a list has this directory.
+    /// Returns true if a list allows this directory.
     fn is_listed(&self, id: &RepoId) -> bool {
         self.read.lists(id) || self.paths.lists(id)
     }
 
-    /// Checks a name before any request. A handle and a DID are different names here: comparing
-    /// them would ask a host of the caller's choice.
+    /// Checks a name before any request. A handle and a DID count as different names here, because
+    /// comparing them would send a request to a host of the caller's choice.
     ///
     /// # Errors
-    /// `permission_denied`.
+    ///
+    /// Fails with `permission_denied`.
     pub fn check(&self, id: &RepoId, write: bool) -> Result<()> {
         self.check_names(id, &[], write)
     }
 
-    /// Checks an open repository: the forge may have resolved the name to another one, such as
-    /// after a rename or transfer. One of the names that the forge confirms has to be on the list.
+    /// Checks an open repository. The forge may have resolved the name to another one, such as
+    /// after a rename or transfer. A list must contain one of the names that the forge confirms.
     ///
-    /// `permission_denied`; errors of reading the repository.
+    /// # Errors
+    ///
+    /// Fails with `permission_denied`, or with the error of reading the repository.
     pub async fn check_opened(&self, repo: &Repo, write: bool) -> Result<()> {
         if matches!(repo.id().path, RepoPath::Dir(_)) {
             return self.check(repo.id(), write);
@@ -122,7 +126,9 @@ impl AccessGate {
 
     /// The names of an open repository that its forge confirms.
     ///
-    /// Those of reading the repository.
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be read.
     pub async fn names(&self, repo: &Repo) -> Result<Vec<RepoId>> {
         let KnownRepo { id, aliases, .. } = self.known(repo).await?;
         Ok([vec![id], aliases].concat())
@@ -210,7 +216,7 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
         RepoPath::Named { owner, .. } => owner.starts_with("did:"),
         RepoPath::Dir(_) => false,
     };
-    // Without a request it is unknown whether the DID belongs to a listed handle.
+    // Only a request could show whether the DID belongs to a listed handle.
     let hint = if by_did {
         "name the repository as the list does, by a handle for a handle; if it is not on the list, \
          tell the user, who can start the server with it"
@@ -245,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn list_needs_a_confirmed_name() {
+    fn list_matches_only_confirmed_names() {
         let handle = id("tangled.org/alice.example/tools");
         let did = id("tangled.org/did:plc:alice/tools");
         let own = id("did:plc:tools");
@@ -262,13 +268,13 @@ mod tests {
             let found = gate.check_names(&handle, &names, false);
             assert_eq!(found.is_ok(), first, "{pattern}");
         }
-        // A forge answers an allowed handle with a DID that belongs to no handle.
+        // The forge answers an allowed handle with a DID that does not belong to that handle.
         let answered = gate("tangled.org/alice.example/*").check_names(&did, &[own], false);
         assert_eq!(answered.unwrap_err().code(), "permission_denied");
     }
 
     #[test]
-    fn handle_and_did_differ_before_any_request() {
+    fn unresolved_handle_and_did_do_not_match() {
         let handle = "tangled.org/alice.example/tools";
         let did = "tangled.org/did:plc:alice/tools";
         assert!(gate(handle).check(&id(handle), false).is_ok());

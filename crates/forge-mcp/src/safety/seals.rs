@@ -1,4 +1,5 @@
-//! Seals of questions: each is bound to its question, expires after five minutes and is used once.
+//! Seals for questions. A seal is bound to its question, expires after five minutes and can be used
+//! once.
 
 use std::{
     collections::HashMap,
@@ -17,17 +18,17 @@ pub(crate) const TTL: Duration = Duration::from_secs(300);
 #[derive(Debug, Deserialize, Serialize)]
 struct Sealed {
     nonce: String,
-    /// The time of creation, in milliseconds of the clock of [`Seals`].
+    /// The time of creation in milliseconds, from the clock of [`Seals`].
     made: u64,
 }
 
-/// A monotonic clock, in milliseconds since an arbitrary moment.
+/// A monotonic clock that counts milliseconds from an arbitrary start.
 type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// The key of this process, and the used seals.
+/// The secret key of this process, and the seals that were used.
 pub(crate) struct Seals {
     codec: RequestStateCodec,
-    /// The used seals, with their times of creation.
+    /// The used seals, each with its time of creation.
     taken: Mutex<HashMap<String, u64>>,
     clock: Clock,
 }
@@ -74,7 +75,7 @@ impl Seals {
         })
     }
 
-    /// Opens a seal; a second use fails.
+    /// Opens a seal. A seal that was used before is refused.
     pub fn open(&self, bind: &str, state: &str) -> Result<()> {
         let refused = |why: &str| {
             Error::invalid("confirm", format!("the confirmation does not count: {why}"))
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seal_is_valid_for_five_minutes_and_once() {
+    fn seal_is_valid_once_within_five_minutes() {
         let time = Arc::new(AtomicU64::new(7));
         let clock = Arc::clone(&time);
         let seals = Seals::at(Box::new(move || clock.load(Ordering::Relaxed))).unwrap();
@@ -132,7 +133,7 @@ mod tests {
         assert!(why(&first, "a").contains("used before"));
         pass(1);
         assert!(why(&second, "a").contains("older than five minutes"));
-        // A used seal is forgotten once it has expired.
+        // A used seal is removed from memory once it has expired.
         assert!(why(&first, "a").contains("older than five minutes"));
         let third = seals.seal("a").unwrap();
         seals.open("a", &third).unwrap();

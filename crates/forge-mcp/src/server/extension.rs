@@ -10,10 +10,10 @@ use rmcp::{
 
 use crate::calls::Route;
 
-/// Additions of a program that embeds the server, besides the server's own tools, prompts and
-/// resources. `None` leaves a request to the server.
+/// Additions of a program that embeds the server: tools, prompts and resources. A method that
+/// returns `None` leaves the request to the server.
 pub trait Extension: Send + Sync + 'static {
-    /// Additional tools, offered with and without `write`.
+    /// Additional tools, which are offered whether or not `write` is set.
     fn tools(&self) -> Vec<Route>;
     /// Additional prompts.
     fn prompts(&self) -> Vec<Prompt>;
@@ -30,11 +30,12 @@ pub trait Extension: Send + Sync + 'static {
     fn read(&self, uri: &str) -> Option<Result<ReadResourceResult, ErrorData>>;
     /// Completes an argument.
     fn complete(&self, params: &CompleteRequestParams) -> Option<Vec<String>>;
-    /// The capabilities of the server with these additions.
+    /// The server's capabilities, including those of the additions.
     fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities;
-    /// Returns true if a client of 2025-11-25 may subscribe to a resource.
+    /// Returns true if clients of 2025-11-25 may subscribe to the resource.
     fn subscribes(&self, uri: &str) -> bool;
-    /// Returns true if log messages are sent, whose level a client of 2025-11-25 may set.
+    /// Returns true if the additions send log messages; clients of 2025-11-25 may then set the
+    /// level.
     fn logs(&self) -> bool;
     /// Serves a subscription until it ends.
     fn listen(

@@ -1,4 +1,4 @@
-//! The protocol handler: requests and their answers.
+//! Handles the requests of the protocol.
 
 use forge_core::{Error, suggest};
 use rmcp::{
@@ -21,7 +21,7 @@ use crate::{
     prompts, resources, tools,
 };
 
-/// How long a client may cache a list that changes only with the program, in milliseconds.
+/// How long a client may cache a list that is constant while the server runs, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
 /// The methods whose parameters are parsed here.
@@ -195,7 +195,7 @@ impl ServerHandler for Server {
         unless_cancelled(&ctx, get).await
     }
 
-    /// rmcp routes known methods with invalid parameters here, like unknown methods.
+    /// rmcp calls this method for unknown methods, and for known methods with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -215,7 +215,8 @@ impl ServerHandler for Server {
         ))
     }
 
-    /// Only an extension's content changes while the server runs.
+    /// Accepts what the capabilities allow: only the content of an extension changes while the
+    /// server runs.
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
@@ -239,7 +240,7 @@ impl ServerHandler for Server {
         self.subscribes::<UnsubscribeRequestMethod>(&params.uri)
     }
 
-    /// Has no effect: the server sends no log messages, which 2026-07-28 removed.
+    /// Has no effect, because the server sends no log messages; 2026-07-28 removed them.
     async fn set_level(
         &self,
         _: rmcp::model::SetLevelRequestParams,
@@ -264,7 +265,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Runs `work`, and drops it if the client cancels the request.
+/// Runs `work` until it ends or the client cancels the request.
 async fn unless_cancelled<T>(
     ctx: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
@@ -287,7 +288,7 @@ impl Server {
         }
     }
 
-    /// The error of a request that failed before its content was read.
+    /// The error of a request that failed before its parameters were read.
     fn unread(&self, e: &Error) -> ErrorData {
         let about = HintContext {
             tools: self.0.state.tools().clone(),

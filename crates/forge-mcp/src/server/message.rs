@@ -1,5 +1,5 @@
-//! Answers to bytes that are not a JSON-RPC message: rmcp drops some silently and answers others
-//! without an id, so that a client would wait.
+//! Answers bytes that are not a valid JSON-RPC message. rmcp drops some of them silently and
+//! answers others without an id, so that the client would wait.
 
 use rmcp::{
     ErrorData,
@@ -7,7 +7,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// The error for invalid bytes, with the request id if they have one.
+/// The error for invalid bytes, with the request id if the bytes contain an id.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     let message = match serde_json::from_slice::<Value>(bytes) {
         Ok(message) => message,
@@ -53,7 +53,7 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
         return Some(Fault::Params("params have to be an object"));
     }
     let hello = || serde_json::from_value::<InitializeRequestParams>(params.cloned()?).ok();
-    // A request that names its version has no `initialize`: the method is unknown to it.
+    // In a request that names its protocol version, `initialize` is an unknown method.
     let names_version = params
         .and_then(|params| params.get("_meta")?.as_object())
         .is_some_and(|meta| meta.contains_key("io.modelcontextprotocol/protocolVersion"));
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_pass_and_others_are_answered_by_id() {
+    fn invalid_messages_are_answered_with_their_id() {
         let code = |text: &str| refusal(text.as_bytes()).map(|(error, id)| (error.code.0, id));
         for good in [
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,

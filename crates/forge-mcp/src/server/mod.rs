@@ -1,4 +1,4 @@
-//! The server object: one handler for both eras of the protocol.
+//! The server object, one handler for both versions of the protocol.
 
 mod extension;
 mod handler;
@@ -18,7 +18,7 @@ use crate::{
     tools,
 };
 
-/// Refuses the name of an unknown tool, or of one that needs [`ServerOptions::write`].
+/// Refuses a tool name that is unknown, or whose tool needs [`ServerOptions::write`].
 fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
     let names: Vec<&str> = all.iter().map(|r| r.definition.name.as_ref()).collect();
     for name in options.tools.iter().chain(&options.without_tools) {
@@ -63,7 +63,7 @@ struct ServerInner {
     extension: Option<Box<dyn Extension>>,
 }
 
-/// The server; clones share it, so every connection and request can own one.
+/// The server, shared by all clones, so that every connection and request can own a clone.
 #[derive(Clone)]
 pub struct Server(Arc<ServerInner>);
 
@@ -78,8 +78,10 @@ impl fmt::Debug for Server {
 impl Server {
     /// Creates a server for the accounts of `forges`.
     ///
-    /// `invalid_input` for the name of an unknown tool; `internal` if the system has no random
-    /// numbers for the seals.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` for the name of an unknown tool, and with `internal` if the
+    /// system provides no random numbers for the seals.
     pub fn new(forges: Forges, options: ServerOptions) -> Result<Self> {
         Self::build(forges, options, None)
     }
@@ -87,7 +89,8 @@ impl Server {
     /// Creates a server with an extension.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    ///
+    /// Fails as [`Self::new`] does.
     pub fn extended(
         forges: Forges,
         options: ServerOptions,
@@ -131,7 +134,9 @@ impl Server {
 
 /// Serves on standard input and output until the client disconnects.
 ///
-/// # Errors `protocol` if the client does not speak the protocol.
+/// # Errors
+///
+/// Fails with `protocol` if the client does not speak MCP.
 pub async fn serve_stdio(server: Server) -> Result<()> {
     let failed = |e: String| {
         Error::new(
@@ -142,7 +147,7 @@ pub async fn serve_stdio(server: Server) -> Result<()> {
     let (read, write) = stdio_pipes();
     let running = match server.serve(stdio::Stdio::new(read, write)).await {
         Ok(running) => running,
-        // The client only checked that the program starts.
+        // The client disconnected at once, so it only checked that the program starts.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(e) => return Err(failed(e.to_string())),
     };

@@ -1,5 +1,5 @@
-//! The stdio transport. Invalid lines are answered: rmcp drops them silently, and the client would
-//! wait.
+//! The stdio transport. Answers invalid lines, which rmcp would drop silently, so that the client
+//! does not wait.
 
 use std::io;
 
@@ -23,17 +23,17 @@ use tokio::{
 
 use super::message;
 
-/// Size of the pipe between the two readers, in bytes.
+/// Size of the pipe from [`sort`] to rmcp's reader, in bytes.
 const PIPE: usize = 64 * 1024;
 
-/// The error for an invalid line, and the request id if it has one.
+/// The error for an invalid line, with the request id if the line contains an id.
 type RefusedLine = (ErrorData, Option<RequestId>);
 
-/// A connection over two pipes.
+/// A connection over an input and an output pipe.
 pub(super) struct Stdio<W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, DuplexStream, W>,
     refused: mpsc::Receiver<RefusedLine>,
-    /// The pending answer to a refused line, kept because `receive` can be dropped at any time.
+    /// The pending answer to an invalid line, stored because `receive` can be dropped at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
 }
 
@@ -82,7 +82,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Stdio<W> 
     }
 }
 
-/// Forwards valid lines, and reports the errors of the others.
+/// Forwards valid lines to rmcp, and sends the errors of invalid lines to `bad`.
 async fn sort(
     mut read: impl AsyncBufRead + Unpin,
     mut good: DuplexStream,
@@ -94,7 +94,7 @@ async fn sort(
         line.shrink_to(PIPE);
         let most = DEFAULT_MAX_LINE_LENGTH as u64;
         let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
-        // The last line counts only with its line end.
+        // A last line without a line end is incomplete and ignored.
         let is_done = match length {
             Ok(0) | Err(_) => true,
             Ok(_) if line.ends_with(b"\n") => match refusal(&line) {

@@ -1,4 +1,4 @@
-//! Binds a confirmation to the facts in its question: only the head that was read counts.
+//! Binds a confirmation to the facts in its question: the head that was read, and others.
 
 use std::fmt::Debug;
 
@@ -9,29 +9,30 @@ use forge_core::{
 
 use crate::calls::{CallContext, ConfirmationRequest, PullTarget, ToolError};
 
-/// Confirmation arguments of a caller.
+/// The caller's arguments for a confirmation.
 #[derive(Clone, Copy)]
 pub(super) struct ConfirmationArgs<'a> {
-    /// `expected_head`.
+    /// The argument `expected_head`.
     pub head: Option<&'a str>,
-    /// `confirm`.
+    /// The argument `confirm`.
     pub confirm: Option<&'a str>,
 }
 
 /// A question for the user.
 #[derive(Clone, Copy)]
 pub(super) struct ConfirmationQuestion<'a> {
-    /// The complete text.
+    /// The complete text of the question.
     pub text: &'a str,
-    /// Facts in the question, besides the head and the arguments of the call; an answer counts only
-    /// for these.
+    /// Further facts in the question, besides the head and the arguments. An answer is invalid if
+    /// they have changed since.
     pub bound: &'a str,
 }
 
-/// Asks the user to confirm, after checking the expected head.
+/// Checks the expected head, then asks the user to confirm.
 ///
-/// # Errors Those of [`check_expected_head`]; a stop until the user answers, or if the answer is
-/// no.
+/// # Errors
+///
+/// Fails as [`check_expected_head`] does, until the user has answered, and if the user declines.
 pub(super) async fn require_confirmation(
     call: &CallContext,
     target: &PullTarget,
@@ -52,7 +53,7 @@ pub(super) async fn require_confirmation(
     call.confirm(ask).await
 }
 
-/// The head in a question. For a patch, its author claims the commit, which may be wrong.
+/// The head in a question. The commit of a patch is its author's claim and may be wrong.
 pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
@@ -66,7 +67,7 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
 /// Maximum length of a title in a question, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// A title in a question: cut and cleaned, so that the title ends at its closing quote.
+/// A title in a question, cut and without quotes, so that the closing quote ends the title.
 pub(super) fn titled(call: &CallContext, pull: &PullRequest) -> String {
     quotable(call.cleaner.line(&pull.title).as_data())
 }
@@ -76,11 +77,12 @@ pub(super) fn quotable(text: &str) -> String {
     short(text).replace('"', "'")
 }
 
-/// Maximum length of each name, and maximum number of names, in a question.
+/// Maximum length of each name in a list of names, and maximum number of these names.
 const MAX_BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
-/// A count and foreign names, each quoted: no name can hide the next one or the count.
+/// A count and quoted foreign names. The quotes prevent a name from imitating the next name or the
+/// count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
         let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF).replace('"', "'");
@@ -97,8 +99,8 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
     }
 }
 
-/// A branch or file in a question: quoted if it could pose as more than a name, without hidden
-/// characters, which could make it look like another one.
+/// A branch or file in a question. Hidden characters, which could make it look like another name,
+/// are removed; a name that could be mistaken for other text is quoted.
 pub(super) fn named(name: &str) -> String {
     match is_plain(name) {
         true => name.to_owned(),
@@ -106,7 +108,7 @@ pub(super) fn named(name: &str) -> String {
     }
 }
 
-/// A person in a question; forges store arbitrary logins.
+/// A person in a question, cleaned because forges store arbitrary logins.
 pub(super) fn mentioned(call: &CallContext, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),
@@ -133,9 +135,11 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Checks that the forge has the capabilities, before the user is asked and anything is written.
+/// Checks the forge's capabilities, before the user is asked and before any write.
 ///
-/// # Errors `unsupported` for the first missing capability.
+/// # Errors
+///
+/// Fails with `unsupported` for the first missing capability.
 pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     for capability in needs {
         if let Support::No { why, instead } = repo.support(*capability) {
@@ -145,9 +149,11 @@ pub(super) fn can(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     Ok(())
 }
 
-/// As [`can`], and by what the repository itself allows.
+/// Checks capabilities as [`can`] does, and checks the repository's own restrictions.
 ///
-/// # Errors As [`can`]; those of reading the repository.
+/// # Errors
+///
+/// Fails as [`can`] does, and if the repository cannot be read.
 pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Error> {
     can(repo, needs)?;
     for (capability, support) in repo.capabilities().await? {
@@ -160,14 +166,16 @@ pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Er
     Ok(())
 }
 
-/// Facts in a question besides the head, each with its name in errors.
+/// Facts in a question besides the head, each with a name for errors.
 #[derive(Debug)]
 pub(super) struct QuestionFacts(pub Vec<(&'static str, String)>);
 
 impl QuestionFacts {
-    /// Fails if a fact has changed while the user was thinking.
+    /// Fails if a fact has changed since the question was asked.
     ///
-    /// # Errors `conflict` with the first changed fact.
+    /// # Errors
+    ///
+    /// Fails with `conflict` for the first changed fact.
     pub fn still(&self, now: &Self) -> Result<(), Error> {
         let mut both = self.0.iter().zip(&now.0);
         let Some(((name, expected), (_, actual))) = both.find(|(then, now)| then != now) else {
@@ -181,13 +189,13 @@ impl QuestionFacts {
         ))
     }
 
-    /// All facts, and `more`, for [`ConfirmationQuestion::bound`].
+    /// All facts and `more` as one text, for [`ConfirmationQuestion::bound`].
     pub fn with(&self, more: impl Debug) -> String {
         format!("{:?} {more:?}", self.0)
     }
 }
 
-/// The error for facts that changed after the confirmation.
+/// The error for facts that changed after the user confirmed.
 pub(super) fn changed(expected: String, actual: String, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::View,
@@ -205,7 +213,7 @@ mod tests {
     use super::{MAX_TITLE_CHARS, is_plain, named, short};
 
     #[test]
-    fn long_title_in_a_question_is_cut() {
+    fn long_title_in_question_is_cut() {
         assert_eq!(short("Fix Vec<T>"), "Fix Vec<T>");
         let whole = "é".repeat(MAX_TITLE_CHARS);
         assert_eq!(short(&whole), whole);
@@ -213,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn unusual_name_in_a_question_is_quoted() {
+    fn unusual_name_in_question_is_quoted() {
         for plain in ["main", "feature/x-1_2", "alice", "ada@example.com"] {
             assert!(is_plain(plain), "{plain}");
             assert_eq!(named(plain), plain);

@@ -106,7 +106,7 @@ impl Tool for ForgeStatus {
         let repository = match &args.repo {
             Some(named) => match repository(call, named, &mut missing).await {
                 Ok(repository) => Some(repository),
-                // Some forges show nothing to anonymous users.
+                // Some forges refuse requests from anonymous users.
                 Err(e) if is_login(&e) => {
                     missing.push(login(call, &e));
                     None
@@ -143,7 +143,7 @@ async fn repository(
 ) -> Result<RepositoryOut, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
-    // Capabilities concern other calls than this one, so hints must not repeat it.
+    // Capabilities are about other calls, so hints must not repeat this call.
     let elsewhere = HintContext {
         tool: String::new(),
         ..call.about()
@@ -177,7 +177,7 @@ async fn repository(
         Err(e) => missing.push(format!("to know who you are: {}", e.message())),
     }
     missing.extend(info.warnings.iter().map(|w| doubt(call, w)));
-    // Without credentials there is no viewer.
+    // Without credentials there is no viewer to name.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(RepositoryOut {
         repo: call.cleaner.line(&info.id.to_string()),
@@ -203,7 +203,7 @@ fn login(call: &CallContext, e: &Error) -> String {
     format!("a login: {}", call.tell(e))
 }
 
-/// The text of a warning about the repository.
+/// The text of a warning in the repository's information.
 fn doubt(call: &CallContext, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
@@ -212,7 +212,7 @@ fn doubt(call: &CallContext, warning: &Warning) -> String {
     }
 }
 
-/// Rights that the viewer lacks in this repository.
+/// The rights that the viewer lacks in this repository.
 fn rights(call: &CallContext, info: &RepoInfo) -> Vec<String> {
     let right = match info.permission {
         Permission::Read => {

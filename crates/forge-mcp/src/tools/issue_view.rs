@@ -75,10 +75,10 @@ const MAX_BODY_CHARS: usize = 6_000;
 
 /// Maximum number of history events that are read.
 const MAX_EVENTS: usize = 1_000;
-/// Maximum number of pages of a history, also of empty ones.
+/// Maximum number of pages of a history, including empty pages.
 const MAX_PAGES: usize = 50;
 
-/// The blocks before the sections: the head and the body.
+/// The block before the sections: the head with the body.
 const TOP_BLOCK: usize = 0;
 const BODY_BLOCK: usize = 1;
 
@@ -192,7 +192,7 @@ impl Tool for IssueView {
         });
 
         let bound = (target.id.to_string(), &include, detailed);
-        // If earlier content changed, an item could be lost or repeated.
+        // Continuing after a change of earlier content could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&issue.version, issue.updated_at.to_string(), shown))
@@ -241,7 +241,7 @@ impl Tool for IssueView {
     }
 }
 
-/// The shown relations, cut to the budget.
+/// The relations in the result, cut to the length limit.
 #[derive(Default)]
 struct Relations {
     parent: Option<RelatedOut>,
@@ -285,7 +285,7 @@ impl Relations {
     }
 }
 
-/// The events of an issue, up to [`MAX_EVENTS`]; `None` where the forge keeps none.
+/// The events of an issue, up to [`MAX_EVENTS`]; `None` if the forge has no history.
 async fn history(
     target: &IssueTarget,
     warnings: &mut Vec<Warning>,

@@ -41,7 +41,7 @@ pub(super) fn of_issue(
     answer(out, Some(issue.version.clone()).filter(|v| !v.is_empty()))
 }
 
-/// The result for a comment: its id and URL, if it still exists.
+/// The result for a comment, with its id and URL unless it was deleted.
 pub(super) fn of_comment<T>(
     call: &CallContext,
     issue: &IssueId,
@@ -69,7 +69,7 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
     }
 }
 
-/// Issue writes share the result parts of pull requests.
+/// The issue's id as that of a pull request, whose result types issue writes share.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),
@@ -77,20 +77,22 @@ fn as_pull(issue: &IssueId) -> PrId {
     }
 }
 
-/// The value of an argument; blank counts as absent.
+/// The value of an argument, if it is not blank.
 pub(super) fn non_blank(value: Option<String>) -> Option<String> {
     value.filter(|text| !text.trim().is_empty())
 }
 
-/// The names in a list, without blank ones.
+/// The names in a list, except blank ones.
 pub(super) fn names(list: Vec<String>) -> Vec<String> {
     let names = list.into_iter().filter(|name| !name.trim().is_empty());
     names.collect()
 }
 
-/// Parses a list of `Field=value`, without blank items.
+/// Parses a list of `Field=value`; blank items are skipped.
 ///
-/// # Errors `invalid_input` for an item without a name or an equals sign.
+/// # Errors
+///
+/// Fails with `invalid_input` if an item has no name or no equals sign.
 pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
     let mut pairs = BTreeMap::new();
     for pair in names(list) {
@@ -109,21 +111,24 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
     Ok(pairs)
 }
 
-/// The board for reading and setting fields, if the forge uses boards.
+/// The board on which fields are read and set, if the forge uses boards.
 ///
-/// # Errors `invalid_input` for an invalid board in the configuration.
+/// # Errors
+///
+/// Fails with `invalid_input` if the configuration names an invalid board.
 pub(super) fn board(call: &CallContext, repo: &Repo) -> Result<Option<BoardId>> {
     let board = call.server.forges().config().workflow_board();
     let board = board.filter(|_| repo.supports(Capability::IssueBoard));
     board.map(|board| board.parse()).transpose()
 }
 
-/// Checks the estimate and the priority in `edit` and moves them to where the workflow keeps them.
-/// Without a board, issue `id` is read, because an old label may have to go or a field may be
-/// spelled differently. Returns true if a label stores a value.
+/// Checks estimate and priority in `edit`, and moves them to the field or label where the workflow
+/// stores them. Without a board, issue `id` is read first, because an old label may have to be
+/// removed or a field may be spelled differently. Returns true if a label stores a value.
 ///
 /// # Errors
-/// `invalid_input` (field `estimate` or `priority`) with the scale.
+///
+/// Fails with `invalid_input` (field `estimate` or `priority`) and names the scale.
 pub(super) async fn put_values(
     call: &CallContext,
     repo: &Repo,
@@ -151,10 +156,11 @@ pub(super) async fn put_values(
     Ok(edit.labels.add.len() > labels)
 }
 
-/// Resolves the issues of an argument.
+/// Resolves the issues that an argument names.
 ///
 /// # Errors
-/// As [`CallContext::related`].
+///
+/// Fails as [`CallContext::related`] does.
 pub(super) async fn related(
     call: &CallContext,
     repo: &Repo,

@@ -1,4 +1,4 @@
-//! Effects of a merge on linked issues, as the tool shows them.
+//! Shows the effects of a merge on linked issues.
 
 use forge::workflow::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, Workflow};
 use forge_core::{Error, model::PullRequest};
@@ -14,18 +14,20 @@ use crate::{
 /// Maximum number of issues in a question; the others are counted.
 const MAX_NAMED: usize = 10;
 
-/// Plan for the linked issues of `pull`, with the workflow behind it.
+/// The plan for the linked issues of a pull request, with the workflow that moves them.
 pub(super) struct LinkedIssuesPlan {
     workflow: Option<Workflow>,
     plan: MergePlan,
-    /// The number of unreadable issues.
+    /// The number of issues that could not be read.
     unread: usize,
 }
 
 impl LinkedIssuesPlan {
-    /// Plans the effects of merging `pull`. Costs no request without linked issues.
+    /// Plans the effects of merging `pull`. Without linked issues, no request is sent.
     ///
-    /// # Errors `config` if the configured workflow is unusable.
+    /// # Errors
+    ///
+    /// Fails with `config` if the configured workflow is not usable.
     pub async fn of(
         call: &CallContext,
         target: &PullTarget,
@@ -33,7 +35,7 @@ impl LinkedIssuesPlan {
     ) -> Result<Self, Error> {
         let forges = call.server.forges();
         let linked = forge::workflow::linked_issues(pull, &target.repo, forges.hosts());
-        // An unusable workflow must not block the merge of a pull request without linked issues.
+        // Without linked issues, a workflow that is not usable must not block the merge.
         let workflow = match linked.is_empty() {
             true => None,
             false => forges.merge_workflow(&target.repo).await?,
@@ -51,7 +53,7 @@ impl LinkedIssuesPlan {
         })
     }
 
-    /// Leaves all issues unchanged, for this reason.
+    /// Changes the plan to leave all issues unchanged, for the given reason.
     pub fn left_alone(mut self, why: &str) -> Self {
         self.plan = self.plan.left_alone(why);
         self
@@ -65,8 +67,8 @@ impl LinkedIssuesPlan {
         }
     }
 
-    /// The issues to close, `#3, #4`, or to move, `#3: In Review -> Done (closed)`; empty without
-    /// any.
+    /// The issues to close (`#3, #4`) or to move (`#3: In Review -> Done (closed)`); empty if there
+    /// are none.
     pub fn in_words(&self) -> String {
         let steps = &self.plan.steps;
         let mut lines: Vec<String> = steps.iter().take(MAX_NAMED).map(step_line).collect();
@@ -77,7 +79,7 @@ impl LinkedIssuesPlan {
         lines.join(", ")
     }
 
-    /// All issues to close or move, for a seal.
+    /// All issues to close or move, as the text that a seal is bound to.
     pub fn bound(&self) -> String {
         let names: Vec<String> = self.plan.steps.iter().map(MergeStep::in_words).collect();
         format!("{names:?}")
@@ -118,7 +120,7 @@ pub(super) struct LinkedIssuesOut {
     tried: bool,
 }
 
-/// The result for an issue within a line: `#3: In Review -> Done (closed)`.
+/// The result for one issue: `#3: In Review -> Done (closed)`.
 fn step_line(step: &MergeStep) -> String {
     let cleaner = Cleaner::new();
     let state = |name: &str| state(&cleaner.line(name));
@@ -171,7 +173,7 @@ impl LinkedIssuesOut {
         self.linked_issues_transitioned.is_empty() && !self.tried
     }
 
-    /// A line for closed or moved issues, and one for each other issue.
+    /// One line for all closed or moved issues, and one line for each other issue.
     pub fn text(&self) -> String {
         let (did, could_not, not) = match self.moved {
             true => ("moved", "could not move", "not moved"),

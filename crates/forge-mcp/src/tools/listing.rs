@@ -1,4 +1,4 @@
-//! A page of a list: the rows that fit, and the cursor of the next page.
+//! Builds a page of a list: the rows that fit, and the cursor of the next page.
 
 use std::hash::Hash;
 
@@ -15,12 +15,12 @@ use crate::{
 /// Request for a page of a list.
 pub(super) struct ListRequest<'a, B> {
     pub tool: &'static str,
-    /// A value that all calls with one cursor share.
+    /// A value that the cursor is bound to.
     pub bound: &'a B,
     pub cursor: Option<&'a str>,
     pub limit: usize,
     pub max_chars: Option<u64>,
-    /// The plural for `No … match`.
+    /// The plural noun in `No … match`.
     pub noun: &'static str,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ListRow<'a, R> {
     pub warnings: &'a [Warning],
 }
 
-/// The rows that fit, and the text for them.
+/// The rows that fit on the page, and their text.
 pub(super) struct Listing<R> {
     pub text: String,
     pub rows: Vec<R>,
@@ -41,7 +41,7 @@ pub(super) struct Listing<R> {
     pub warnings: Vec<WarningOut>,
 }
 
-/// The number of rows in a page of the forge.
+/// The number of rows in a page of the forge's list.
 pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
     let limits = repo.limits();
     let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
@@ -49,10 +49,11 @@ pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
 }
 
 impl<'a, B: Hash> ListRequest<'a, B> {
-    /// The page to request, by the forge's own cursor.
+    /// The page to request, with the forge's own cursor.
     ///
     /// # Errors
-    /// `invalid_input` for a cursor of another call.
+    ///
+    /// Fails with `invalid_input` if the cursor belongs to another call.
     pub fn page(&self) -> Result<PageReq> {
         Ok(match self.position()? {
             None | Some((_, "")) => PageReq::first(self.limit),
@@ -60,7 +61,7 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         })
     }
 
-    /// The pinned position and the forge's own cursor.
+    /// Reads the pinned position and the forge's cursor from this call's cursor.
     fn position(&self) -> Result<Option<(&'a str, &'a str)>> {
         let Some(text) = self.cursor else {
             return Ok(None);
@@ -71,7 +72,9 @@ impl<'a, B: Hash> ListRequest<'a, B> {
 
     /// Fits the rows of `page`.
     ///
-    /// # Errors `conflict` if earlier rows have changed.
+    /// # Errors
+    ///
+    /// Fails with `conflict` if earlier rows have changed.
     pub fn listing<M, R: Serialize>(
         &self,
         call: &CallContext,
@@ -80,7 +83,8 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         rows: Vec<ListRow<'_, R>>,
         shorten: impl Fn(&mut R, usize),
     ) -> Result<Listing<R>> {
-        // A newly opened or closed item shifts the others.
+        // The position is pinned to the keys, because a newly opened or closed item shifts the
+        // rows.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
         let before = |at: ResultPosition| {
             let shown = at.block + usize::from(at.offset > 0);

@@ -1,4 +1,5 @@
-//! The tools, one file each. To add a tool, write its file and name it twice here.
+//! The tools, each in its own file. To add a tool, write its file and add its name in two places
+//! below.
 
 mod confirmation;
 mod forge_status;
@@ -39,7 +40,7 @@ mod write_output;
 
 use crate::calls::Route;
 
-/// All tools, including the writing ones.
+/// All tools, including those that write.
 pub(crate) fn all() -> Vec<Route> {
     vec![
         Route::of::<forge_status::ForgeStatus>(),

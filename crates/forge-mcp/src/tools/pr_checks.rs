@@ -93,8 +93,8 @@ impl Tool for PrChecks {
             target.id.to_string(),
             (args.failed_only, args.logs, detailed),
         );
-        // A finished check moves within the list: if earlier rows changed, a newly failed check
-        // could be lost.
+        // A check that finishes moves within the list. If earlier rows changed, continuing could
+        // skip a check that failed meanwhile.
         let states: Vec<_> = chosen
             .iter()
             .map(|c| (&c.name, &c.workflow, &c.event, c.status))
@@ -151,7 +151,7 @@ const MAX_LOGS: usize = 5;
 /// Maximum bytes of a log that are shown.
 const MAX_LOG_BYTES: usize = 4_000;
 
-/// The end of the `n`th failed check's log, quoted, or the reason for its absence.
+/// The end of a failed check's log, quoted, or the reason why there is no log.
 async fn log(
     call: &CallContext,
     target: &PullTarget,
@@ -191,7 +191,7 @@ async fn log(
     }
 }
 
-/// The waiting time for a log, if the forge reports one, and the recovery.
+/// The time to wait for a log, if the forge reports one, and the recovery.
 fn next(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),
@@ -201,8 +201,8 @@ fn next(e: &Error, hint: Option<String>) -> String {
     format!("{wait}{hint}")
 }
 
-/// Returns true if only the log failed, not the checks: logs may need other rights, the forge may
-/// have none, their storage may be down, or a limit was reached with them.
+/// Returns true if the failure concerns only the log and not the checks: missing rights, no logs on
+/// the forge, an unavailable log storage, or a rate limit.
 fn is_of_the_log(e: &Error) -> bool {
     matches!(
         e.kind(),
@@ -223,7 +223,7 @@ mod tests {
     use forge_core::{Capability, Error, ErrorKind, Retry};
 
     #[test]
-    fn missing_log_keeps_the_checks() {
+    fn missing_log_does_not_fail_checks() {
         let upstream = ErrorKind::Upstream {
             status: 503,
             request_id: None,
@@ -250,7 +250,7 @@ mod tests {
             let e = Error::new(kind, "no");
             assert_eq!(super::is_of_the_log(&e), stays, "{e:?}");
         }
-        // Spindles, for example, hand out no logs.
+        // Spindles, for example, provide no logs.
         let none = Error::unsupported(Capability::CheckLogs, "why", "instead");
         assert!(super::is_of_the_log(&none));
     }

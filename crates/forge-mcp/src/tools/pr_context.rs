@@ -379,7 +379,7 @@ impl Tool for PrContext {
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
-        // If earlier content changed, an item could be lost or repeated.
+        // Continuing after a change of earlier content could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(found.pull.updated_at.to_string(), shown))
@@ -405,7 +405,7 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
-        // An unfinished wait continues instead of the pages.
+        // While a wait is unfinished, its cursor replaces the cursor of the next page.
         let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
@@ -435,7 +435,7 @@ impl Tool for PrContext {
 }
 
 impl PrContextInput {
-    /// The arguments that select the bundle, without those of the page.
+    /// The arguments that select the bundle, without those that select the page.
     fn wanted(&self) -> String {
         let alike = Self {
             repo: None,
@@ -448,8 +448,8 @@ impl PrContextInput {
     }
 }
 
-/// The bundle, from the cache if valid. A local repository is read again except for further pages:
-/// reading is cheap, and its owner may have just changed it.
+/// Returns the bundle, from the cache if possible. A local repository is read again unless the call
+/// continues a page, because reads are cheap and the owner may have just changed the repository.
 async fn gathered(
     call: &CallContext,
     target: &PullTarget,
@@ -467,7 +467,7 @@ async fn gathered(
     let ttl = call.server.forges().config().context_cache_ttl();
     let is_page = args.cursor.is_some();
     let known = cache.get(key, ttl, is_page);
-    // A local repository is cheap to read, and a wait ends with newer content than the cache has.
+    // Local repositories are cheap to read, and after a wait the cache is older than what was seen.
     let may_be_kept = !repo.host.is_empty() && args.wait_for.is_none();
     if let Some(found) = known.filter(|_| is_page || may_be_kept) {
         return Ok(found);
@@ -478,7 +478,7 @@ async fn gathered(
     Ok(found)
 }
 
-/// Gathers the bundle and sends the client a progress notification per request.
+/// Gathers the bundle, and sends the client a progress notification for each request.
 async fn gather(
     call: &CallContext,
     target: &PullTarget,
@@ -502,7 +502,7 @@ async fn gather(
     req.clone = call.server.clone_of(&target.repo).await;
     let (tell, mut told) = mpsc::unbounded_channel();
     req.observer = ContextObserver::new(move |event| {
-        // The receiver is gone once the call has ended.
+        // Sending fails only after the call has ended.
         let _ = tell.send(in_words(event));
     });
     let mut gathering = pin!(context(&target.repo, &target.id, &req));
@@ -523,7 +523,7 @@ async fn gather(
     found
 }
 
-/// An event as a line of progress.
+/// Formats an event as a line of progress.
 fn in_words(event: &ContextEvent) -> String {
     let text = match event {
         ContextEvent::Start { include, .. } => format!("reading {}", include.join(", ")),
@@ -568,7 +568,7 @@ fn summary(found: &PullContext, c: &Cleaner) -> SummaryOut {
 }
 
 impl VerdictOut {
-    /// The verdict without its requirements, which are a paged list.
+    /// Converts the verdict without its requirements, which are a list with pages.
     fn of(found: &PullContext) -> Self {
         let r = &found.readiness;
         Self {
@@ -623,7 +623,7 @@ impl RequirementOut {
     }
 }
 
-/// A line; for a met requirement only the rule.
+/// Formats one line; a requirement that is met shows only its rule.
 impl SectionItem for RequirementOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         if self.status == RequirementStatus::Met.name() {
@@ -776,7 +776,7 @@ impl PackedOut {
         }
     }
 
-    /// The line above the hunks, with the omissions.
+    /// The line before the hunks, with the omissions.
     fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
@@ -821,7 +821,7 @@ impl SectionErrorOut {
     }
 }
 
-/// The lists of the bundle as blocks.
+/// The lists of a bundle, as blocks.
 struct PrContextSections {
     checks: Option<BlockList<CheckOut>>,
     logs: Option<BlockList<LogOut>>,
@@ -837,14 +837,14 @@ struct PrContextSections {
     source: Option<BlockList<SourceOut>>,
 }
 
-/// A diff, with the first block of each file.
+/// A diff, with the index of each file's first block.
 struct DiffSection {
     out: DiffOut,
     begins: Vec<usize>,
 }
 
 impl DiffSection {
-    /// The data of a page.
+    /// The part of the data that belongs to a page.
     fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
         let mut begins = self.begins.into_iter();
         let files = &mut self.out.files;
@@ -935,7 +935,7 @@ impl PrContextSections {
         }
     }
 
-    /// The data of a page.
+    /// The part of the data that belongs to a page.
     fn on(
         self,
         page: &Range<usize>,
@@ -972,7 +972,7 @@ impl PrContextSections {
     }
 }
 
-/// Open threads with their comments, resolved ones without.
+/// Adds the threads: open threads with their comments, resolved threads without.
 fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> BlockList<ThreadOut> {
     let resolved = all.iter().filter(|t| t.resolved).count();
     let note = match resolved {
@@ -989,7 +989,8 @@ fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> BlockList<Thread
     blocks.section("threads", &note, shown, false, c)
 }
 
-/// Renders the diff: a block per hunk; a file's head precedes its first hunk.
+/// Renders the diff with one block for each hunk; the first hunk of a file includes the file's
+/// head.
 fn packed(name: &str, diff: &PackedDiff, c: &Cleaner, blocks: &mut Blocks) -> DiffSection {
     let mut head = format!(
         "\n{name}: {} +{} -{}{}\n",

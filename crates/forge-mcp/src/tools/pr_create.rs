@@ -46,7 +46,7 @@ pub(super) struct Edit {
     delete: bool,
 }
 
-/// Names the tool for edits on a branch that exists.
+/// Adds a hint to the tool that commits to an existing branch.
 fn or_push(e: Error) -> Error {
     if e.code() != "invalid_input" || !e.message().contains("is there already") {
         return e;
@@ -57,10 +57,14 @@ fn or_push(e: Error) -> Error {
 }
 
 impl Edit {
-    /// # Errors `invalid_input` if neither or both of content and delete are given: a forgotten
-    /// argument must not delete a file.
+    /// Converts the edit.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` unless exactly one of content and delete is given, so that a
+    /// forgotten argument cannot delete a file.
     pub fn read(self) -> Result<FileEdit, Error> {
-        // A client that sends every argument passes an empty content with delete.
+        // Clients that send every argument pass an empty content together with delete.
         let content = self.content.filter(|text| !self.delete || !text.is_empty());
         let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
@@ -98,7 +102,7 @@ impl Tool for PrCreate {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
         let head = args.head.unwrap_or_default();
-        // A full ref name would otherwise become `refs/heads/refs/heads/x`.
+        // Without this, a full ref name would become `refs/heads/refs/heads/x`.
         let head = head.strip_prefix("refs/heads/").unwrap_or(&head);
         let edits = args.edits.into_iter().map(Edit::read);
         let edits = edits.collect::<Result<Vec<_>, _>>()?;
@@ -115,11 +119,12 @@ impl Tool for PrCreate {
                     owner,
                     ..HeadRef::branch(branch)
                 },
-                // A branch may be named 7.
+                // A branch name may be a number, such as 7.
                 _ => HeadRef::branch(named),
             },
         };
-        // The base follows from the pull request below, whatever the default is.
+        // In a stack, the base is the head branch of the lower pull request, not the default
+        // branch.
         let (depends_on, base) = match &args.depends_on {
             Some(named) => (
                 Some(call.other(&repo, "depends_on", named).await?),

@@ -119,7 +119,7 @@ impl Tool for PrDiff {
             args.names_only,
             detailed,
         );
-        // With another base, the same head may have another diff.
+        // The same head has another diff if the base has changed.
         let content = whole.content();
         let from = match &args.cursor {
             None => ResultPosition::default(),
@@ -133,7 +133,7 @@ impl Tool for PrDiff {
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
-        // The same order as in a packed diff: pure deletions come last.
+        // Sorted as in a packed diff, where files with only deletions come last.
         chosen.sort_by_key(|f| (f.class, f.additions == 0));
         let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
@@ -161,7 +161,7 @@ impl Tool for PrDiff {
             warnings.iter().map(WarningOut::text).collect(),
             budget::length(&warnings),
         );
-        // The file of each block, and the row of the file that begins with it.
+        // For each block its file, and the file's row if the block is the first one.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
             let omitted = omission(file, &args);
@@ -219,7 +219,7 @@ impl Tool for PrDiff {
         };
         let max = budget::chars(args.max_chars);
         let fitted = budget::fit_both(&top, &blocks.texts, lengths, from, max);
-        // The first block has the warnings; files follow.
+        // The first block contains the warnings, and the blocks of files follow.
         let page = |from: usize, to: usize| from.saturating_sub(1)..to.saturating_sub(1);
         let shown = parts.get(page(fitted.from, fitted.to)).unwrap_or_default();
         let first = shown.first().map_or(0, |(n, _)| n + 1);
@@ -252,7 +252,7 @@ impl Tool for PrDiff {
     }
 }
 
-/// Reads the diff, and its pull request at the ends of the diff.
+/// Reads the diff, and the pull request at the ends of that diff.
 async fn read(
     call: &CallContext,
     target: &PullTarget,
@@ -293,7 +293,7 @@ fn is_wanted(path: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|w| below(w.trim_start_matches("./")))
 }
 
-/// The hint for the names of files that the diff lacks.
+/// The hint for listing the files that the diff lacks.
 fn all_files() -> Hint {
     Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
 }
@@ -311,8 +311,8 @@ fn unknown_path(paths: &[String], whole: &FullDiff, missing: Option<&str>) -> Er
         .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
-/// The reason for omitting a file's lines. Binary files, and files that the forge does not send,
-/// are available through git.
+/// The reason why a file's lines are omitted. git can show binary files, and files that the forge
+/// does not send.
 fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     let is_asked_for = !args.paths.is_empty() || args.format == Some(Format::Detailed);
     let is_long = file.additions + file.deletions > MAX_DERIVED_LINES;
@@ -327,7 +327,7 @@ fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     }
 }
 
-/// A file as blocks: the header with the first hunk, then each hunk.
+/// The blocks of a file: the header with the first hunk, then one block for each further hunk.
 fn file_blocks(
     call: &CallContext,
     file: &DiffFile,

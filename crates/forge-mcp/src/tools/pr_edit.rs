@@ -60,7 +60,7 @@ impl Tool for PrEdit {
         description: "Changes what is named; \"-\" clears body or a remove list. Prefer append to \
                       body: pr_view shows descriptions without HTML comments. Closing: \
                       pr_set_state.",
-        // With append, repeating the call adds to the description again.
+        // With append, a repeated call adds the text to the description again.
         effect: ToolEffect::Replace,
     };
     type Args = PrEditInput;
@@ -71,7 +71,7 @@ impl Tool for PrEdit {
         args: PrEditInput,
     ) -> Result<ToolOutput<reviewers::ReviewersOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        // Checked before any write, because the draft state is set last.
+        // Checked before any write, because the draft state is changed last.
         if args.draft.is_some() {
             can(&target.repo, &[Capability::PrDraft])?;
         }
@@ -128,7 +128,7 @@ impl Tool for PrEdit {
                     .into());
             }
             let pull = target.repo.view(&target.id, PrFields::NONE).await?;
-            // The description must not change between read and write.
+            // Fails the edit if the description changed after this read.
             edit.expected_version = Some(pull.version);
             edit.description = Some(match pull.description.trim_end() {
                 "" => more.clone(),
@@ -166,12 +166,12 @@ impl Tool for PrEdit {
     }
 }
 
-/// Returns true if a list asks to remove everything.
+/// Returns true if a list means everything.
 pub(super) fn is_all(names: &[String]) -> bool {
     names.iter().any(|name| name.trim() == CLEARED)
 }
 
-/// Removes all current items, except added ones.
+/// Removes all current items, except those to add.
 pub(super) fn remove_all<T: PartialEq>(
     change: &mut SetChange<T>,
     now: impl IntoIterator<Item = T>,
@@ -180,7 +180,7 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// The error for writing back a description that was read here.
+/// The error for a description that contains markers of hidden parts, which the edit would lose.
 fn lost() -> Error {
     Error::invalid(
         "body",
@@ -189,8 +189,8 @@ fn lost() -> Error {
     .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }
 
-/// The error if only the draft state failed: repeating the whole call would make the other changes
-/// twice.
+/// The error if only the change of the draft state failed, because repeating the whole call would
+/// repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!("all but draft is written: set draft alone{more}"));

@@ -107,7 +107,8 @@ impl Tool for PrList {
             app: None,
             fields: PrFields::CHECKS,
         };
-        // The position: a page of the forge, and the number of its rows already shown.
+        // A position is a page of the forge's list, and the number of rows already shown of that
+        // page.
         let detailed = args.format == Some(Format::Detailed);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {
@@ -149,8 +150,8 @@ impl Tool for PrList {
     }
 }
 
-/// Refuses `owner:branch`, as GitHub's REST API has it: no branch is called so, and the list would be
-/// empty.
+/// Refuses `owner:branch`, the form of GitHub's REST API: no branch has such a name, so the list
+/// would be empty.
 fn check_head(head: Option<&str>) -> Result<(), Error> {
     match head.and_then(|head| head.split_once(':')) {
         None => Ok(()),

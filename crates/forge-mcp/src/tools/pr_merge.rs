@@ -115,7 +115,7 @@ impl Tool for PrMerge {
             pull.state = PrState::Merged;
             finished = Some(done);
         }
-        // The user may reopen it meanwhile, but was not asked about merging it then.
+        // Refuses a closed pull request: the user was not asked about a merge after a reopening.
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
@@ -157,12 +157,12 @@ impl Tool for PrMerge {
         require_confirmation(call, &target, &pull, &said, question).await?;
         if let Some(judged) = &judged {
             let now = match is_unknown(&pull) {
-                // The mergeability was already awaited once.
+                // The call has already waited for the mergeability once.
                 true => target.repo.view(&target.id, VERDICT_FIELDS).await?,
                 false => settled(call, &target, VERDICT_FIELDS).await?,
             };
             facts.still(&self::facts(&now))?;
-            // For a merged pull request the forge decides.
+            // The forge decides about a pull request that is already merged.
             if now.state == PrState::Open {
                 let now = verdict(call, &target, &now).await;
                 OpenRequirements::of(judged).still(&target, &now)?;
@@ -170,14 +170,14 @@ impl Tool for PrMerge {
         }
         let req = MergeReq {
             method: by,
-            // The head in the question is the one to merge and to delete.
+            // The head in the question is the head to merge and to delete.
             expected_head: pull.head_id().map(str::to_owned),
             expected_base: Some(pull.base_branch.clone()),
             subject: args.subject,
             body: args.body,
             delete_branch: args.delete_branch,
             auto: args.auto,
-            // A confirmed deletion is not a confirmed merge.
+            // If only a deletion was confirmed, the request must not merge.
             only_left_over: pull.state == PrState::Merged,
             skip_wait: is_unknown(&pull),
             clone: call.server.clone_of(&target.repo).await,
@@ -203,7 +203,7 @@ impl Tool for PrMerge {
         if merge.queued {
             plan = plan.left_alone("it is merged later, and what the forge does then is not known");
         }
-        // The forge's answer may lag behind the merge.
+        // The forge's answer can lag behind the merge.
         let mut merged = pull.clone();
         merged.state = PrState::Merged;
         merged.merge_commit.clone_from(&merge.commit);
@@ -230,7 +230,7 @@ async fn verdict(call: &CallContext, target: &PullTarget, pull: &PullRequest) ->
     readiness(&target.repo, pull, &settings).await
 }
 
-/// The open requirements in a question; the confirmation covers only these.
+/// The open requirements in a question. A confirmation covers only these requirements.
 #[derive(Debug)]
 struct OpenRequirements(Vec<(&'static str, &'static str, RequirementStatus)>);
 
@@ -246,7 +246,7 @@ impl OpenRequirements {
         (r.rule.name(), r.source.name(), r.status)
     }
 
-    /// The earlier status of a requirement of the same rule and source.
+    /// The earlier status of the requirement with the same rule and source.
     fn status_of(&self, r: &Requirement) -> RequirementStatus {
         let (rule, source, _) = Self::key(r);
         let mut open = self.0.iter();
@@ -254,7 +254,7 @@ impl OpenRequirements {
         found.map_or(RequirementStatus::Met, |known| known.2)
     }
 
-    /// Fails if a requirement is open that was met before, or unmet that was unknown.
+    /// Fails if a requirement is open that was met before, or not met that was unknown before.
     fn still(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
@@ -274,8 +274,8 @@ impl OpenRequirements {
     }
 }
 
-/// Requirements that may clear while the user thinks, and would void the answer: running checks,
-/// and unknown ones that time or CI clears, unless they count names.
+/// Returns true for a requirement that may clear while the user thinks, which would invalidate the
+/// answer: running checks, and unknown requirements that time or CI clears and that have no counts.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished
@@ -300,14 +300,14 @@ async fn settled(
     settle_mergeability(read().await?, is_unknown, pause, read).await
 }
 
-/// Returns true if the forge has not computed the mergeability yet.
+/// Returns true if the forge has not yet computed the mergeability.
 fn is_unknown(pull: &PullRequest) -> bool {
     let found = pull.mergeability.as_ref();
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Unknown)
 }
 
-/// Handles a merged pull request. Remaining issues are closed after another confirmation, because
-/// the description may have changed since the merge was confirmed.
+/// Handles a merged pull request. Asks again before closing the remaining issues, because the
+/// description may have changed since the merge was confirmed.
 async fn merged_before(
     call: &CallContext,
     target: &PullTarget,
@@ -361,7 +361,8 @@ async fn merged_before(
     })
 }
 
-/// Finishes an existing merge, and fails if there is none. The subject may identify its commit.
+/// Finishes an existing merge; fails if the pull request is not merged. The subject can identify
+/// the merge commit.
 async fn left_over(
     call: &CallContext,
     target: &PullTarget,
@@ -380,7 +381,7 @@ async fn left_over(
     ))
 }
 
-/// Removes the first warning of an unchanged outcome, which repeats the result's text.
+/// Removes the first warning if nothing changed, because the warning repeats the result's text.
 fn drop_redundant_warning(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
     if outcome.unchanged {
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -393,7 +394,7 @@ fn has_conflicts(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Conflicting)
 }
 
-/// Sections that decide about a merge and its effects.
+/// The sections that a merge and its effects depend on.
 const TELLING: [&str; 6] = [
     "checks",
     "latest_reviews",
@@ -403,7 +404,7 @@ const TELLING: [&str; 6] = [
     "threads",
 ];
 
-/// Warnings about unread sections of [`TELLING`], which the user has to know.
+/// The warnings about unread sections of [`TELLING`], which the question must include.
 fn unread(pull: &PullRequest) -> Vec<Warning> {
     let tells = |w: &&Warning| w.section.is_some_and(|s| TELLING.contains(&s));
     pull.warnings.iter().filter(tells).cloned().collect()
@@ -412,7 +413,7 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
 /// Maximum length of a warning in a question, in characters.
 const MAX_WARNING: usize = 400;
 
-/// Warnings at the end of a question.
+/// The warnings as the end of a question.
 pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -422,8 +423,8 @@ pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     text
 }
 
-/// Refuses a merge state that is only claimed: the pull request does not count as merged, and its
-/// branch must not be deleted.
+/// Refuses a pull request whose merge is only claimed. Such a pull request does not count as
+/// merged, and its branch must not be deleted.
 pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
@@ -450,8 +451,8 @@ fn closed(target: &PullTarget) -> Error {
     .with_hint(Hint::fixed("reopen it first", Action::op(Op::PrReopen)))
 }
 
-/// The method: the argument, else the configuration, else the repository's default, else squash if
-/// allowed, else the first allowed one.
+/// The merge method: that of the argument, else of the configuration, else the repository's
+/// default, else squash if allowed, else the first allowed method.
 async fn method(
     call: &CallContext,
     target: &PullTarget,
@@ -501,7 +502,8 @@ pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     .with_hint("merge the base branch into the head branch and push, then try again")
 }
 
-/// Refuses cases without asking the user: drafts, conflicts, and unmet conditions of the caller.
+/// Refuses the merge without asking the user: for drafts, conflicts, and conditions that the caller
+/// set and that are not met.
 fn check(
     target: &PullTarget,
     pull: &PullRequest,
@@ -527,7 +529,7 @@ fn check(
         return Err(conflicting(&target.id, &pull.base_branch, files));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    // GitHub can require the approval of a person unknown here.
+    // GitHub may require an approval by a person whom this server does not know.
     let is_refused = matches!(
         pull.review_decision,
         Some(ReviewDecision::ReviewRequired | ReviewDecision::ChangesRequested)
@@ -535,7 +537,7 @@ fn check(
     let wanted = [
         (
             args.require_checks,
-            // Without required checks none has to report, but then nothing has passed.
+            // Without required checks the rules are met even if no check has passed.
             verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
             "the checks have not passed",
@@ -569,15 +571,15 @@ fn check(
     Ok(())
 }
 
-/// The rules of `require_checks`.
+/// The rules that `require_checks` covers.
 const CHECKED: [Rule; 3] = [
     Rule::ChecksPassed,
     Rule::ChecksReported,
     Rule::ChecksFinished,
 ];
-/// The rules of `require_approval`.
+/// The rules that `require_approval` covers.
 const APPROVED: [Rule; 2] = [Rule::NoChangesRequested, Rule::Approved];
-/// Rules that `require_approval` also requires to be met, if listed.
+/// Further rules that `require_approval` covers, if the verdict lists them.
 const REVIEWED: [Rule; 4] = [
     Rule::NoChangesRequested,
     Rule::Approved,
@@ -585,7 +587,7 @@ const REVIEWED: [Rule; 4] = [
     Rule::LastPushApproved,
 ];
 
-/// Facts in the question besides the head, the method and the issues.
+/// The facts in the question besides the head, the method and the issues.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     let threads = match pull.threads {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
@@ -593,7 +595,7 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     };
     let latest = pull.latest_reviews.iter();
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
-    // If the head is a patch, the record names it and its target.
+    // For a patch, the record determines the patch and its target branch.
     let record = pull.head_patch.as_ref().map(|_| pull.version.clone());
     QuestionFacts(vec![
         ("base branch", pull.base_branch.clone()),
@@ -608,7 +610,7 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     ])
 }
 
-/// A sorted list of names: lists of equal length differ by their names.
+/// Formats a list of names, sorted. The names matter, not only their count.
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
@@ -620,8 +622,8 @@ fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     threads.iter().filter(|thread| !thread.resolved)
 }
 
-/// The overall result of the checks, and the failed ones. Pending checks are not named: each one
-/// that passes would void the answer.
+/// The overall result of the checks, with the names of failed checks. Pending checks are not named,
+/// because every check that passes would invalidate the answer.
 fn checks(pull: &PullRequest) -> String {
     let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
     match &pull.checks {
@@ -641,7 +643,7 @@ fn checks(pull: &PullRequest) -> String {
     }
 }
 
-/// The question about the branch of a merged pull request.
+/// The question about deleting the branch of a merged pull request.
 fn about_branch(call: &CallContext, target: &PullTarget, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
@@ -689,8 +691,8 @@ fn question(
     question
 }
 
-/// The requirements that the merge ignores, each with its source. Foreign names, such as those of
-/// checks, are quoted.
+/// Formats the requirements that the merge ignores, each with its source. Foreign names, such as
+/// those of checks, are quoted.
 fn requirements(call: &CallContext, verdict: &Readiness) -> String {
     let mut text = String::new();
     let groups = [
@@ -714,7 +716,7 @@ fn requirements(call: &CallContext, verdict: &Readiness) -> String {
     text
 }
 
-/// Warnings of a merge that ignored requirements.
+/// The warnings of a merge that ignored requirements.
 fn unmet(verdict: &Readiness) -> Vec<Warning> {
     let open = verdict.open();
     let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);

@@ -20,7 +20,7 @@ use crate::{
 
 pub(super) struct PrSetState;
 
-/// The fields to read. `PrFields::ROW` would be fewer, but lacks the head on tangled.
+/// The fields to read. `PrFields::ROW` has fewer fields, but lacks the head on tangled.
 const LOOK: PrFields = PrFields::NONE;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -72,7 +72,7 @@ impl Tool for PrSetState {
             .with_hint("leave delete_branch away")
             .into());
         }
-        // With delete_branch, the head is checked together with the question.
+        // With delete_branch, the confirmation checks the head.
         if !args.delete_branch && args.expected_head.is_some() {
             let pull = target.repo.view(&target.id, LOOK).await?;
             let expected = args.expected_head.as_deref();
@@ -106,7 +106,8 @@ impl Tool for PrSetState {
                 bound: &facts(&pull).with(()),
             };
             require_confirmation(call, &target, &pull, &said, asked).await?;
-            // The user may have thought for minutes: the facts of the question must still hold.
+            // The user may have taken minutes to answer, so the facts of the question are checked
+            // again.
             let now = target.repo.view(&target.id, LOOK).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
             facts(&pull).still(&facts(&now))?;
@@ -115,7 +116,7 @@ impl Tool for PrSetState {
         let req = CloseReq {
             comment: args.comment,
             delete_branch: args.delete_branch,
-            // Commits pushed after this check keep the branch.
+            // If commits are pushed after this check, the branch is kept.
             expected_head: agreed_head,
         };
         let outcome = target.repo.close(&target.id, &req).await?;
@@ -123,12 +124,12 @@ impl Tool for PrSetState {
     }
 }
 
-/// Refuses a merged pull request, which cannot be closed, before asking the user.
+/// Refuses to close a merged pull request, before asking the user.
 async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     if pull.state != PrState::Merged {
         return Ok(());
     }
-    // A pull request whose merge is only claimed, and not proved, can still be closed.
+    // A pull request whose merge is claimed but not verified can still be closed.
     let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
     if ensure_verified(target, &found).is_err() {
         return Ok(());
@@ -143,8 +144,8 @@ async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     ))
 }
 
-/// Facts in the question besides the head: a confirmed deletion does not cover closing a reopened
-/// pull request.
+/// The facts in the question besides the head. Confirming a deletion does not confirm closing a
+/// pull request that was reopened.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     QuestionFacts(vec![
         ("state", state_word(pull).to_owned()),

@@ -68,7 +68,7 @@ impl Tool for PrUpdateBranch {
         };
         let pull = target.repo.view(&target.id, fields).await?;
         call.server.may_change_head(&pull)?;
-        // Known refusals come before any further request or question.
+        // Known refusals are checked before any further request or question.
         let doubt = match rebases {
             true => {
                 is_open(&target, &pull)?;
@@ -96,9 +96,9 @@ impl Tool for PrUpdateBranch {
     }
 }
 
-/// The shared use of a branch: as default branch, or as base of pull requests. Changing it is like
-/// a merge. Branches of forks are not checked. On a file system that ignores case, another case is
-/// the same branch.
+/// How others use a branch: as the default branch, or as the base of pull requests. Changing such a
+/// branch has the effect of a merge. Branches of forks are not checked. On a file system that
+/// ignores case, names that differ in case are the same branch.
 pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
     let info = repo.info().await?;
     if let Some(default) = &info.default_branch
@@ -113,7 +113,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     }
     let query = PullQuery {
         base: Some(branch.to_owned()),
-        // The caller may have closed the open ones.
+        // All states count, because the caller may have closed the open pull requests.
         state: StateFilter::All,
         ..PullQuery::default()
     };
@@ -125,7 +125,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     Ok(page.items.first().map(into).or_else(unread))
 }
 
-/// Refuses an update that amounts to a merge if the server does not offer `pr_merge`.
+/// Refuses an update that has the effect of a merge if the server does not offer `pr_merge`.
 fn may_merge(
     call: &CallContext,
     target: &PullTarget,
@@ -151,7 +151,7 @@ fn may_merge(
     .with_hint("nothing was done. Tell the user, who can do it by hand"))
 }
 
-/// The head that the user confirmed to rewrite, or to merge the base branch into.
+/// Asks the user; returns the head to rewrite, or to merge the base branch into.
 async fn agreed_head(
     call: &CallContext,
     target: &PullTarget,
@@ -195,13 +195,13 @@ async fn agreed_head(
         bound: &facts.with(()),
     };
     require_confirmation(call, target, &pull, &said, question).await?;
-    // The confirmed head and base are the ones used.
+    // The update uses exactly the confirmed head and base.
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
     facts.still(&self::facts(&now, shared))?;
     Ok(pull.head_oid)
 }
 
-/// Facts in the question besides the head.
+/// The facts in the question besides the head.
 fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
@@ -238,9 +238,9 @@ fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
 /// Maximum number of conflicting files in a question; the others are counted.
 const MAX_NAMED_FILES: usize = 10;
 
-/// Refuses a conflicting pull request before asking the user. If the forge names files, it tried a
-/// merge: then a warning, because a rebase drops commits that the base has and may succeed. An
-/// unknown state is not awaited.
+/// Refuses a pull request with conflicts before asking the user. If the forge names the conflicting
+/// files, the conflict is that of a merge, so a rebase gets just a warning: a rebase drops commits
+/// that the base already has, and may succeed. An unknown state is not awaited.
 fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {

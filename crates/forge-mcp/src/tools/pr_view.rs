@@ -76,7 +76,7 @@ const MAX_DESCRIPTION_CHARS: usize = 6_000;
 
 /// Maximum number of history events that are read.
 const MAX_EVENTS: usize = 1_000;
-/// Maximum number of pages of a history, also of empty ones.
+/// Maximum number of pages of a history, including empty pages.
 const MAX_PAGES: usize = 50;
 
 /// The blocks before the sections: the head and the description.
@@ -153,7 +153,7 @@ impl Tool for PrView {
 
         let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
-        // If earlier content changed, an item could be lost or repeated.
+        // Continuing after a change of earlier content could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))
@@ -207,7 +207,7 @@ impl Tool for PrView {
     }
 }
 
-/// The events of a pull request, up to [`MAX_EVENTS`]; `None` where the forge keeps none.
+/// The events of a pull request, up to [`MAX_EVENTS`]; `None` if the forge has no history.
 async fn history(
     target: &PullTarget,
     notes: &mut String,
@@ -246,7 +246,7 @@ async fn history(
     }
 }
 
-/// The requested sections that the forge has.
+/// The requested sections that the forge supports, as blocks.
 struct PrViewSections {
     checks: Option<BlockList<CheckOut>>,
     threads: Option<BlockList<ThreadOut>>,
@@ -328,7 +328,7 @@ impl PrViewSections {
         }
     }
 
-    /// The data of a page.
+    /// The part of the data that belongs to a page.
     fn on(self, page: &Range<usize>, pull: PullOut, next: Option<String>) -> PrViewOut {
         PrViewOut {
             pull_request: pull,

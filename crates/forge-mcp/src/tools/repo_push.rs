@@ -65,7 +65,7 @@ impl Tool for RepoPush {
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
         let req = PushEdits::new(branch, args.expected_head, args.message, edits);
         req.check()?;
-        // The commit is unreviewed, and no user was asked.
+        // Refuses a shared branch: the commit is not reviewed, and the user was not asked.
         if let Some(shared) = shared_as(&repo, &req.branch).await? {
             return Err(on_shared_branch(&req.branch, &shared).into());
         }
@@ -101,7 +101,7 @@ fn answer(
     }
 }
 
-/// A forge may read a full name of a reference as the branch that it names.
+/// The error for a full ref name, which some forges read as the branch in it.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
     Error::invalid("branch", format!("'{shown}' is no name of a branch"))

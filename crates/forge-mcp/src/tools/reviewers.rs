@@ -1,4 +1,4 @@
-//! Requested reviewers, and those who could not be requested.
+//! Reports requested reviewers, and those who could not be requested.
 
 use forge_core::{
     Outcome,
@@ -68,7 +68,8 @@ pub(super) fn answer(
     }
 }
 
-/// Returns true if the forge shows the review request. A bot may be requested by a short name.
+/// Returns true if the forge shows the requested review. A bot may be named by a prefix of its
+/// login.
 fn is_asked(wanted: &Reviewer, pull: &PullRequest) -> bool {
     let mut asked = pull.pending_reviewers.iter();
     asked.any(|asked| is_same(wanted, asked))
@@ -83,7 +84,7 @@ fn is_same(wanted: &Reviewer, asked: &Reviewer) -> bool {
     }
 }
 
-/// The forge's message about it, or that there was none.
+/// The forge's message about a reviewer, or a text for a missing message.
 fn reason(wanted: &Reviewer, outcome: &Outcome<PullRequest>) -> String {
     let name = wanted.handle().trim_start_matches('@');
     let told = outcome.warnings.iter().map(|w| w.message.as_str());
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requested_reviewers_are_matched_by_any_name() {
+    fn reviewer_names_match_regardless_of_case() {
         let user = Reviewer::user;
         let team = |slug: &str| Reviewer::parse(slug);
         let bot = Reviewer::Bot {

@@ -127,7 +127,7 @@ impl Tool for WorkflowAdvance {
         if plan.advanced.is_empty() {
             return Ok(answer(call, &target, &plan));
         }
-        // A sub-issue may be in another repository, which this server may not change.
+        // A sub-issue may be in another repository, where this server may not change issues.
         let own = target.id.repo.comparison_key();
         for moved in &plan.advanced {
             if moved.id.repo.comparison_key() != own {
@@ -146,7 +146,7 @@ impl Tool for WorkflowAdvance {
             confirm: args.confirm.as_deref(),
         })
         .await?;
-        // The user may have thought for minutes.
+        // The user may have taken minutes to answer, so the moves are planned again.
         let now = advance.run(None).await?;
         if now.advanced != plan.advanced {
             return Err(other_moves(&target.id, &plan, &now).into());
@@ -160,13 +160,13 @@ impl Tool for WorkflowAdvance {
 struct Advance<'a> {
     workflow: &'a Workflow,
     target: &'a IssueTarget,
-    /// The state that the sub-issues move to; `None` moves the parent instead.
+    /// The state for the sub-issues; `None` moves the parent instead.
     to: Option<&'a str>,
     pass_locks: bool,
 }
 
 impl Advance<'_> {
-    /// Moves the confirmed issues; without them, only plans the moves.
+    /// Moves the confirmed issues. If `confirmed` is `None`, only plans the moves.
     async fn run(&self, confirmed: Option<&[IssueId]>) -> Result<AdvanceReport, Error> {
         let (id, locks) = (&self.target.id, self.pass_locks);
         match (self.to, confirmed) {

@@ -106,7 +106,7 @@ impl Tool for WorkflowClaim {
                 .await?;
             return Ok(changed(moved(call, &outcome), None));
         }
-        // The workflow refuses a missing command with the list of known ones.
+        // If the command is missing, the workflow's error lists the known commands.
         let command = non_blank(args.command).unwrap_or_default();
         let holder = non_blank(args.holder);
         let req = ClaimRequest {

@@ -17,12 +17,12 @@ pub(super) const MAX_ROWS: usize = 50;
 /// Maximum length of a title or reason, in characters.
 const MAX_TEXT: usize = 120;
 
-/// A line of foreign text, cut.
+/// Foreign text as one line, cut to the maximum length.
 pub(super) fn line(call: &CallContext, text: &str) -> Clean {
     call.cleaner.line(text).cut(MAX_TEXT)
 }
 
-/// An issue: `#7` in the repository of `of`, else its locator.
+/// The name of an issue: `#7` in the repository of `of`, otherwise the locator.
 pub(super) fn issue_name(call: &CallContext, id: &IssueId, of: &IssueId) -> String {
     let own = id.repo.comparison_key() == of.repo.comparison_key();
     let id = match &id.key {
@@ -32,7 +32,7 @@ pub(super) fn issue_name(call: &CallContext, id: &IssueId, of: &IssueId) -> Stri
     call.cleaner.line(&id).as_data().to_owned()
 }
 
-/// The workflow of the repository of an issue.
+/// The workflow of the repository that contains an issue.
 pub(super) async fn workflow_of(
     call: &CallContext,
     target: &IssueTarget,
@@ -59,7 +59,7 @@ pub(super) struct MemberOut {
 }
 
 impl MemberOut {
-    /// Leaves out the title if this server may not read the issue's repository.
+    /// Converts an issue; omits the title if this server may not read the issue's repository.
     pub fn of(
         call: &CallContext,
         of: &IssueId,
@@ -81,7 +81,7 @@ impl MemberOut {
         }
     }
 
-    /// `#7 In Review | estimate M | "Its title"`
+    /// Formats the issue: `#7 In Review | estimate M | "Its title"`.
     pub fn text(&self) -> String {
         let state = self.state.as_ref().map_or("no state".to_owned(), state);
         let mut text = format!("{} {state}", self.issue);
@@ -97,7 +97,7 @@ impl MemberOut {
     }
 }
 
-/// The name of a state within a line.
+/// Formats the name of a state within a line.
 pub(super) fn state(state: &Clean) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " -_.".contains(c);
     match !state.is_empty() && state.as_data().chars().all(is_plain) {
@@ -106,7 +106,7 @@ pub(super) fn state(state: &Clean) -> String {
     }
 }
 
-/// The first items of a list, and the number of the others.
+/// The first items of a list, and the number of items left out.
 pub(super) fn first<T>(mut all: Vec<T>) -> (Vec<T>, usize) {
     let left_out = all.len().saturating_sub(MAX_ROWS);
     all.truncate(MAX_ROWS);
@@ -275,7 +275,7 @@ impl WorkflowChangeOut {
     }
 }
 
-/// Questions and answers name an issue as they name a pull request.
+/// The issue's id as that of a pull request, because questions and results take such an id.
 pub(super) fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

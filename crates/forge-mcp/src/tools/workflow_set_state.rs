@@ -54,7 +54,7 @@ impl Tool for WorkflowSetState {
         let (reason, claim) = (non_blank(args.reason), non_blank(args.claim));
         let req = MoveRequest {
             to: &args.state,
-            // The workflow refuses a missing command with the list of known ones.
+            // If the command is missing, the workflow's error lists the known commands.
             command: args.command.as_deref().unwrap_or_default(),
             reason: reason.as_deref(),
             claim: claim.as_deref(),

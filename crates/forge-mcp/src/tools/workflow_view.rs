@@ -144,7 +144,7 @@ impl Tool for WorkflowView {
         let workflow = workflow_of(call, &target).await?;
         let definition = workflow.definition();
         let wanted = non_blank(args.target_state);
-        // An invalid state is refused before any read.
+        // An invalid state is refused before anything is read.
         if let Some(wanted) = &wanted {
             convergence(definition, &[], wanted)?;
         }
@@ -182,7 +182,7 @@ impl Tool for WorkflowView {
     }
 }
 
-/// Context of a result.
+/// The context in which a result is formatted.
 struct ViewContext<'a> {
     call: &'a CallContext,
     issue: &'a IssueId,

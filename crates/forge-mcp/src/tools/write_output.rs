@@ -41,7 +41,7 @@ pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<
     }
 }
 
-/// The result with its lines.
+/// The result with its text.
 pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
     if written.unchanged {
@@ -81,7 +81,7 @@ pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     }
 }
 
-/// The serde name of a value, for the reader.
+/// The name that serde gives to a value, with spaces.
 pub(super) fn humanize(value: &impl serde::Serialize) -> String {
     serde_name(value).replace('_', " ")
 }

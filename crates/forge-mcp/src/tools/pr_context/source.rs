@@ -1,4 +1,4 @@
-//! The changed files at the head.
+//! Shows the changed files at the head commit.
 
 use forge::context::{PackedSource, SourceExcerpt, SourceFile};
 use rmcp::schemars::{self, JsonSchema};
@@ -47,7 +47,7 @@ fn range(excerpt: &SourceExcerpt) -> String {
     format!("{}-{last}", excerpt.line)
 }
 
-/// The lines with line numbers, so that none can pose as the server's.
+/// The lines with line numbers, so that no line can imitate the server's text.
 fn numbered(excerpt: &SourceExcerpt, c: &Cleaner) -> String {
     let text = c.source(&excerpt.text);
     let lines = text.lines().zip(excerpt.line..);
@@ -69,7 +69,7 @@ impl SectionItem for SourceOut {
     }
 }
 
-/// The section as blocks, one per file.
+/// Adds the section, with one block for each file.
 pub(super) fn section(
     found: &PackedSource,
     c: &Cleaner,

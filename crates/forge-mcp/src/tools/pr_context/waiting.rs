@@ -1,4 +1,4 @@
-//! Waits within a call, for as long as clients wait for an answer.
+//! Waits for a change within a call, for no longer than clients wait for an answer.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::{
     content::{self, Clean, Cleaner},
 };
 
-/// Clients typically time out after about a minute.
+/// Maximum duration of a wait: clients typically time out after about a minute.
 const MAX_WAIT: Duration = Duration::from_secs(45);
-/// The pause after a poll with news.
+/// The pause after a poll that found changes.
 const NEWS_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum number of reported changes; the newest are kept.
 const MAX_CHANGES: usize = 50;
-/// Distinguishes the cursor of a wait from that of a page.
+/// Distinguishes the cursor of a wait from the cursor of a page.
 const CURSOR_OF: &str = "wait";
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -80,7 +80,7 @@ impl ChangeOut {
 }
 
 impl WaitedOut {
-    /// The lines above the bundle.
+    /// The lines before the bundle.
     pub fn text(&self, next: Option<&str>) -> String {
         let Self { until, outcome, .. } = self;
         let mut text = match next {
@@ -104,8 +104,8 @@ impl WaitedOut {
     }
 }
 
-/// Waits for the condition; if it is not met in time, the second value is the cursor to resume
-/// with. `None` for the cursor of a further page: that wait is over.
+/// Waits for the condition. If the condition is not met in time, also returns the cursor with which
+/// to resume. Returns `None` if the cursor is of a further page, since the wait has then ended.
 pub(super) async fn wait_for(
     call: &CallContext,
     target: &PullTarget,
@@ -115,7 +115,7 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            // That wait ended before anything was read.
+            // The earlier wait ended before its first read.
             Ok("") => None,
             Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),
@@ -134,14 +134,14 @@ pub(super) async fn wait_for(
         settings: call.server.forges().config().context_settings(),
     };
     let mut watch = Watch::new(&target.repo, &target.id, req)?;
-    // The slot is released, because the call mostly sleeps.
+    // The call mostly sleeps, so the slot is released.
     call.release_slot();
     let mut changes = Vec::new();
     let deadline = longest + NEWS_PAUSE;
     let followed = scope::kept(false, follow(call, &mut watch, &mut changes));
     let outcome = match tokio::time::timeout(deadline, followed).await {
         Ok((outcome, _)) => outcome?,
-        // The last poll may exceed the timeout.
+        // The timeout can end the last poll.
         Err(_) => WatchOutcome::Pending,
     };
     call.acquire_slot().await?;
@@ -161,7 +161,7 @@ pub(super) async fn wait_for(
     Ok(Some((out, next)))
 }
 
-/// Follows a watch to its end, with a progress notification per poll.
+/// Follows a watch to its end, with a progress notification for each poll.
 async fn follow(
     call: &CallContext,
     watch: &mut Watch<'_>,
