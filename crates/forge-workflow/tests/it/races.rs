@@ -20,11 +20,11 @@ use crate::hub::{Hub, REPO, fields, handle};
 enum Other {
     Moves(&'static str),
     Claims,
-    /// Writes its claim, but has not moved the issue yet.
+    /// Has written a claim, but has not moved the issue yet.
     Enters,
-    /// Does the same after a stranger repeated the entry of the move.
+    /// Writes only a claim, after a stranger repeated the entry of the move.
     EntersAfterCopy,
-    /// Does the same after a stranger deleted all own comments.
+    /// Writes only a claim, after a stranger deleted all of the stranger's comments.
     EntersAfterDeletion,
 }
 
@@ -154,7 +154,7 @@ fn labels(repo: Repo) -> Workflow {
     )
 }
 
-/// An issue in *Plan in Review*, and a workflow that `other` overtakes once.
+/// Returns an issue in *Plan in Review*, and a workflow that `other` overtakes once.
 async fn overtaken(hub: &Hub, other: Other) -> (IssueId, Workflow) {
     let other_flow = labels(handle(&hub.double, "gho_0canary0grace"));
     other_flow.init(false).await.unwrap();
