@@ -1,4 +1,4 @@
-//! Comments on the pull request.
+//! Behaviour of comments on a pull request.
 
 use forge_core::{
     PageReq, PrId,

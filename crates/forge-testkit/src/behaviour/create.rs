@@ -1,4 +1,4 @@
-//! Opening a pull request.
+//! Behaviour of opening a pull request.
 
 use forge_core::{
     ErrorKind, PageReq,

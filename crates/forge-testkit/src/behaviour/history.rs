@@ -1,4 +1,4 @@
-//! The status history.
+//! Behaviour of the status history.
 
 use forge_core::{
     PageReq,

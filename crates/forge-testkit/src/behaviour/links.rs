@@ -1,4 +1,4 @@
-//! Links between pull requests and issues.
+//! Behaviour of links between pull requests and issues.
 
 use forge_core::{
     Capability, PrKey, Warning,
@@ -58,7 +58,7 @@ async fn of_issue(fx: &Fixture, issue: &Issue) -> Links {
     links(fx, &Subject::Issue(issue.id.clone())).await
 }
 
-/// How a text names it where it belongs.
+/// Formats a key as a text in the same repository refers to it.
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),
@@ -66,7 +66,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// Subjects at the ends of links, with their titles.
+/// Returns the linked subjects with their titles.
 fn ends(links: &[Link]) -> Vec<(SubjectKind, &PrKey, &str)> {
     let end = |link: &'_ Link| link.kind.expect("a kind");
     let title = |link: &'_ Link| link.title.is_some();
@@ -85,7 +85,7 @@ fn is_issue(issue: &Issue) -> (SubjectKind, &PrKey, &str) {
     (SubjectKind::Issue, &issue.id.key, &issue.title)
 }
 
-/// No list has anything in it.
+/// Returns true if all lists are empty.
 fn nothing(links: &Links) -> bool {
     links.lists().iter().all(|(_, list)| list.is_empty())
 }
@@ -143,7 +143,7 @@ async fn a_comment_names_an_issue(fx: Fixture) {
     if fx.facts.texts_link {
         assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
     } else {
-        // The links are unknown, and a warning says so.
+        // The links are unknown, as a warning says.
         assert!(nothing(&found) && !found.warnings.is_empty(), "{found:?}");
     }
 }
@@ -171,7 +171,7 @@ async fn closing_words_link_pull_and_issue(fx: Fixture) {
     };
     assert_eq!(ends(outward), [is_issue(&issue)]);
     assert_eq!(ends(inward), [is(&pull)]);
-    // The link is in a single list in each direction.
+    // Each direction has the link in only one of its lists.
     for links in [&of_pull, &of_issue] {
         let all: usize = links.lists().iter().map(|(_, list)| list.len()).sum();
         assert_eq!(all, 1, "{links:?}");

@@ -1,4 +1,4 @@
-//! Lists: filters, pages, cursors.
+//! Behaviour of lists: filters, pages, cursors.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Mergeability of pull requests.
+//! Behaviour of mergeability.
 
 use forge_core::model::MergeState;
 

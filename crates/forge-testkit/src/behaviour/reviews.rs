@@ -1,4 +1,4 @@
-//! Reviews and what they add up to.
+//! Behaviour of reviews and of the resulting decision.
 
 use forge_core::{
     PageReq, PrId,

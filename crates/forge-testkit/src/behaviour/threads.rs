@@ -1,4 +1,4 @@
-//! Threads on lines of the diff.
+//! Behaviour of threads on lines of the diff.
 
 use forge_core::{
     PageReq, PrId,
@@ -35,7 +35,7 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// A pull request that changes line 10 of `src/lib.rs` and adds a file.
+/// Opens a pull request that changes line 10 of `src/lib.rs` and adds a file.
 async fn open(fx: &Fixture) -> PrId {
     let text = fx
         .git
@@ -195,7 +195,7 @@ async fn unchanged_whole_file_is_refused(fx: Fixture) {
         ..whole("new.txt")
     }]);
     invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
-    // The refused review leaves nothing that blocks the next.
+    // The refused review leaves nothing that would block the next review.
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
     let good = review(vec![whole("new.txt")]);
     fx.reviewer.submit_review(&pr, &good).await.unwrap();

@@ -1,4 +1,4 @@
-//! Bringing a head branch up to date with its base.
+//! Behaviour of updating a head branch from its base.
 
 use forge_core::{
     Changed, ErrorKind, PrId, Precondition,
@@ -33,7 +33,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     UpdateBranch::by(method)
 }
 
-/// Two commits on `branch`, and a further commit on the base.
+/// Opens a pull request of two commits on `branch`, and adds a commit to the base.
 async fn behind(fx: &Fixture, branch: &str) -> PrId {
     let file = |n: u8| format!("{branch}-{n}");
     fx.git.commit(branch, "One", &[(&file(1), Some("1\n"))]);
