@@ -56,7 +56,7 @@ pub enum ContextEvent {
 }
 
 impl ContextEvent {
-    /// The stable name, such as `tool:pr_context:github_fetch`.
+    /// Returns the stable name, such as `tool:pr_context:github_fetch`.
     #[must_use]
     pub fn name(&self) -> String {
         let last = match self {

@@ -32,7 +32,7 @@ pub enum Relationship {
 }
 
 impl Relationship {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ pub enum LinkPlace {
 }
 
 impl LinkPlace {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -133,7 +133,7 @@ impl OmissionReason {
         Self::Unavailable,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -146,7 +146,7 @@ impl OmissionReason {
         }
     }
 
-    /// The meaning, for the documentation.
+    /// Returns the meaning, for the documentation.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

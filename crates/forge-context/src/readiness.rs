@@ -33,7 +33,7 @@ pub enum RequirementStatus {
 }
 
 impl RequirementStatus {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ pub enum ClearedBy {
 }
 
 impl ClearedBy {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -153,7 +153,7 @@ pub struct Requirement {
     /// repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_name: Option<String>,
-    /// The facts behind the status, as they were read.
+    /// The facts that determine the status.
     pub evidence: String,
     /// The counted evidence, such as `3 failed`, and all counted names, which are untrusted text.
     #[serde(skip)]
@@ -252,7 +252,7 @@ impl Readiness {
         }
     }
 
-    /// The unmet requirements.
+    /// Returns the unmet requirements.
     pub fn unmet(&self) -> impl Iterator<Item = &Requirement> {
         let unmet = |r: &&Requirement| r.status == RequirementStatus::Unmet;
         self.requirements.iter().filter(unmet)

@@ -48,7 +48,7 @@ impl RelatedBy {
         Self::SameBranchPrefix,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl RelatedBy {
         }
     }
 
-    /// The meaning, for the documentation.
+    /// Returns the meaning, for the documentation.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

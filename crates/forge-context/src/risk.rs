@@ -16,7 +16,7 @@ pub enum RiskLevel {
 }
 
 impl RiskLevel {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

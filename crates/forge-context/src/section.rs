@@ -67,7 +67,7 @@ impl ContextSection {
         Self::Source,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -193,7 +193,7 @@ pub struct ContextReq {
 }
 
 impl ContextReq {
-    /// A request for the default sections at the current time.
+    /// Creates a request for the default sections at the current time.
     #[must_use]
     pub fn new(hosts: Hosts) -> Self {
         Self {

@@ -16,13 +16,13 @@ pub enum ChangeType {
     Feature,
     /// A bug fix.
     Bugfix,
-    /// The same behaviour in another form.
+    /// A change of form without a change of behaviour.
     Refactor,
     /// Documentation only.
     Docs,
     /// Tests only.
     Test,
-    /// The same behaviour, faster.
+    /// A speed-up without a change of behaviour.
     Perf,
     /// Continuous integration.
     Ci,
@@ -37,7 +37,7 @@ pub enum ChangeType {
 }
 
 impl ChangeType {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

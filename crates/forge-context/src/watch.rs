@@ -41,7 +41,7 @@ impl WatchUntil {
     /// Every condition.
     pub const ALL: [Self; 4] = [Self::Checks, Self::Review, Self::State, Self::Verdict];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -461,7 +461,7 @@ pub enum WatchOutcome {
 }
 
 impl WatchOutcome {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -143,7 +143,7 @@ pub struct FieldNames {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceGate {
-    /// There is no check.
+    /// The group is not checked.
     Off,
     /// The claim gets a warning that lists the missing members.
     #[default]
@@ -160,7 +160,7 @@ pub enum Quantifier {
     Any,
     /// Every member, and there is at least one.
     All,
-    /// No member.
+    /// Not a single member.
     None,
 }
 

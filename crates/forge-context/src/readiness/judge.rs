@@ -25,7 +25,7 @@ pub(super) struct WantedBy {
 }
 
 impl WantedBy {
-    /// The source for display. The name of a ruleset is untrusted.
+    /// Returns the source for display. The name of a ruleset is untrusted.
     pub fn text(&self) -> String {
         let word = self.source.name().replace('_', " ");
         match &self.name {

@@ -261,7 +261,7 @@ impl Rule {
         RULES.iter().find(|info| info.rule == self)
     }
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.info().map_or("", |info| info.name)

@@ -133,7 +133,7 @@ async fn repeated_edit_changes_nothing() {
     };
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let before = counts(&stage);
-    // As after a command that was interrupted after the write.
+    // This resembles a repetition after a command was interrupted.
     let again = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(again.unchanged && again.already, "{again:?}");
     assert!(again.warnings[0].message.ends_with("is closed already"));

@@ -364,7 +364,7 @@ async fn hostile_field_values_are_ignored_or_text() {
     let view = forge.issue(&issue.id, &IssueFields::NONE).await.unwrap();
     assert_eq!(view.values["state"], "Doing");
     assert_eq!(view.values["note"], long);
-    // Of two definitions with the same name, the first listed is the field.
+    // If two definitions have the same name, the first listed is the field.
     let twin = stage.use_label(&json!({
         "name": "State", "valueType": {"type": "string", "format": "any", "enum": ["Evil"]},
         "scope": ["sh.tangled.repo.issue"], "createdAt": "2026-06-01T00:00:00Z",

@@ -130,7 +130,7 @@ async fn hijacked_handle_sends_nothing() {
     world.nothing_was_sent();
 }
 
-/// No login is stored for a password from the environment either.
+/// A password from the environment is also used without a stored login.
 #[tokio::test]
 async fn moved_handle_of_an_earlier_session_sends_nothing() {
     let world = Hijack::new();

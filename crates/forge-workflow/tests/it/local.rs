@@ -18,7 +18,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// An empty repository with the preset `ralph`.
+    /// Creates an empty repository with the preset `ralph`.
     pub async fn new() -> Self {
         Self::with(Definition::preset("ralph").unwrap()).await
     }
