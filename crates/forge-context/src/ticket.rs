@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_8_standards_are_no_tickets_unless_allowed() {
+    fn c_002_8_standards_are_not_tickets_unless_allowed() {
         let usual = keys(&[], &[]);
         assert_eq!(usual.key_of("PROJ2-14,"), Some("PROJ2-14"));
         for text in ["SHA-256", "UTF-8", "CVE-2024-1", "GH-12", "COVID-19"] {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_18_patterns_of_the_user_replace_the_usual_one() {
+    fn r_002_18_user_patterns_replace_the_default() {
         let own = keys(&[], &[r"[a-z]+-\d{1,3}", r"T\d+", r"[A-Z]{3}-\d+"]);
         for (text, key) in [
             ("proj-12", Some("proj-12")),

@@ -727,7 +727,7 @@ mod tests {
 
     /// A value of a wrong type is reported once and hides no other mistake.
     #[test]
-    fn wrong_value_hides_no_other_mistake() {
+    fn wrong_value_does_not_hide_other_mistakes() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
         let mut all = Vec::new();
         paths(&ralph, &[], &mut all);

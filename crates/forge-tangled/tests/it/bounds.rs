@@ -305,7 +305,7 @@ async fn blob_sent_as_json_is_read_as_bytes() {
 }
 
 #[tokio::test]
-async fn write_reads_no_collection_of_a_stranger() {
+async fn write_does_not_read_strangers_collections() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let carol = pds.account("carol.test", PASSWORD);

@@ -77,7 +77,7 @@ async fn unindexed_record_is_pending_after_timeout() {
 }
 
 #[tokio::test]
-async fn unknown_index_method_confirms_no_deletion() {
+async fn unknown_index_method_does_not_confirm_a_deletion() {
     const LIST: &str = "sh.tangled.feed.listComments";
     let stage = Stage::new();
     let index = stage.world.index().host();

@@ -462,7 +462,7 @@ async fn malformed_log_stops_the_merge() {
 /// The knot reports success without merging, and another account has pushed a commit with this
 /// subject.
 #[tokio::test]
-async fn commit_with_same_subject_is_no_merge_proof() {
+async fn commit_with_same_subject_does_not_prove_a_merge() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     pushed_meanwhile(&stage, "One more");

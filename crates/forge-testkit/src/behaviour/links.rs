@@ -12,15 +12,15 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        plain_texts_link_nothing [IssueCreate, Links];
+        plain_texts_are_not_links [IssueCreate, Links];
         links_of_missing_subject_are_not_found [IssueView, Links];
         a_description_names_an_issue [IssueCreate, Links];
         an_issue_names_a_pull_request [IssueCreate, Links];
         a_comment_names_an_issue [IssueCreate, Comments, Links];
         issue_comment_names_another_issue [IssueCreate, IssueComment, Links];
         closing_words_link_pull_and_issue [IssueCreate, Links];
-        code_names_nothing [IssueCreate, Links];
-        unknown_numbers_link_nothing [Links];
+        names_in_code_are_not_links [IssueCreate, Links];
+        unknown_numbers_are_not_links [Links];
         other_repositories_are_not_asked [Links];
         more_than_is_looked_at [IssueCreate, Links];
         a_circle_of_names [IssueCreate, IssueEdit, Links];
@@ -90,7 +90,7 @@ fn nothing(links: &Links) -> bool {
     links.lists().iter().all(|(_, list)| list.is_empty())
 }
 
-async fn plain_texts_link_nothing(fx: Fixture) {
+async fn plain_texts_are_not_links(fx: Fixture) {
     let (issue, pull) = (
         issue(&fx, "It breaks", "Sometimes.").await,
         pull(&fx, "fix", "Sometimes.").await,
@@ -178,7 +178,7 @@ async fn closing_words_link_pull_and_issue(fx: Fixture) {
     }
 }
 
-async fn code_names_nothing(fx: Fixture) {
+async fn names_in_code_are_not_links(fx: Fixture) {
     let issue = issue(&fx, "It breaks", "").await;
     let name = name(&issue.id.key);
     let text = format!("`{name}`\n\n```\nfixes {name}\n```\n\nAnd `fixes {name}`.\n");
@@ -188,7 +188,7 @@ async fn code_names_nothing(fx: Fixture) {
     }
 }
 
-async fn unknown_numbers_link_nothing(fx: Fixture) {
+async fn unknown_numbers_are_not_links(fx: Fixture) {
     let pull = pull(&fx, "fix", "See #77, fixes #78, #99999999999 and #0.").await;
     let found = of_pull(&fx, &pull).await;
     assert!(nothing(&found), "{found:?}");

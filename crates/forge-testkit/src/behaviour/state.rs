@@ -31,7 +31,7 @@ pub(super) fn cases(set: &mut Set) {
         draft_of_closed_pull_is_refused [PrDraft, PrClose];
         draft_of_merged_pull_is_refused [PrDraft, MergeCommit];
         lock_and_unlock [PrLock];
-        lock_twice_changes_nothing [PrLock];
+        repeated_lock_changes_nothing [PrLock];
         lock_reason_is_replaced [PrLock];
         states_survive_a_new_handle [PrClose];
     ];
@@ -300,7 +300,7 @@ async fn lock_and_unlock(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.state, PrState::Open);
 }
 
-async fn lock_twice_changes_nothing(fx: Fixture) {
+async fn repeated_lock_changes_nothing(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let unlocked = fx.author.set_lock(&pr, Lock::Unlocked).await.unwrap();
     assert!(unlocked.unchanged && !unlocked.warnings.is_empty());

@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
         file_outside_the_diff_is_refused [ReviewInline];
         an_upside_down_range [ReviewInline];
         an_empty_thread_body [ReviewInline];
-        one_bad_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
+        invalid_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
         thread_is_resolved_and_reopened [ReviewInline, ThreadResolve];
         resolve_twice [ReviewInline, ThreadResolve];
         resolve_of_missing_thread_is_not_found [ReviewInline, ThreadResolve];
@@ -254,7 +254,7 @@ async fn an_empty_thread_body(fx: Fixture) {
     );
 }
 
-async fn one_bad_thread_stops_the_whole_review(fx: Fixture) {
+async fn invalid_thread_stops_the_whole_review(fx: Fixture) {
     let pr = open(&fx).await;
     let mut new = NewReview::new(Verdict::Approve, "Good.");
     new.threads = vec![on("new.txt", 1), on("new.txt", 500)];

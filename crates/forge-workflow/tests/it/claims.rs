@@ -76,7 +76,7 @@ async fn twenty_claimers_have_one_named_winner() {
 }
 
 #[tokio::test]
-async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
+async fn claim_of_dead_holder_is_reclaimed_once() {
     let stage = Stage::new().await;
     for promise in ALL {
         let ledger = MemoryLedger::new(promise);
