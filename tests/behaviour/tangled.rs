@@ -53,7 +53,7 @@ static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let more = [
         ("reviews::a_stale_head", ROUNDS),
         (
-            "reviews::a_comment_is_no_opinion",
+            "reviews::comment_is_not_a_verdict",
             "a review without a verdict is a comment, and listed as one",
         ),
     ];

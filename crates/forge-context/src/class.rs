@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-/// Purpose of a changed file; the variants stand in reading order.
+/// Purpose of a changed file; the variants are in reading order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileClass {
-    /// Source code and everything that no rule names.
+    /// Source code, and every file that matches no rule.
     Code,
     /// Tests and their data.
     Test,
@@ -14,16 +14,16 @@ pub enum FileClass {
     Docs,
     /// Configuration of continuous integration.
     Ci,
-    /// Written by a program.
+    /// Files that a program generates.
     Generated,
     /// Versions that a package manager has resolved.
     Lock,
-    /// Copies of somebody else's code.
+    /// Copies of third-party code.
     Vendored,
 }
 
 impl FileClass {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl FileClass {
 /// A rule of [`PATH_RULES`].
 #[derive(Clone, Copy, Debug)]
 pub struct PathRule {
-    /// The class of the files that fit.
+    /// The class of the files that match.
     pub class: FileClass,
     /// The part of the path that is compared.
     pub part: PathPart,
@@ -66,15 +66,15 @@ pub struct PathRule {
 pub enum PathPart {
     /// The name of a directory above the file.
     Directory(&'static str),
-    /// The whole path begins with this.
+    /// The beginning of the whole path.
     Start(&'static str),
-    /// The whole name of the file.
+    /// The whole file name.
     Name(&'static str),
-    /// The name of the file begins with this.
+    /// The beginning of the file name.
     NameStart(&'static str),
-    /// The name of the file ends with this.
+    /// The end of the file name.
     NameEnd(&'static str),
-    /// The name of the file without its last extension ends with this.
+    /// The end of the file name without its last extension.
     StemEnd(&'static str),
 }
 
@@ -93,7 +93,7 @@ impl PathPart {
         }
     }
 
-    /// As a pattern for people.
+    /// Returns the pattern for people, such as `**/tests/**`.
     #[must_use]
     pub fn pattern(self) -> String {
         match self {
@@ -115,7 +115,7 @@ const fn rule(class: FileClass, part: PathPart) -> PathRule {
 use FileClass::{Ci, Docs, Generated, Lock, Test, Vendored};
 use PathPart::{Directory, Name, NameEnd, NameStart, Start, StemEnd};
 
-/// The rules, first match first.
+/// The rules; the first match decides.
 pub const PATH_RULES: &[PathRule] = &[
     rule(Vendored, Directory("vendor")),
     rule(Vendored, Directory("node_modules")),

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::{ContextReq, PullContext};
 
-/// A progress event. Events carry no credential: a request is named by its endpoint alone.
+/// A progress event. Events carry no credential: only the endpoint of a request is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContextEvent {
     /// The gathering begins.
@@ -43,10 +43,10 @@ pub enum ContextEvent {
     Complete {
         /// The pull request, as in [`Self::Start`].
         pr_number: String,
-        /// The requested sections without those that could not be read.
+        /// The requested sections, except those that could not be read.
         sections_fetched: Vec<&'static str>,
     },
-    /// No bundle could be made.
+    /// The bundle could not be gathered.
     Error {
         /// The stable code of the error.
         error_type: &'static str,
@@ -56,7 +56,7 @@ pub enum ContextEvent {
 }
 
 impl ContextEvent {
-    /// The stable name, such as `tool:pr_context:github_fetch`.
+    /// Returns the stable name, such as `tool:pr_context:github_fetch`.
     #[must_use]
     pub fn name(&self) -> String {
         let last = match self {
@@ -70,7 +70,7 @@ impl ContextEvent {
     }
 }
 
-/// An object with the name as `event`, and the fields.
+/// Serializes as an object with the fields and the name as `event`.
 impl Serialize for ContextEvent {
     fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
@@ -130,7 +130,7 @@ pub struct ContextObserver(Option<Arc<Listener>>);
 type Listener = dyn Fn(&ContextEvent) + Send + Sync;
 
 impl ContextObserver {
-    /// Tells `listener`, which must not block.
+    /// Reports events to `listener`, which must not block.
     pub fn new(listener: impl Fn(&ContextEvent) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
@@ -154,7 +154,7 @@ pub(crate) struct GatherObserver {
     forge: String,
     events: ContextObserver,
     buffer: u64,
-    /// The observer that was installed before, which also gets each event.
+    /// The previously installed observer, which also gets each event.
     inner: Option<Arc<dyn Observer>>,
     lowest: Mutex<Option<Quota>>,
 }
@@ -170,7 +170,7 @@ impl GatherObserver {
         }
     }
 
-    /// The rate limit that has fallen below the reserve.
+    /// Returns the rate limit that has fallen below the reserve.
     pub fn reserve(&self) -> Option<Quota> {
         let lowest = *self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
         lowest.filter(|quota| quota.remaining < self.buffer)
@@ -225,7 +225,7 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A bucket whose limit is below the reserve says nothing about the reserve.
+        // A bucket whose limit is below the reserve cannot show that the reserve is reached.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);

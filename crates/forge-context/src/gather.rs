@@ -32,9 +32,9 @@ use crate::{
     ticket::ReadTicket,
 };
 
-/// Fields that are read of every pull request.
+/// Fields that are read for every pull request.
 const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
-/// Maximum bytes of a diff that are read.
+/// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
 /// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
@@ -44,7 +44,7 @@ const MAX_EVENTS: usize = 100;
 const MAX_LOGS: usize = 5;
 /// Maximum number of failed checks whose failure reasons are read.
 const MAX_REASONS: usize = 20;
-/// How many lines of a log are kept, and how many bytes are read for them.
+/// Maximum number of lines kept of a log, and of bytes read for them.
 const MAX_LOG_LINES: usize = 200;
 const MAX_LOG_BYTES: usize = 12 * 1024;
 
@@ -83,24 +83,24 @@ pub struct PullContext {
     pub source: Option<PackedSource>,
     /// Sections that could not be read; the other sections are complete.
     pub errors: Vec<SectionError>,
-    /// Something could not be read.
+    /// True if a part could not be read.
     pub partial: bool,
     /// Warnings for the reader.
     pub warnings: Vec<Warning>,
 }
 
-/// Summary of a pull request, made by rules alone.
+/// Summary of a pull request, computed by rules only.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContextSummary {
     /// The title without prefix and ticket.
     pub one_liner: String,
     /// The kind of change.
     pub change_type: ChangeType,
-    /// How risky it is.
+    /// The risk of the change.
     pub risk: Risk,
     /// The most important changes.
     pub key_changes: Vec<String>,
-    /// How many threads are not resolved; `None` where they could not be read.
+    /// The number of unresolved threads; `None` if threads could not be read.
     pub outstanding_threads: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ pub struct ContextSummary {
 pub struct SectionError {
     /// The name of a [`ContextSection`] or of a field of the pull request.
     pub section: &'static str,
-    /// The class of the failure: `incomplete` where a part was read.
+    /// The class of the failure: `incomplete` if the section was read in part.
     pub kind: &'static str,
     /// The failure and its reason.
     pub message: String,
@@ -136,14 +136,15 @@ pub struct LogTail {
     pub check: String,
     /// The last lines of the log, without colours.
     pub text: String,
-    /// The log has earlier lines.
+    /// True if the log has earlier lines.
     pub cut: bool,
 }
 
 /// Reads the sections of `pr` that `req` includes. The verdict does not depend on `req.include`.
 ///
 /// # Errors
-/// As [`Repo::pull`]. A section that fails is one of [`PullContext::errors`].
+///
+/// Fails as [`Repo::pull`] does. A section that fails is listed in [`PullContext::errors`].
 pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullContext> {
     let policy = repo.client().policy().clone();
     let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.clone()));
@@ -169,7 +170,7 @@ struct Gather<'a> {
     pr: &'a PrId,
     req: &'a ContextReq,
     watch: &'a GatherObserver,
-    /// The rate limit that is too low for optional sections; set once the pull request is read.
+    /// The rate limit that is too low for optional sections; set after the pull request is read.
     reserve: OnceLock<Option<Quota>>,
 }
 
@@ -186,11 +187,11 @@ struct GatheredPull {
     warnings: Vec<Warning>,
 }
 
-/// The result of a requested section; `None` where it was not requested.
+/// The result of a requested section; `None` if not requested.
 type Requested<T> = Option<Result<T>>;
-/// A diff with its bytes, and whether there are more.
+/// A diff, its bytes, and whether the diff was cut.
 type DiffRead = (Diff, Vec<u8>, bool);
-/// The starting point of the changes, the fate of its head, and the diff.
+/// The starting point of the changes, how the head moved since, and the diff.
 type SinceRead = (SincePoint, SinceHead, DiffRead);
 
 impl Gather<'_> {
@@ -232,7 +233,7 @@ impl Gather<'_> {
         self.wants(ContextSection::LinkedIssues) || self.wants(ContextSection::RelatedPrs)
     }
 
-    /// Fields to read: those of the verdict, and those of the requested sections.
+    /// Returns the fields to read: those of the verdict and those of the requested sections.
     fn fields(&self) -> PrFields {
         [
             (self.wants(ContextSection::Comments), PrFields::COMMENTS),
@@ -309,7 +310,8 @@ impl Gather<'_> {
         Ok(core)
     }
 
-    /// The pull request; where the forge calls the query too much, without the long sections.
+    /// Reads the pull request; omits the long sections if the forge refuses the query as too
+    /// costly.
     async fn view(&self) -> Result<(PullRequest, Vec<SectionError>)> {
         let refused = match self.repo.view(self.pr, self.fields()).await {
             Err(e) if is_too_costly(&e) => e,
@@ -329,7 +331,7 @@ impl Gather<'_> {
         Ok((pull, wanted.map(of).collect()))
     }
 
-    /// Errors for the optional sections that the rate limit has no room for.
+    /// Returns errors for the optional sections that the rate limit has no room for.
     fn left_out(&self, quota: &Quota) -> Vec<SectionError> {
         let kept = self.req.settings.rate_limit_buffer;
         let message = format!(
@@ -347,7 +349,7 @@ impl Gather<'_> {
         wanted.map(of).collect()
     }
 
-    /// The issues that are read in full, by the places of their items.
+    /// Reads issues in full; each result comes with the index of its item.
     async fn read_issues(
         &self,
         items: &[LinkedItem],
@@ -371,7 +373,7 @@ impl Gather<'_> {
             (at, self.repo.issue(&id, &fields).await)
         });
         let mut read = join_all(reads).await;
-        // A forge answers the old name of a repository with the one that has it now.
+        // For a renamed repository the forge's answer has the new name.
         read.retain(|(at, read)| match read {
             Ok(issue) => {
                 let item = items.get(*at);
@@ -394,7 +396,7 @@ impl Gather<'_> {
         }
     }
 
-    /// Reads the mergeability again: a forge that computes it on demand does not know it at first.
+    /// Reads the mergeability again: a forge that computes it on demand may first answer "unknown".
     async fn mergeability(&self, pull: &PullRequest) -> Option<Mergeability> {
         let found = pull.mergeability.as_ref()?;
         if found.state != MergeState::Unknown || pull.state != PrState::Open {
@@ -416,7 +418,7 @@ impl Gather<'_> {
         Some(join_all(reads).await)
     }
 
-    /// Failure reasons of the failed checks, in the order of the report.
+    /// Reads the failure reasons of the failed checks, in the order of the report.
     async fn reasons(&self, pull: &PullRequest) -> Result<Vec<Option<String>>> {
         let checks = pull.checks.iter().flat_map(|report| &report.checks);
         let failed = checks.filter(|c| c.status == CheckStatus::Failure);
@@ -444,7 +446,7 @@ impl Gather<'_> {
         }
     }
 
-    /// The viewer, where `since` asks for the viewer's latest review.
+    /// Reads the viewer if `since` asks for the viewer's latest review.
     async fn viewer(&self) -> Requested<Actor> {
         let is_asked = self.req.since.as_deref() == Some(LATEST_REVIEW);
         match is_asked {
@@ -574,7 +576,7 @@ impl Gather<'_> {
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
                     });
-                    // The verdict looks up unread sections among the warnings of the pull request.
+                    // The verdict finds unread sections by the warnings of the pull request.
                     pull.warnings.push(warning);
                 }
                 None => warnings.push(warning),
@@ -703,7 +705,7 @@ impl Gather<'_> {
 }
 
 impl GatheredPull {
-    /// A failure reason replaces the title of a run, which says less.
+    /// Replaces the title of a run by its failure reason, which is more specific.
     fn take_reasons(&mut self, reasons: Result<Vec<Option<String>>>) {
         let reasons = match reasons {
             Ok(reasons) => reasons,
@@ -727,7 +729,7 @@ impl GatheredPull {
             };
             match read {
                 Ok(issue) => item.fill(issue),
-                // A branch may begin with any number, and a number may be a pull request's.
+                // A branch name may begin with any number, also with the number of a pull request.
                 Err(e) if e.is_not_found() && item.is_guess() => guesses.push(at),
                 // Unread issues of other repositories share one warning.
                 Err(e) if e.is_not_found() || item.issue_elsewhere(own).is_some() => {}
@@ -759,11 +761,11 @@ fn is_too_costly(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Internal | ErrorKind::Upstream { .. })
 }
 
-/// Collects what failed.
+/// Collects the failed sections.
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {
-    /// Keeps `since`, which the caller asked for by name: here "unsupported" is an error, too.
+    /// Keeps `since`. The caller asked for it by name, so "unsupported" is an error here.
     fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),
@@ -777,7 +779,7 @@ impl SectionErrors {
         }
     }
 
-    /// Keeps a section that was read; a section that the forge cannot have is no failure.
+    /// Keeps a section that was read; a section that the forge does not support is not a failure.
     fn keep<T>(&mut self, section: ContextSection, wanted: Requested<T>) -> Option<T> {
         match wanted? {
             Ok(read) => Some(read),

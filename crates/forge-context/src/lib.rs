@@ -1,6 +1,6 @@
-//! Everything needed to understand or judge a pull request, in one call.
+//! Gathers everything needed to understand or judge a pull request, in one call.
 //!
-//! The parts are pure functions of what a forge has answered: the same answer gives the same bundle.
+//! The parts are pure functions of a forge's answers: equal answers give equal bundles.
 
 mod class;
 mod events;

@@ -1,4 +1,4 @@
-//! Issues that a pull request closes, relates to or mentions, with the places of each link.
+//! Issues that a pull request closes, relates to or mentions, and where each link was found.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub enum Relationship {
 }
 
 impl Relationship {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,11 +51,11 @@ impl Relationship {
     }
 }
 
-/// Place of a link.
+/// Where a link was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkPlace {
-    /// The forge's own list.
+    /// The forge's own list of links.
     Forge,
     /// The title.
     Title,
@@ -70,7 +70,7 @@ pub enum LinkPlace {
 }
 
 impl LinkPlace {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,36 +88,36 @@ impl LinkPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkTarget {
-    /// A subject on a forge; `None` for a record whose repository was not looked up.
+    /// A subject on a forge; the repository of a record is `None` until it is looked up.
     Forge(Option<RepoId>, PrKey),
     /// A ticket of an issue tracker.
     Ticket(String),
 }
 
-/// An issue (or a pull request mentioned like one) linked with a pull request.
+/// An issue linked with a pull request, or another pull request that is mentioned the same way.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkedItem {
     /// The target of the link.
     pub target: LinkTarget,
     /// `#12`, `owner/name#12`, an at-uri, or `PROJ-12`.
     pub key: String,
-    /// An issue or a pull request; `None` where unknown.
+    /// Issue or pull request; `None` if unknown.
     pub kind: Option<SubjectKind>,
-    /// The title, where it was read.
+    /// The title, if it was read.
     pub title: Option<String>,
-    /// The state; `None` where it was not read.
+    /// The state; `None` if it was not read.
     pub state: Option<LinkState>,
-    /// The status of a ticket in the words of its tracker, such as `In Progress`.
+    /// The status of a ticket in the terms of its tracker, such as `In Progress`.
     pub status: Option<String>,
-    /// The web page, where known.
+    /// The web page, if known.
     pub url: Option<String>,
-    /// The strongest relationship of all places.
+    /// The strongest relationship of all mentions.
     pub relationship: Relationship,
-    /// All places of the link.
+    /// All places where the link was found.
     pub found_in: Vec<LinkPlace>,
     /// The labels.
     pub labels: Vec<String>,
-    /// The text, where it was read.
+    /// The description, if it was read.
     pub body: Option<String>,
     /// The newest comments, oldest first.
     pub comments: Vec<Comment>,
@@ -145,7 +145,7 @@ impl LinkedItem {
         }
     }
 
-    /// The number of an issue of `own`, if this item is one.
+    /// Returns the number if this item is an issue of `own`.
     #[must_use]
     pub fn issue_in(&self, own: &RepoId) -> Option<&PrKey> {
         match &self.target {
@@ -157,8 +157,8 @@ impl LinkedItem {
         }
     }
 
-    /// The readable issue of another repository on the same host. Handles and DIDs are refused:
-    /// resolving one would call a host that the text chose.
+    /// Returns the issue if it is in another repository on the same host and can be read. Handles
+    /// and DIDs are refused: resolving one would call a host that the text chose.
     #[must_use]
     pub fn issue_elsewhere(&self, own: &RepoId) -> Option<IssueId> {
         match &self.target {
@@ -176,7 +176,7 @@ impl LinkedItem {
         }
     }
 
-    /// Fills in title, state, text and comments of the issue.
+    /// Sets title, state, text and comments from `issue`.
     pub fn fill(&mut self, issue: Issue) {
         self.kind = Some(SubjectKind::Issue);
         self.title = Some(issue.title);
@@ -190,7 +190,7 @@ impl LinkedItem {
         self.comments = comments;
     }
 
-    /// Returns true for an item that only the branch name mentions; its number may mean anything.
+    /// Returns true if only the branch name mentions the item; the number may then mean anything.
     #[must_use]
     pub fn is_guess(&self) -> bool {
         self.found_in == [LinkPlace::Branch]
@@ -215,8 +215,8 @@ fn key_of(target: &LinkTarget, own: &RepoId) -> String {
     }
 }
 
-/// Links of `pull` from its texts and the forge's own list: closing links first, then related ones,
-/// then mentions. Makes no request.
+/// Returns the links of `pull` from its texts and from the forge's own list: closing links first,
+/// then related ones, then mentions. Makes no request.
 #[must_use]
 pub fn linked_items(
     pull: &PullRequest,
@@ -266,7 +266,7 @@ pub fn linked_items(
     items
 }
 
-/// The warning that names the issues of other repositories that were not read.
+/// Warns about the issues of other repositories that were not read; names them.
 pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<Warning> {
     let unread = items
         .iter()
@@ -282,7 +282,7 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
 }
 
 /// Adds the forge's links to `items`: kinds, titles and states, and mentions in comments. The
-/// warning counts the links over the limit.
+/// returned warning counts the links over the limit.
 pub fn add_links(
     items: &mut Vec<LinkedItem>,
     pull: &PullRequest,
@@ -332,7 +332,8 @@ fn is_same(item: &LinkedItem, link: &Link) -> bool {
     let LinkTarget::Forge(repo, key) = &item.target else {
         return false;
     };
-    // The key is compared first: repositories are costlier to compare, and there may be thousands.
+    // Keys are compared first: comparing repositories is slower, and there may be thousands of
+    // links.
     if *key != link.key {
         return false;
     }
@@ -352,7 +353,7 @@ struct LinkCollector<'a> {
     pull: &'a PullRequest,
     keys: &'a TicketKeys,
     items: Vec<LinkedItem>,
-    /// Positions of the items by key, separate for tickets.
+    /// Positions of the items by key; tickets have a separate key space.
     known: HashMap<(bool, String), Vec<usize>>,
 }
 
@@ -369,8 +370,8 @@ impl LinkCollector<'_> {
 
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
         for mention in mentions(text, hosts, warnings) {
-            // A title and a commit mention issues in passing. Descriptions of other repositories
-            // are not read here, so `#7` always belongs to this repository.
+            // A title or a commit message only mentions an issue. Texts of other repositories are
+            // not read here, so `#7` always belongs to this repository.
             let link = mention.named.link(&self.pull.id.repo);
             let relationship = Relationship::of(mention.closes, mention.relates);
             let is_record = matches!(mention.named, MentionTarget::Record(_));
@@ -408,7 +409,7 @@ impl LinkCollector<'_> {
     fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
         let own = &self.pull.id;
         let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
-        // A bare number or a pull request link with our own key names the pull request itself.
+        // A bare number, or a pull request link, with our own key names the pull request itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
             let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());
@@ -620,7 +621,7 @@ mod tests {
         assert_eq!(items[1].relationship, Relationship::Related);
         assert_eq!(items[1].issue_in(&pull.id.repo), None);
         assert_eq!(items[2].found_in, [LinkPlace::Comment]);
-        // Mentions in the text have no title; the title from the forge's list is kept.
+        // Mentions in texts have no title; the title from the forge's list is kept.
         let facts = |at: usize| (items[at].title.as_deref(), items[at].state);
         let own = "An issue with the number of the pull request";
         assert_eq!(facts(0), (Some(own), Some(LinkState::Open)));
@@ -645,7 +646,7 @@ mod tests {
         for (text, wanted) in [
             ("Fixes #3", (true, false)),
             ("Fixes PROJ-3", (false, false)),
-            // The repository of `pull` is a local one.
+            // `pull` is in a local repository.
             ("Fixes cli/cli#3", (false, false)),
         ] {
             assert_eq!(read(text), wanted, "{text}");

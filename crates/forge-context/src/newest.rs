@@ -1,4 +1,4 @@
-//! Keeps the newest entries of long sections; a warning says how to read the rest.
+//! Keeps the newest entries of long sections and warns how to read the rest.
 
 use forge_core::{
     Action, Hint, Op, Param, Warning,
@@ -8,8 +8,8 @@ use forge_core::{
 /// Maximum number of entries per section.
 pub const MAX_ENTRIES: usize = 100;
 
-/// Cuts the comments, reviews, threads and checks of `pull` after the verdict, which needs all.
-/// Open threads and failed checks are kept before others.
+/// Cuts the comments, reviews, threads and checks of `pull`. Runs after the verdict, which needs
+/// all entries. Open threads and failed checks are kept before others.
 pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) {
     let mut told = |section: &str, left: usize, all: usize| {
         if left > 0 {
@@ -42,8 +42,8 @@ pub(crate) fn cut_sections(pull: &mut PullRequest, warnings: &mut Vec<Warning>) 
     }
 }
 
-/// Removes the oldest entries down to [`MAX_ENTRIES`]; `first` entries are kept before others.
-/// Returns how many were removed.
+/// Removes the oldest entries down to [`MAX_ENTRIES`] and returns how many were removed. Entries
+/// for which `first` is true are kept before others.
 fn keep<T>(all: &mut Vec<T>, first: impl Fn(&T) -> bool) -> usize {
     let over = all.len().saturating_sub(MAX_ENTRIES);
     let mut left = over;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
 use tokio::time::Instant;
 
-/// The longest pause between two polls without news.
+/// Maximum pause between two polls without news.
 pub const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum number of consecutive polls that fail with a retryable error.
 const MAX_FAILURES: u32 = 3;
@@ -19,7 +19,7 @@ pub struct Pace {
     pub first: Duration,
     /// Upper limit of the pause, which grows by half after each poll without news.
     pub longest: Duration,
-    /// No poll starts later than this.
+    /// Time after which no poll starts.
     pub timeout: Option<Duration>,
 }
 
@@ -33,13 +33,13 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer whose deadline counts from now.
+    /// Creates a pacer; the deadline counts from now.
     #[must_use]
     pub fn new(pace: Pace) -> Self {
         Self {
             pace,
             pause: pace.first,
-            // A timeout that overflows the clock means no deadline.
+            // A timeout beyond the range of the clock means that there is no deadline.
             deadline: pace
                 .timeout
                 .and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -47,7 +47,8 @@ impl Pacer {
         }
     }
 
-    /// The pause after a poll; the last pause ends at the deadline, `None` follows it.
+    /// Returns the pause after a poll. The last pause ends at the deadline; after the deadline
+    /// returns `None`.
     #[must_use]
     pub fn after_look(&mut self, is_changed: bool) -> Option<Duration> {
         self.failures = 0;
@@ -61,10 +62,12 @@ impl Pacer {
         self.until_deadline(pause)
     }
 
-    /// The pause after a failed poll, with the failure. Rate limits pause until their reset; the
-    /// pause is `None` if the reset is after the deadline.
+    /// Returns the failure and the pause after a failed poll. Rate limits pause until their reset;
+    /// the pause is `None` if the reset is after the deadline.
     ///
-    /// # Errors The failure, where a retry cannot help or has not helped.
+    /// # Errors
+    ///
+    /// Fails with `error` itself if a retry cannot help or has not helped.
     pub fn after_failure(&mut self, error: Error) -> Result<(Error, Option<Duration>)> {
         let limited = match (error.kind(), error.retry()) {
             (_, Retry::After(wait)) => Some(wait),

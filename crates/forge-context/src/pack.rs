@@ -21,13 +21,13 @@ pub(crate) const MIN_CUT_LINES: usize = 5;
 /// The changes of a pull request, packed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedDiff {
-    /// The merge base, where known.
+    /// The merge base, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_sha: Option<String>,
-    /// The head commit, where the forge sends it with the diff.
+    /// The head commit, if the forge sends it with the diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_sha: Option<String>,
-    /// Lines of context of the hunks; `None` where the forge stores the diff as it was made.
+    /// Lines of context of the hunks; `None` if the forge stores diffs as they were made.
     pub context_lines: Option<u32>,
     /// The number of changed files.
     pub files_total: usize,
@@ -37,7 +37,7 @@ pub struct PackedDiff {
     pub deletions: u64,
     /// The budget, in bytes of hunks.
     pub max_bytes: usize,
-    /// Something was omitted; each file says what and why.
+    /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
     /// How to read the omitted parts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct PackedDiff {
 /// A file of a packed diff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackedFile {
-    /// The path at the head; at the base for a deleted file.
+    /// The path at the head; for a deleted file the path at the base.
     pub path: String,
     /// The path at the base, for a renamed or copied file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub struct PackedFile {
 pub struct PackedHunk {
     /// The `@@` line and the body. Bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// How many lines are cut from the end.
+    /// The number of lines cut from the end.
     #[serde(skip_serializing_if = "is_zero")]
     pub lines_cut: usize,
 }
@@ -91,9 +91,9 @@ const fn is_zero(n: &usize) -> bool {
 pub struct Omission {
     /// The reason.
     pub reason: OmissionReason,
-    /// How many whole hunks are omitted.
+    /// The number of whole hunks that are omitted.
     pub hunks: usize,
-    /// How many lines are omitted, including those of cut hunks.
+    /// The number of omitted lines, including those of cut hunks.
     pub lines: usize,
 }
 
@@ -105,7 +105,7 @@ pub enum OmissionReason {
     Budget,
     /// The file exceeds the maximum number of shown lines.
     FileLines,
-    /// A program wrote the file, and more than a few lines of it changed.
+    /// The file is generated, and more than a few lines of it changed.
     Generated,
     /// The file is binary.
     Binary,
@@ -116,7 +116,7 @@ pub enum OmissionReason {
 }
 
 impl Omission {
-    /// Returns true if another call can show the lines; a binary file has none.
+    /// Returns true if another call can show the lines; a binary file has no lines.
     fn can_be_read(&self) -> bool {
         self.reason != OmissionReason::Binary
     }
@@ -133,7 +133,7 @@ impl OmissionReason {
         Self::Unavailable,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -146,7 +146,7 @@ impl OmissionReason {
         }
     }
 
-    /// The meaning, for the documentation.
+    /// Returns the meaning, for the documentation.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -168,8 +168,8 @@ impl OmissionReason {
     }
 }
 
-/// Packs `diff` into `max_bytes` bytes of hunks. A file of `listed` that the diff lacks is accounted
-/// for as [`OmissionReason::Unavailable`].
+/// Packs `diff` into `max_bytes` bytes of hunks. A file of `listed` that the diff lacks gets the
+/// omission [`OmissionReason::Unavailable`].
 ///
 /// Hunks are taken in this order while they fit: code, tests, documentation, derived files;
 /// additions before pure deletions; then git's order. A hunk that does not fit is cut to its first
@@ -316,7 +316,7 @@ fn missing(files: &[PackedFile], listed: &[FileChange]) -> Vec<PackedFile> {
     missing.map(of).collect()
 }
 
-/// The number of lines after the `@@` line.
+/// Returns the number of lines after the `@@` line.
 fn body_lines(raw: &[u8]) -> usize {
     raw.split_inclusive(|b| *b == b'\n')
         .count()
@@ -333,7 +333,7 @@ fn adds(raw: &[u8]) -> bool {
     lines.any(|line| line.first() == Some(&b'+'))
 }
 
-/// The first whole lines that fit; `max_lines` does not count the `@@` line.
+/// Returns the first whole lines that fit; `max_lines` does not count the `@@` line.
 fn first_lines(text: &str, max_bytes: usize, max_lines: usize) -> &str {
     let mut end = 0;
     for (n, line) in text.split_inclusive('\n').enumerate() {
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use crate::sample::file;
 
-    /// A diff of files; each hunk is given by its numbers of added and deleted lines.
+    /// Builds a diff; each hunk is given by its numbers of added and deleted lines.
     fn diff_of(files: &[(&str, &[(usize, usize)])]) -> String {
         let mut diff = String::new();
         for (path, hunks) in files {

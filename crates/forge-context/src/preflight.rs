@@ -1,4 +1,4 @@
-//! The merge verdict alone, for a caller who is about to merge.
+//! Computes only the merge verdict, for a caller who is about to merge.
 
 use forge_core::{
     PrId, Repo, Timestamp,
@@ -19,8 +19,8 @@ pub const VERDICT_FIELDS: PrFields = PrFields::MERGEABILITY
     .with(PrFields::INGESTION)
     .with(PrFields::RULES);
 
-/// Judges `pull`, which was read with [`VERDICT_FIELDS`]. Costs a request if it builds on another
-/// pull request, and one for the rules of its base branch if the forge has such rules.
+/// Judges `pull`, which was read with [`VERDICT_FIELDS`]. Makes one request if `pull` builds on
+/// another pull request, and one if the forge has rules for base branches.
 pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettings) -> Readiness {
     let (below, rules) = join!(dependency(repo, pull), base_rules(repo, pull));
     let forge = rules_of(repo, settings);
@@ -34,7 +34,7 @@ pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettin
     }
 }
 
-/// Rules of the base branch of an open pull request, where a forge has such rules.
+/// Reads the rules of the base branch of an open pull request, if the forge has such rules.
 pub(crate) async fn base_rules(repo: &Repo, pull: &PullRequest) -> Option<BaseRules> {
     let mut seen = pull.base_rules.clone()?;
     if pull.state != PrState::Open {
@@ -46,7 +46,7 @@ pub(crate) async fn base_rules(repo: &Repo, pull: &PullRequest) -> Option<BaseRu
     })
 }
 
-/// The rules that the forge of `repo` can have.
+/// Returns the rules that the forge of `repo` can have.
 pub(crate) fn rules_of(repo: &Repo, settings: &ContextSettings) -> ForgeRules {
     ForgeRules {
         approval: settings.require_approval,
@@ -54,7 +54,7 @@ pub(crate) fn rules_of(repo: &Repo, settings: &ContextSettings) -> ForgeRules {
     }
 }
 
-/// The pull request that `pull` builds on, with its state.
+/// Reads the state of the pull request that `pull` builds on.
 pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Dependency> {
     let key = pull.depends_on.clone()?;
     let id = PrId {
@@ -69,7 +69,7 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
 }
 
 impl Readiness {
-    /// The requirements that a merge would ignore: unmet ones first, then unknown ones.
+    /// Returns the requirements that a merge would ignore: unmet ones first, then unknown ones.
     pub fn open(&self) -> impl Iterator<Item = &Requirement> {
         let all = self.requirements.iter();
         all.filter(|r| r.status != RequirementStatus::Met)
@@ -139,7 +139,7 @@ mod tests {
         assert!(found.are_met(&[]));
         assert!(found.are_met(&[Rule::Open, Rule::Approved]));
         assert!(!found.are_met(&[Rule::Open, Rule::NotDraft]));
-        // A rule that is not listed is not met.
+        // An unlisted rule counts as not met.
         assert!(!found.are_met(&[Rule::Open, Rule::Deployed]));
     }
 }

@@ -33,7 +33,7 @@ pub enum RequirementStatus {
 }
 
 impl RequirementStatus {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,9 +56,9 @@ pub enum RequirementSource {
     CodeOwners,
     /// The merge queue of the base branch.
     MergeQueue,
-    /// The forge itself refuses the merge otherwise.
+    /// The forge itself: it refuses the merge otherwise.
     Forge,
-    /// This program alone: the forge would still merge.
+    /// This program only: the forge would still merge.
     Own,
 }
 
@@ -86,7 +86,7 @@ impl RequirementSource {
         ),
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -112,12 +112,12 @@ pub enum ClearedBy {
     Admin,
     /// Continuous integration.
     Ci,
-    /// No person: the requirement clears itself with time.
+    /// Nobody: the requirement clears itself with time.
     Time,
 }
 
 impl ClearedBy {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl ClearedBy {
     }
 }
 
-/// Role and names of those who can clear a requirement.
+/// Role and names of the people who can clear a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Clearer {
     /// The role.
@@ -149,17 +149,18 @@ pub struct Requirement {
     pub status: RequirementStatus,
     /// The source of the rule.
     pub source: RequirementSource,
-    /// The ruleset's name as its author wrote it, and the ruleset's owner if not the repository.
+    /// The ruleset's name as its author wrote it, with the ruleset's owner unless that is the
+    /// repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_name: Option<String>,
-    /// The facts behind the status, as they were read.
+    /// The facts that determine the status.
     pub evidence: String,
     /// The counted evidence, such as `3 failed`, and all counted names, which are untrusted text.
     #[serde(skip)]
     pub counted: Option<(String, Vec<String>)>,
-    /// Who can clear the requirement; empty if met, or if nobody can.
+    /// Who can clear the requirement; empty if it is met or nobody can clear it.
     pub cleared_by: Vec<Clearer>,
-    /// The text among the blockers, for an unmet requirement that has one.
+    /// The blocker text of an unmet requirement, if the rule has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocker: Option<String>,
 }
@@ -167,7 +168,7 @@ pub struct Requirement {
 /// Merge verdict on a pull request at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
-    /// `false` where a requirement is unmet, else `None` where one is unknown.
+    /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown.
     pub ready_to_merge: Option<bool>,
     /// Unmet requirements first, then unknown ones, each in the order of [`RULES`].
     pub requirements: Vec<Requirement>,
@@ -181,14 +182,14 @@ pub struct Readiness {
     pub checked_at: Timestamp,
 }
 
-/// Rules that a forge can have at all.
+/// The kinds of rules that a forge supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForgeRules {
     /// The forge has checks.
     pub checks: bool,
-    /// Reviews approve and request changes.
+    /// Reviews can approve and request changes.
     pub verdicts: bool,
-    /// Threads are resolved.
+    /// Threads can be resolved.
     pub threads: bool,
     /// An approval is required even if the forge requires none.
     pub approval: bool,
@@ -210,12 +211,12 @@ impl From<&Capabilities> for ForgeRules {
 pub struct Dependency {
     /// The key of the pull request.
     pub key: PrKey,
-    /// The state; `None` where it could not be read.
+    /// The state; `None` if it could not be read.
     pub state: Option<PrState>,
 }
 
 impl Readiness {
-    /// Judges `pull`, which has its mergeability, threads and checks where the forge has any.
+    /// Judges `pull`. Mergeability, threads and checks have to be read if the forge has them.
     #[must_use]
     pub fn of(
         pull: &PullRequest,
@@ -251,7 +252,7 @@ impl Readiness {
         }
     }
 
-    /// The unmet requirements.
+    /// Returns the unmet requirements.
     pub fn unmet(&self) -> impl Iterator<Item = &Requirement> {
         let unmet = |r: &&Requirement| r.status == RequirementStatus::Unmet;
         self.requirements.iter().filter(unmet)
@@ -279,7 +280,8 @@ fn requirement(
 }
 
 impl Requirement {
-    /// The source for display: `ruleset "main"`, `branch protection`. Ruleset names are untrusted.
+    /// Returns the source for display: `ruleset "main"`, `branch protection`. Ruleset names are
+    /// untrusted.
     #[must_use]
     pub fn source_text(&self) -> String {
         let (source, name) = (self.source, self.source_name.clone());
@@ -306,7 +308,7 @@ fn cleared(who: ClearedBy, names: Vec<String>) -> Clearer {
     Clearer { who, names }
 }
 
-/// The first names, and the number of the others.
+/// Joins the first names and counts the others.
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMES);
     let first: Vec<&str> = names.take(MAX_NAMES).map(String::as_str).collect();

@@ -15,7 +15,7 @@ use crate::{
     linked::{Relationship, linked_items},
 };
 
-/// Default maximum of related pull requests.
+/// Default maximum number of related pull requests.
 pub const MAX_RELATED: usize = 5;
 /// Default age limit: pull requests without an update for this many days are left out.
 pub const LOOKBACK_DAYS: i64 = 30;
@@ -28,9 +28,9 @@ pub const MAX_CANDIDATES: usize = 50;
 pub enum RelatedBy {
     /// This pull request builds on the other one.
     Dependency,
-    /// The other one builds on this one.
+    /// The other one builds on this pull request.
     Dependent,
-    /// Both change the same files, not counting derived files.
+    /// Both change the same files; derived files do not count.
     SameFiles,
     /// Both close or relate to the same issue.
     LinkedIssue,
@@ -48,7 +48,7 @@ impl RelatedBy {
         Self::SameBranchPrefix,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl RelatedBy {
         }
     }
 
-    /// The meaning, for the documentation.
+    /// Returns the meaning, for the documentation.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -81,22 +81,22 @@ impl RelatedBy {
 pub struct RelatedPull {
     /// The key of the pull request.
     pub key: PrKey,
-    /// The title, where known.
+    /// The title, if known.
     pub title: Option<String>,
-    /// The author, where known.
+    /// The author, if known.
     pub author: Option<String>,
-    /// The state, where known.
+    /// The state, if known.
     pub state: Option<LinkState>,
     /// The strongest relation.
     pub relationship: RelatedBy,
     /// The files that both change.
     pub overlap_files: Vec<String>,
-    /// The web page, where known.
+    /// The web page, if known.
     pub url: Option<String>,
 }
 
-/// Related pull requests among `candidates` and `links`, strongest first, limited by the settings
-/// of `req`. `items` are the linked items of `pull`.
+/// Selects related pull requests from `candidates` and `links`, strongest first, limited by the
+/// settings of `req`. `items` are the linked items of `pull`.
 #[must_use]
 pub fn related_pulls(
     pull: &PullRequest,
@@ -162,7 +162,7 @@ pub fn related_pulls(
     found.into_iter().map(|(related, _)| related).collect()
 }
 
-/// Adds the forge's dependency links; they override the relations of the candidates.
+/// Adds the forge's dependency links, which override the relations of the candidates.
 fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relationship: RelatedBy) {
     for link in links {
         match found.iter_mut().find(|(known, _)| known.key == link.key) {
@@ -183,7 +183,8 @@ fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relation
     }
 }
 
-/// Returns true if `upper` builds on `lower`, by its record or by its base, the head of `lower`.
+/// Returns true if `upper` builds on `lower`: by its record, or because its base is the head of
+/// `lower`.
 fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
     let of_fork = lower
         .head_repo
@@ -210,7 +211,7 @@ fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
     items.iter().filter(firm).map(|i| i.key.as_str()).collect()
 }
 
-/// The ticket or number in a branch name, else the path before its last part.
+/// Returns the ticket or number in a branch name, otherwise the path before the last part.
 fn branch_prefix(branch: &str) -> Option<&str> {
     let last = branch.rsplit('/').next().unwrap_or(branch);
     if let Some(ticket) = ticket_key(last) {

@@ -16,7 +16,7 @@ pub enum RiskLevel {
 }
 
 impl RiskLevel {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,9 +40,9 @@ impl RiskLevel {
 pub struct Risk {
     /// The level.
     pub level: RiskLevel,
-    /// The sum of the points of [`Risk::reasons`].
+    /// The sum of the points in [`Risk::reasons`].
     pub score: u64,
-    /// The rules that apply.
+    /// The rules that matched.
     pub reasons: Vec<RiskReason>,
 }
 
@@ -57,16 +57,16 @@ pub struct RiskReason {
     pub evidence: String,
 }
 
-/// More changed lines than this are a large change.
+/// A change with more changed lines than this is large.
 pub const LARGE_CHANGE_LINES: u64 = 500;
-/// More changed lines than this are a change of some size.
+/// A change with more changed lines than this is medium-sized.
 pub const MEDIUM_CHANGE_LINES: u64 = 200;
-/// More changed files than this are many.
+/// A change of more files than this touches many files.
 pub const MANY_FILES: u64 = 20;
 
-/// Directories and file names without extension in which a mistake is costly. Only whole segments
-/// of a path match, without regard to case: `auth/login.rs` and `src/auth.rs` do, `author.rs` does
-/// not.
+/// Directories and file names (without extension) in which a mistake is costly. Only whole segments
+/// of a path match, without regard to case: `auth/login.rs` and `src/auth.rs` match, `author.rs`
+/// does not.
 pub const CRITICAL_SEGMENTS: &[&str] = &[
     "migrations",
     "migration",
@@ -77,7 +77,7 @@ pub const CRITICAL_SEGMENTS: &[&str] = &[
     "secrets",
 ];
 
-/// The rules: name, points and condition. Of the first two only the larger one counts.
+/// The rules: name, points and condition. Only the larger one of the first two rules counts.
 pub const RISK_RULES: &[(&str, u64, &str)] = &[
     ("large_change", 2, "more than 500 changed lines"),
     ("medium_change", 1, "more than 200 changed lines"),
@@ -92,11 +92,11 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
 /// Thresholds of a large change, and critical paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RiskLimits {
-    /// More changed lines than this are a large change.
+    /// A change with more changed lines than this is large.
     pub large_lines: u64,
-    /// More changed lines than this are a change of some size.
+    /// A change with more changed lines than this is medium-sized.
     pub medium_lines: u64,
-    /// Segments of paths, or several with `/` between them: see [`CRITICAL_SEGMENTS`].
+    /// Path segments, or several joined by `/`: see [`CRITICAL_SEGMENTS`].
     pub critical_paths: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl Default for RiskLimits {
 }
 
 impl Risk {
-    /// Computes the risk of `pull` by its statistics and files. Unread parts add nothing.
+    /// Computes the risk of `pull` from its statistics and files. Unread parts add nothing.
     #[must_use]
     pub fn of(pull: &PullRequest, limits: &RiskLimits) -> Self {
         let lines = pull.additions.unwrap_or(0) + pull.deletions.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! A pull request for tests.
+//! A sample pull request for tests.
 
 use forge_core::{
     PrId, PrKey, RepoId, Timestamp,
@@ -9,7 +9,7 @@ use forge_core::{
     },
 };
 
-/// Open, approved, mergeable, and with one green check.
+/// An open and approved pull request that is mergeable and has one green check.
 pub(crate) fn pull() -> PullRequest {
     let at = Timestamp::from_unix(1_700_000_000);
     PullRequest {

@@ -50,7 +50,7 @@ impl ContextSection {
         Self::Source,
     ];
 
-    /// Sections of a caller who does not choose.
+    /// The default sections.
     pub const DEFAULT: [Self; 5] = [
         Self::Comments,
         Self::Reviews,
@@ -59,7 +59,7 @@ impl ContextSection {
         Self::Diff,
     ];
 
-    /// Sections that are left out at a low rate limit; of linked issues only the texts.
+    /// Sections left out at a low rate limit; of linked issues only the texts are left out.
     pub const OPTIONAL: [Self; 4] = [
         Self::CiLogs,
         Self::LinkedIssues,
@@ -67,7 +67,7 @@ impl ContextSection {
         Self::Source,
     ];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl ContextSection {
         }
     }
 
-    /// The content, for the documentation.
+    /// Returns a description of the content, for the documentation.
     #[must_use]
     pub const fn content(self) -> &'static str {
         match self {
@@ -107,9 +107,11 @@ impl ContextSection {
         }
     }
 
-    /// Parses a name; `-` may stand for `_`.
+    /// Parses a name; `-` is accepted for `_`.
     ///
-    /// # Errors `invalid_input` (field `include`) for an unknown name; lists the known ones.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` (field `include`) for an unknown name; lists the known ones.
     pub fn parse(name: &str) -> Result<Self> {
         let wanted = name.trim().replace('-', "_");
         let found = Self::ALL.into_iter().find(|s| s.name() == wanted);
@@ -167,20 +169,20 @@ pub struct ContextReq {
     pub include: BTreeSet<ContextSection>,
     /// The budget of the diff, in bytes of hunks.
     pub diff_bytes: usize,
-    /// Lines of context around changes. A clone provides them where the forge cannot; otherwise a
-    /// warning names the number used.
+    /// Lines of context around changes. A local clone provides them if the forge cannot; otherwise
+    /// a warning names the number used.
     pub context_lines: Option<u32>,
-    /// Also the changes since `review` (the viewer's latest), the id of a review, or a commit.
+    /// Adds the changes since `review` (the viewer's latest), a review with this id, or a commit.
     pub since: Option<String>,
-    /// The commit to which git resolves `since`; a review with that id comes first.
+    /// The commit to which git resolves `since`; a review with the same id takes precedence.
     pub since_commit: Option<String>,
-    /// A clone on this machine: for lines of context, large diffs, other heads and files.
+    /// A local clone: provides lines of context, large diffs, other heads and files.
     pub clone: Option<LocalClone>,
     /// The known hosts, for resolving issue links in texts.
     pub hosts: Hosts,
     /// Other repositories whose mentioned issues are read.
     pub other_repos: OtherRepos,
-    /// Ticket keys and the issue tracker to ask.
+    /// Rules for ticket keys, and the issue tracker to query.
     pub tickets: TicketSource,
     /// The user's settings.
     pub settings: ContextSettings,
@@ -191,7 +193,7 @@ pub struct ContextReq {
 }
 
 impl ContextReq {
-    /// A request for the default sections at the current time.
+    /// Creates a request for the default sections at the current time.
     #[must_use]
     pub fn new(hosts: Hosts) -> Self {
         Self {

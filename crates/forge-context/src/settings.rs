@@ -5,12 +5,13 @@ use crate::{LOOKBACK_DAYS, MAX_RELATED, RelatedBy, RiskLimits};
 /// Settings that apply to every bundle of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextSettings {
-    /// Requests of the rate limit kept in reserve: with fewer left, optional sections are left out.
+    /// Requests of the rate limit kept in reserve: below this number optional sections are left
+    /// out.
     pub rate_limit_buffer: u64,
-    /// Requires an approval even if the forge requires none.
+    /// An approval is required even if the forge requires none.
     pub require_approval: bool,
-    /// Lines of context where the caller names no number: a preference, no commit is fetched for
-    /// it.
+    /// Lines of context if the caller names no number. This is a preference: no commit is fetched
+    /// for it.
     pub diff_context_lines: u32,
     /// Thresholds of a large change, and critical paths.
     pub risk: RiskLimits,
@@ -42,7 +43,7 @@ pub struct RelatedSettings {
 }
 
 impl RelatedSettings {
-    /// Returns true for a relation to search for.
+    /// Returns true if relation `by` is searched for.
     #[must_use]
     pub fn looks_for(&self, by: RelatedBy) -> bool {
         self.strategies.contains(&by)

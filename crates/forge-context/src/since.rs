@@ -22,13 +22,13 @@ const MAX_NAMED_REVIEWS: usize = 5;
 pub struct SinceChanges {
     /// The requested review.
     pub review: Option<String>,
-    /// The round of the review, where a pull request has rounds.
+    /// The round of the review, if the pull request has rounds.
     pub round: Option<usize>,
-    /// The head commit at that time; `None` where a round is a plain diff.
+    /// The head commit at that time; `None` if the round is a plain diff.
     pub from_sha: Option<String>,
     /// How the head moved.
     pub head_change: HeadChange,
-    /// The commits that differ from before, oldest first.
+    /// The commits that are new or changed, oldest first.
     pub commits: Vec<ChangedCommit>,
     /// The diff since then, without changes of the base branch.
     pub diff: PackedDiff,
@@ -37,7 +37,10 @@ pub struct SinceChanges {
 /// Narrows `req` to the changes of `pull` (with its reviews) since `asked`: [`LATEST_REVIEW`] of
 /// `viewer`, the id of a review, or a commit.
 ///
-/// # Errors `not_found` for an unknown review; `invalid_input` (field `since`).
+/// # Errors
+///
+/// Fails with `not_found` for an unknown review, and with `invalid_input` (field `since`)
+/// otherwise.
 pub fn diff_since(
     asked: &str,
     pull: &PullRequest,
@@ -57,9 +60,12 @@ pub(crate) struct SincePoint {
 
 impl SincePoint {
     /// Resolves `asked`: `review`, the id of a review of `pull`, or a commit. `named` is the commit
-    /// to which git resolves that name.
+    /// to which git resolves `asked`.
     ///
-    /// # Errors `not_found` for an unknown review; `invalid_input` (field `since`).
+    /// # Errors
+    ///
+    /// Fails with `not_found` for an unknown review, and with `invalid_input` (field `since`)
+    /// otherwise.
     pub fn resolve(
         asked: &str,
         named: Option<&str>,
@@ -98,7 +104,7 @@ impl SincePoint {
     /// Narrows `req` to the changes since this point.
     pub fn narrow(&self, pull: &PullRequest, mut req: DiffReq) -> DiffReq {
         match (self.round, pull.rounds) {
-            // The newest round has no later changes, so its commit is compared instead.
+            // The newest round has no successor, so its commit is compared instead.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
                 req.rounds = Some(Rounds {
                     round: None,
@@ -160,7 +166,7 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
     Error::not_found(Noun::Other, message).with_hint(hint)
 }
 
-/// The same call with another `since`.
+/// Recovery: repeat the call with another `since`.
 const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 fn another() -> Hint {

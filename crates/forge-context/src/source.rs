@@ -25,9 +25,9 @@ pub struct PackedSource {
     pub head_sha: String,
     /// The number of changed files.
     pub files_total: usize,
-    /// The budget, in bytes of text; as large as the budget of the diff, and separate from it.
+    /// The budget in bytes of text; equal to the budget of the diff, and counted separately.
     pub max_bytes: usize,
-    /// Something was omitted; each file says what and why.
+    /// True if something was omitted; each file lists its omitted parts.
     pub truncated: bool,
     /// Every changed file, in the order of the diff; deleted files have no text.
     pub files: Vec<SourceFile>,
@@ -42,7 +42,7 @@ pub struct SourceFile {
     pub status: FileStatus,
     /// The class of the file.
     pub class: FileClass,
-    /// The number of lines; `None` where the file was not read.
+    /// The number of lines; `None` if the file was not read.
     pub lines_total: Option<usize>,
     /// The text around the hunks, in order.
     pub excerpts: Vec<SourceExcerpt>,
@@ -108,7 +108,7 @@ impl SourcePlan {
         Self { files }
     }
 
-    /// The paths to read, in order.
+    /// Returns the paths to read, in order.
     pub fn paths(&self) -> Vec<String> {
         let readable = self.files.iter().filter(|f| f.is_readable());
         readable.map(|f| f.path.clone()).collect()
@@ -160,7 +160,7 @@ impl SourceFile {
         self.status != FileStatus::Deleted && self.omitted.is_empty()
     }
 
-    /// First and last lines (from 1) to show of a file with `total` lines.
+    /// Returns the ranges of lines (from 1) to show of a file with `total` lines.
     fn wanted(&self, total: usize) -> Vec<(usize, usize)> {
         if total == 0 {
             return Vec::new();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn source_shows_lines_around_hunks_and_small_files_whole() {
+    fn source_shows_hunk_surroundings_and_small_files_whole() {
         let diff = diff_of(&[
             ("src/b.rs".into(), vec![30, 60, 400]),
             ("src/small.rs".into(), vec![2]),
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn short_excerpt_is_omitted_whole() {
-        // Lines of seven bytes.
+        // Each line has seven bytes.
         for (room, shown, omitted) in [
             (4 * 7, 0, [("budget", 1, 9)]),
             (5 * 7, 5, [("budget", 0, 4)]),
@@ -393,7 +393,7 @@ mod tests {
                 let kept: usize = file.excerpts.iter().map(|e| e.text.lines().count()).sum();
                 let lost: usize = file.omitted.iter().map(|o| o.lines).sum();
                 prop_assert!(kept <= MAX_FILE_LINES);
-                // Every file without text has a reason, except an empty one.
+                // Every file without text has a reason, except an empty file.
                 prop_assert!(kept > 0 || !file.omitted.is_empty() || file.lines_total == Some(0));
                 if file.lines_total.is_some() {
                     let wanted = file.wanted(*lines);

@@ -32,7 +32,7 @@ pub(crate) type MakeError = fn() -> Error;
 /// A forge with one pull request.
 #[derive(Debug)]
 pub(crate) struct StubForge {
-    /// The whole pull request; a view returns the requested sections.
+    /// The whole pull request; a view returns only the requested sections.
     pub pull: PullRequest,
     /// Other pull requests.
     pub others: Vec<PullRequest>,
@@ -45,7 +45,7 @@ pub(crate) struct StubForge {
     pub diff: String,
     /// The rate limit that a view reports.
     pub quota: Option<Quota>,
-    /// A view with comments is refused.
+    /// True to refuse a view with comments.
     pub is_costly: bool,
     /// The operations that fail, by the first word of the recorded request.
     pub failing: Vec<(&'static str, MakeError)>,
@@ -77,7 +77,7 @@ impl Default for StubForge {
     }
 }
 
-/// Every capability but `lacking`.
+/// Returns every capability except `lacking`.
 pub(crate) fn capabilities_without(lacking: &[Capability]) -> &'static Capabilities {
     let all = Capability::ALL.iter().filter(|c| !lacking.contains(c));
     let table: Vec<_> = all.map(|c| (*c, Support::Native)).collect();
@@ -93,7 +93,7 @@ pub(crate) fn capabilities_without(lacking: &[Capability]) -> &'static Capabilit
 }
 
 impl StubForge {
-    /// A handle of the repository, and the forge behind it.
+    /// Returns a handle of the repository, and the forge that serves it.
     pub fn repo(self) -> (Repo, Arc<Self>) {
         self.repo_with(Policy::default())
     }
@@ -104,7 +104,7 @@ impl StubForge {
         (client.repo(forge.pull.id.repo.clone()), forge)
     }
 
-    /// The recorded requests, sorted: many run concurrently.
+    /// Returns the recorded requests, sorted because many run concurrently.
     pub fn asked_for(&self) -> Vec<String> {
         let record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         let mut record = record.clone();
@@ -121,7 +121,7 @@ impl StubForge {
     }
 }
 
-/// `pull` with the sections of `fields` alone.
+/// Reduces `pull` to the sections of `fields`.
 fn only(mut pull: PullRequest, fields: PrFields) -> PullRequest {
     fn keep<T>(section: &mut Option<T>, is_wanted: bool) {
         section.take_if(|_| !is_wanted);
@@ -145,7 +145,7 @@ fn only(mut pull: PullRequest, fields: PrFields) -> PullRequest {
     pull
 }
 
-/// An operation that no bundle uses.
+/// Fails: gathering a bundle never calls this operation.
 fn unused<T>() -> Result<T> {
     Err(Error::new(
         ErrorKind::Internal,

@@ -1,4 +1,4 @@
-//! One-line summary and key facts of a change, by rules alone.
+//! Derives a one-line summary and key facts of a change, by rules only.
 
 use forge_core::{
     mentions::ticket_key,
@@ -16,13 +16,13 @@ pub enum ChangeType {
     Feature,
     /// A bug fix.
     Bugfix,
-    /// The same behaviour in another form.
+    /// A change of form without a change of behaviour.
     Refactor,
     /// Documentation only.
     Docs,
     /// Tests only.
     Test,
-    /// The same behaviour, faster.
+    /// A speed-up without a change of behaviour.
     Perf,
     /// Continuous integration.
     Ci,
@@ -37,7 +37,7 @@ pub enum ChangeType {
 }
 
 impl ChangeType {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,8 +82,8 @@ pub const PREFIX_TYPES: &[(&str, ChangeType)] = &[
     ("chore", Chore),
 ];
 
-/// Labels and their types. Matched without regard to case, also after `kind/`, `type/`, `kind:` or
-/// `type:`.
+/// Labels and their types. Labels match without regard to case, also with the prefix `kind/`,
+/// `type/`, `kind:` or `type:`.
 pub const LABEL_TYPES: &[(&str, ChangeType)] = &[
     ("bug", Bugfix),
     ("bugfix", Bugfix),
@@ -115,8 +115,8 @@ pub const CLASS_TYPES: &[(FileClass, ChangeType)] = &[
 /// Maximum number of key changes.
 const MAX_KEY_CHANGES: usize = 5;
 
-/// The type of a change: by the title's prefix, else a label, else the files, else the branch's
-/// prefix, else `feature`.
+/// Returns the type of a change: by the title's prefix, else a label, else the files, else the
+/// branch's prefix, else `feature`.
 #[must_use]
 pub fn change_type(pull: &PullRequest) -> ChangeType {
     by_title(&pull.title)
@@ -179,7 +179,7 @@ fn by_branch(branch: &str) -> Option<ChangeType> {
     of_prefix(branch.split(['/', '-', '_']).next()?)
 }
 
-/// The title without type prefix and ticket: `fix(api): PROJ-12: stop` becomes `stop`.
+/// Removes type prefix and ticket from a title: `fix(api): PROJ-12: stop` becomes `stop`.
 #[must_use]
 pub fn one_liner(title: &str) -> String {
     let mut rest = title.trim();
@@ -199,7 +199,7 @@ pub fn one_liner(title: &str) -> String {
     }
 }
 
-/// The text after a leading ticket key: `PROJ-12: x`, `[PROJ-12] x`.
+/// Returns the text after a leading ticket key: `PROJ-12: x`, `[PROJ-12] x`.
 fn behind_ticket(text: &str) -> &str {
     let (inner, closing) = match text.strip_prefix('[') {
         Some(inner) => (inner, ']'),
@@ -211,8 +211,8 @@ fn behind_ticket(text: &str) -> &str {
     }
 }
 
-/// The most important changes: code, then tests, then the rest, larger ones first; at most five,
-/// and the number of the others.
+/// Returns the most important changes: code, then tests, then the rest, larger ones first. Lists at
+/// most five and counts the others.
 #[must_use]
 pub fn key_changes(files: &[FileChange]) -> Vec<String> {
     let lines = |file: &FileChange| file.additions.unwrap_or(0) + file.deletions.unwrap_or(0);

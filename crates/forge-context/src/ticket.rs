@@ -30,7 +30,7 @@ const MAX_PROGRAM: usize = 256 * 1024;
 pub struct TicketPattern(Regex);
 
 impl TicketPattern {
-    /// Compiles a regular expression over ASCII; `None` if invalid or too large.
+    /// Compiles a regular expression over ASCII; returns `None` if it is invalid or too large.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let regex = RegexBuilder::new(&format!("^(?:{text})"))
@@ -40,8 +40,8 @@ impl TicketPattern {
         regex.ok().filter(|_| text.len() <= MAX_PATTERN).map(Self)
     }
 
-    /// The key at the beginning of a text. A key becomes part of a URL, so only letters, digits,
-    /// `-` and `_` are allowed.
+    /// Returns the key at the beginning of a text. A key becomes part of a URL, so only letters,
+    /// digits, `-` and `_` are allowed.
     fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let (key, behind) = text.split_at_checked(self.0.find(text)?.end())?;
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
@@ -53,13 +53,13 @@ impl TicketPattern {
 /// Rules for recognizing ticket keys in a text.
 #[derive(Clone, Debug)]
 pub struct TicketKeys {
-    /// Tickets are recognized.
+    /// True to recognize tickets.
     pub enabled: bool,
-    /// The tracker's URL: its pages in a text are tickets, and tickets link to them.
+    /// The tracker's URL. Links to its pages are recognized as tickets, and tickets link to it.
     pub base_url: Option<String>,
-    /// The allowed projects; empty allows all but names of standards.
+    /// The allowed projects; an empty list allows all except names of standards.
     pub projects: Vec<String>,
-    /// The patterns of keys; empty for the default pattern.
+    /// The patterns of keys; an empty list means the default pattern.
     pub patterns: Vec<TicketPattern>,
 }
 
@@ -75,7 +75,7 @@ impl Default for TicketKeys {
 }
 
 impl TicketKeys {
-    /// The ticket key at the beginning of a text: the key itself, or the URL of its page.
+    /// Returns the ticket key at the beginning of a text: the key itself, or the URL of its page.
     #[must_use]
     pub fn key_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let base = self.base_url.as_deref();
@@ -110,7 +110,7 @@ pub struct TicketDetails {
     pub title: String,
     /// The status in the tracker's terms, such as `In Progress`.
     pub status: String,
-    /// The status means that the work is done.
+    /// True if the status means that the work is done.
     pub is_done: bool,
     /// The labels.
     pub labels: Vec<String>,
@@ -125,12 +125,14 @@ pub struct TicketDetails {
 pub trait Tickets: fmt::Debug + Send + Sync {
     /// Reads the ticket with this key.
     ///
-    /// # Errors `not_found` if the tracker has no such ticket; other errors say nothing about the
-    /// key.
+    /// # Errors
+    ///
+    /// Fails with `not_found` if the tracker has no such ticket. With any other error the ticket
+    /// may exist.
     async fn read(&self, key: &str) -> Result<TicketDetails>;
 }
 
-/// Ticket keys, and the tracker to ask.
+/// Ticket keys, and the tracker to query.
 #[derive(Clone, Debug, Default)]
 pub struct TicketSource {
     /// The rules for ticket keys.
@@ -139,7 +141,7 @@ pub struct TicketSource {
     pub tracker: Option<Arc<dyn Tickets>>,
 }
 
-/// A key with its result.
+/// A key with the result of reading its ticket.
 pub(crate) type ReadTicket = (String, Result<TicketDetails>);
 
 impl TicketSource {
@@ -168,7 +170,8 @@ impl TicketSource {
         join_all(reads).await
     }
 
-    /// Fills in read tickets, removes keys that the tracker does not know, returns the failures.
+    /// Adds details to read tickets and removes keys that the tracker does not know. Returns the
+    /// failures.
     pub(crate) fn fill(&self, items: &mut Vec<LinkedItem>, read: Vec<ReadTicket>) -> Vec<Error> {
         for item in items.iter_mut() {
             if let LinkTarget::Ticket(key) = &item.target {
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_8_standards_are_no_tickets_unless_allowed() {
+    fn c_002_8_standards_are_not_tickets_unless_allowed() {
         let usual = keys(&[], &[]);
         assert_eq!(usual.key_of("PROJ2-14,"), Some("PROJ2-14"));
         for text in ["SHA-256", "UTF-8", "CVE-2024-1", "GH-12", "COVID-19"] {
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_18_patterns_of_the_user_replace_the_usual_one() {
+    fn r_002_18_user_patterns_replace_the_default() {
         let own = keys(&[], &[r"[a-z]+-\d{1,3}", r"T\d+", r"[A-Z]{3}-\d+"]);
         for (text, key) in [
             ("proj-12", Some("proj-12")),

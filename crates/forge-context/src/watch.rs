@@ -29,11 +29,11 @@ use crate::{
 pub enum WatchUntil {
     /// The checks have finished.
     Checks,
-    /// A person reviews.
+    /// A person has reviewed.
     Review,
-    /// The state changes.
+    /// The state has changed.
     State,
-    /// The verdict changes.
+    /// The verdict has changed.
     Verdict,
 }
 
@@ -41,7 +41,7 @@ impl WatchUntil {
     /// Every condition.
     pub const ALL: [Self; 4] = [Self::Checks, Self::Review, Self::State, Self::Verdict];
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +52,8 @@ impl WatchUntil {
         }
     }
 
-    /// The meaning for the documentation: when it ends the watch, and when that is a failure.
+    /// Returns when the condition ends the watch, and when that is a failure, for the
+    /// documentation.
     #[must_use]
     pub const fn meaning(self) -> [&'static str; 2] {
         match self {
@@ -77,7 +78,9 @@ impl WatchUntil {
 
     /// Parses a name.
     ///
-    /// # Errors `invalid_input` (field `until`) for an unknown name; lists the known ones.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` (field `until`) for an unknown name; lists the known ones.
     pub fn parse(name: &str) -> Result<Self> {
         let wanted = name.trim();
         let found = Self::ALL.into_iter().find(|until| until.name() == wanted);
@@ -89,7 +92,7 @@ impl WatchUntil {
         })
     }
 
-    /// The capability that a forge needs for the condition.
+    /// Returns the capability that a forge needs for the condition.
     const fn capability(self) -> Option<Capability> {
         match self {
             Self::Checks => Some(Capability::Checks),
@@ -102,18 +105,18 @@ impl WatchUntil {
 /// Request for a watch.
 #[derive(Clone, Debug)]
 pub struct WatchReq {
-    /// The first of these conditions ends the watch.
+    /// The conditions; the first one met ends the watch.
     pub until: BTreeSet<WatchUntil>,
     /// Interval and timeout.
     pub pace: Pace,
-    /// The start of an earlier watch: a change since then ends this one at once.
+    /// The start of an earlier watch: a change since then ends the new watch at once.
     pub since: Option<WatchBaseline>,
     /// Settings of the verdict.
     pub settings: ContextSettings,
 }
 
 impl WatchReq {
-    /// Fields that each poll reads: only those of the conditions.
+    /// Returns the fields that each poll reads: only those of the conditions.
     fn fields(&self) -> PrFields {
         let has = |until| self.until.contains(&until);
         let checks = match has(WatchUntil::Checks) {
@@ -157,7 +160,7 @@ impl WatchBaseline {
         }
     }
 
-    /// The text form, without blanks and quotes.
+    /// Formats as text without blanks and quotes.
     #[must_use]
     pub fn to_text(&self) -> String {
         let reviews: Vec<String> = self.reviews.iter().map(|r| format!("{r:x}")).collect();
@@ -166,7 +169,7 @@ impl WatchBaseline {
         format!("{state}.{}.{}", reviews.join("-"), unmet.join("-"))
     }
 
-    /// Parses the text form; `None` if invalid.
+    /// Parses the text form; returns `None` if it is invalid.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let mut parts = text.split('.');
@@ -199,15 +202,15 @@ pub struct WatchSeen {
     pub state: PrState,
     /// The pull request is a draft.
     pub draft: bool,
-    /// The checks by name, where watched and readable; of two with one name the worse status.
+    /// The checks by name, if watched and readable; of two checks with one name the worse status.
     pub checks: Option<BTreeMap<String, CheckStatus>>,
     /// The status of each check, including checks of the same name.
     statuses: Vec<CheckStatus>,
-    /// Some checks could not be read.
+    /// True if some checks could not be read.
     pub checks_cut: bool,
-    /// Author and opinion of the latest reviews by id, where watched.
+    /// Author and opinion of the latest reviews by id, if watched.
     pub reviews: BTreeMap<String, (String, ReviewState)>,
-    /// The verdict, where watched.
+    /// The verdict, if watched.
     pub readiness: Option<Readiness>,
 }
 
@@ -246,15 +249,15 @@ impl WatchSeen {
         all.filter(|status| wanted.contains(status)).count()
     }
 
-    /// Returns whether none failed, once all checks have finished. A head without reported checks
-    /// is not finished.
+    /// Returns `None` until all checks have finished, then whether none failed. A head without
+    /// reported checks is not finished.
     fn checks_ended(&self) -> Option<bool> {
         let checks = self.checks.as_ref()?;
         let is_over = !checks.is_empty() && self.count(&[CheckStatus::Pending]) == 0;
         (is_over && !self.checks_cut).then(|| self.count(&[CheckStatus::Failure]) == 0)
     }
 
-    /// Returns whether no new review requests changes, once there is a new review.
+    /// Returns `None` until there is a new review, then whether no new review requests changes.
     fn reviewed_since(&self, since: &WatchBaseline) -> Option<bool> {
         let mut new = self
             .reviews
@@ -266,13 +269,13 @@ impl WatchSeen {
         Some(new.all(|state| state != ReviewState::ChangesRequested))
     }
 
-    /// Returns whether the verdict is "ready", once it has changed.
+    /// Returns `None` until the verdict has changed, then whether it is "ready".
     fn turned_since(&self, since: &WatchBaseline) -> Option<bool> {
         let readiness = self.readiness.as_ref()?;
         if readiness.ready_to_merge == Some(true) {
             return Some(true);
         }
-        // A requirement that CI or time clears does not end the watch: it may still clear.
+        // A requirement that CI or time clears does not end the watch: it may still become met.
         let by_people = [ClearedBy::Author, ClearedBy::Reviewer, ClearedBy::Admin];
         let mut new = readiness
             .unmet()
@@ -281,7 +284,7 @@ impl WatchSeen {
             .then_some(false)
     }
 
-    /// The condition that ended the watch, and its outcome.
+    /// Returns the condition that ended the watch, and its outcome.
     fn ended(&self, until: &BTreeSet<WatchUntil>, since: &WatchBaseline) -> Option<WatchEnd> {
         let happened = until.iter().filter_map(|until| {
             let is_well = match until {
@@ -300,10 +303,9 @@ impl WatchSeen {
             let is_well = happened.iter().all(|(_, is_well)| *is_well);
             return Some(WatchEnd::new(is_well, Some(*first)));
         }
-        // A merged or closed pull request does not change any more, except that running checks
-        // finish.
+        // A merged or closed pull request no longer changes, except that running checks finish.
         let runs = until.contains(&WatchUntil::Checks) && self.count(&[CheckStatus::Pending]) > 0;
-        // A closed pull request can be reopened, so a watch on the state alone goes on.
+        // A closed pull request can be reopened, so a watch for the state only continues.
         let is_over = match self.state {
             PrState::Open => false,
             PrState::Closed => *until != [WatchUntil::State].into(),
@@ -312,7 +314,7 @@ impl WatchSeen {
         (is_over && !runs).then(|| WatchEnd::new(self.state == PrState::Merged, None))
     }
 
-    /// The differences from an earlier poll.
+    /// Returns the differences from an earlier poll.
     fn changes(&self, before: &Self) -> Vec<WatchChange> {
         let mut changes = Vec::new();
         let mut add = |what, name: &str, from: Option<String>, to: String| {
@@ -356,7 +358,7 @@ impl WatchSeen {
 
     fn short_head(&self) -> String {
         let head = self.head_sha.as_deref().unwrap_or("unknown");
-        // All CIDs of patches begin with the same seven characters.
+        // All CIDs of patches share their first seven characters.
         let length = if head.starts_with("bafkrei") { 14 } else { 7 };
         head.get(..length).unwrap_or(head).to_owned()
     }
@@ -459,7 +461,7 @@ pub enum WatchOutcome {
 }
 
 impl WatchOutcome {
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -475,7 +477,8 @@ impl WatchOutcome {
 pub struct WatchEnd {
     /// The outcome.
     pub outcome: WatchOutcome,
-    /// The met condition; `None` at the deadline or if the pull request was closed or merged first.
+    /// The met condition; `None` at the deadline, or if the pull request was closed or merged
+    /// first.
     pub by: Option<WatchUntil>,
 }
 
@@ -496,24 +499,24 @@ pub enum WatchEvent {
     Began,
     /// A later poll without news.
     Same,
-    /// A later poll found this change.
+    /// A change that a later poll found.
     Change(WatchChange),
     /// A poll failed and will be repeated.
     Waits {
         /// The reason.
         error: Error,
-        /// The time of the next poll; `None` if that is after the deadline.
+        /// The time of the next poll; `None` if the next poll would be after the deadline.
         again: Option<Timestamp>,
     },
     /// The watch ended.
     Ended(WatchEnd),
 }
 
-/// Result of a poll: the pull request, and the verdict where watched.
+/// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges each poll. Rulesets cost a request: they are cached, and read again unless the verdict is
-/// "not ready" with the cached ones.
+/// Judges each poll. Reading rulesets needs a request, so they are cached. They are read again
+/// unless the cached rulesets already give "not ready".
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
@@ -578,9 +581,11 @@ impl fmt::Debug for Watch<'_> {
 }
 
 impl<'a> Watch<'a> {
-    /// A watch over `pr`. Nothing is read yet.
+    /// Creates a watch of `pr` without reading anything yet.
     ///
-    /// # Errors `unsupported` if the forge lacks a capability that every condition needs.
+    /// # Errors
+    ///
+    /// Fails with `unsupported` if the forge lacks a capability that every condition needs.
     pub fn new(repo: &'a Repo, pr: &'a PrId, req: WatchReq) -> Result<Self> {
         for capability in req.until.iter().filter_map(|until| until.capability()) {
             if let Support::No { why, instead } = repo.support(capability) {
@@ -623,22 +628,24 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The state at the last poll.
+    /// Returns the state at the last poll.
     #[must_use]
     pub fn seen(&self) -> Option<&WatchSeen> {
         self.seen.as_ref()
     }
 
-    /// The start of the watch, from which a later watch can resume.
+    /// Returns the start of the watch, from which a later watch can resume.
     #[must_use]
     pub fn baseline(&self) -> Option<&WatchBaseline> {
         self.since.as_ref()
     }
 
-    /// The next event, after as many polls and pauses as needed; `None` after the end.
+    /// Returns the next event, after as many polls and pauses as needed; `None` after the end.
     ///
-    /// As [`Repo::pull`], if a retry cannot help or has not helped three times; `not_found` if no
-    /// checks run in this repository.
+    /// # Errors
+    ///
+    /// Fails as [`Repo::pull`] does if a retry cannot help or has not helped three times. Fails
+    /// with `not_found` if no checks run in this repository. checks run in this repository.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -671,7 +678,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Processes a poll and returns the pause after it; `None` at the end.
+    /// Processes a poll and returns the pause after it; returns `None` at the end.
     fn take(
         &mut self,
         pull: &PullRequest,

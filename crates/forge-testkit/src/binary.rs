@@ -1,10 +1,12 @@
 use std::path::{Path, PathBuf};
 
-/// The `forge` binary under test: `FORGE_BIN`, else the binary beside this test in the target
+/// Returns the `forge` binary under test: `FORGE_BIN`, or the binary in this test's target
 /// directory.
 ///
 /// # Panics
-/// When there is none: `cargo xtask test` builds it; a lone `cargo test` of this package does not.
+///
+/// Panics if the binary does not exist: `cargo xtask test` builds it; `cargo test` of only this
+/// package does not.
 #[must_use]
 pub fn forge_binary() -> PathBuf {
     if let Some(path) = std::env::var_os("FORGE_BIN") {
@@ -13,16 +15,17 @@ pub fn forge_binary() -> PathBuf {
     beside("forge")
 }
 
-/// A runnable example of this workspace, which is built with its tests.
+/// Returns a runnable example of this workspace, which is built with its tests.
 ///
 /// # Panics
-/// As [`forge_binary`].
+///
+/// Panics as [`forge_binary`] does.
 #[must_use]
 pub fn example_binary(name: &str) -> PathBuf {
     beside(&format!("examples/{name}"))
 }
 
-/// A program in the target directory that this test is in.
+/// Returns a program in the target directory of this test.
 fn beside(name: &str) -> PathBuf {
     let me = std::env::current_exe().expect("the path of this test");
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -39,10 +42,11 @@ fn beside(name: &str) -> PathBuf {
         })
 }
 
-/// The root of this workspace.
+/// Returns the root of this workspace.
 ///
 /// # Panics
-/// When the test kit is not inside a workspace.
+///
+/// Panics if the test kit is outside a workspace.
 #[must_use]
 pub fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

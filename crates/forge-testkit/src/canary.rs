@@ -1,13 +1,14 @@
-//! The word that is in every token of a test, and that nothing may print.
+//! A marker that every test token contains and that no program may print.
 
-/// The word. The output of every program under test is searched for the word, and so is the output
-/// of every lane of `cargo xtask test`. The GitHub double knows no token without it.
+/// The marker. The output of every program under test, and of every lane of `cargo xtask test`, is
+/// searched for it. The GitHub double accepts only tokens that contain it.
 pub const CANARY: &str = include_str!("canary.txt");
 
-/// Fails when a program has printed a token, without printing it again.
+/// Panics if a program has printed a token; the message does not repeat the token.
 ///
 /// # Panics
-/// When `text` has the word in it.
+///
+/// Panics if `text` contains the marker.
 pub(crate) fn refuse(program: &str, stream: &str, text: &[u8]) {
     let word = CANARY.as_bytes();
     assert!(

@@ -7,7 +7,7 @@ use std::{
 
 use crate::Run;
 
-/// The git program that tests and backends use: `FORGE_GIT`, else `git`.
+/// Returns the git program that tests and backends use: `FORGE_GIT`, or `git`.
 #[must_use]
 pub fn git_program() -> PathBuf {
     std::env::var_os("FORGE_GIT").map_or_else(|| PathBuf::from("git"), PathBuf::from)
@@ -23,24 +23,24 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Opens pull requests.
+    /// The account that opens pull requests.
     pub const ADA: Self = Self {
         name: "Ada Lovelace",
         email: "ada@example.com",
     };
-    /// Reviews them.
+    /// The account that reviews pull requests.
     pub const GRACE: Self = Self {
         name: "Grace Hopper",
         email: "grace@example.com",
     };
 
-    /// The part of the address before the `@`.
+    /// Returns the part of the address before the `@`.
     #[must_use]
     pub fn login(&self) -> &'static str {
         self.email.split('@').next().unwrap_or(self.email)
     }
 
-    /// The variables that make a git process commit as this identity.
+    /// Returns the variables that make a git process commit as this identity.
     #[must_use]
     pub fn variables(&self) -> [(&'static str, &'static str); 4] {
         [
@@ -55,9 +55,9 @@ impl Identity {
 /// 2026-01-01T00:00:00Z, the date of the first commit of every repository.
 const FIRST_DATE: i64 = 1_767_225_600;
 
-/// A git repository that a test fills. Branches are written without a work tree, so bare and
-/// ordinary repositories are filled alike. Every commit is a minute younger than the last: the same
-/// calls give the same object ids.
+/// A git repository that a test fills. Branches are written without a work tree, so that bare and
+/// ordinary repositories are filled alike. Each commit is one minute younger than the previous
+/// commit: the same calls give the same object ids.
 #[derive(Debug)]
 pub struct GitDir {
     path: PathBuf,
@@ -65,7 +65,7 @@ pub struct GitDir {
 }
 
 impl GitDir {
-    /// A new repository with `options` of `git init`, whose branch `main` has one commit with the
+    /// Creates a repository with `options` of `git init`. Its branch `main` has one commit with the
     /// files `README.md` (3 lines) and `src/lib.rs` (20 lines).
     #[must_use]
     pub fn init(path: &Path, options: &[&str]) -> Self {
@@ -107,7 +107,7 @@ impl GitDir {
         git
     }
 
-    /// An existing repository.
+    /// Opens an existing repository.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self {
@@ -116,13 +116,13 @@ impl GitDir {
         }
     }
 
-    /// Path of the repository.
+    /// Returns the path of the repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// git in this repository, as [`Identity::ADA`] and without anybody's configuration.
+    /// Returns a run of git in this repository, as [`Identity::ADA`], without user configuration.
     pub fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Run {
         Identity::ADA
             .variables()
@@ -135,8 +135,8 @@ impl GitDir {
             .args(args)
     }
 
-    /// Commits on `branch`, which starts at `main` when it does not exist; `None` deletes a file.
-    /// The files of a checked-out branch change along with it. Returns the commit.
+    /// Commits on `branch`, which starts at `main` if it does not exist; the content `None` deletes
+    /// a file. If the branch is checked out, its files change as well. Returns the commit.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, Option<&str>)]) -> String {
         let bytes: Vec<_> = files
             .iter()
@@ -145,7 +145,7 @@ impl GitDir {
         self.commit_bytes(branch, &Identity::ADA, message, &bytes)
     }
 
-    /// As [`Self::commit`], with the author and with bytes.
+    /// Commits as [`Self::commit`] does, with an author and with contents as bytes.
     pub fn commit_bytes(
         &self,
         branch: &str,
@@ -184,7 +184,7 @@ impl GitDir {
         self.oid(&reference).expect("the commit that was just made")
     }
 
-    /// Brings the files along where `branch` is checked out, as after a commit in the work tree.
+    /// Updates the work tree if `branch` is checked out, as after a commit in the work tree.
     pub fn catch_up(&self, branch: &str) {
         let head = std::fs::read_to_string(self.path().join(".git/HEAD")).unwrap_or_default();
         if head.trim_end() == format!("ref: refs/heads/{branch}") {
@@ -199,7 +199,7 @@ impl GitDir {
             .ok();
     }
 
-    /// The full id that `revision` names, if it names one.
+    /// Returns the full id of `revision`; `None` if it does not exist.
     #[must_use]
     pub fn oid(&self, revision: &str) -> Option<String> {
         let out = self
@@ -214,7 +214,7 @@ impl GitDir {
         (out.code == Some(0)).then(|| out.stdout_text().trim().to_owned())
     }
 
-    /// Sets a branch, or moves it.
+    /// Sets a branch to `to`; creates the branch if it does not exist.
     pub fn set_branch(&self, branch: &str, to: &str) {
         self.run(["update-ref", &format!("refs/heads/{branch}"), to])
             .ok();
@@ -226,21 +226,21 @@ impl GitDir {
             .ok();
     }
 
-    /// Every ref with its id, one a line: two equal texts mean that nothing has changed.
+    /// Lists every ref with its id, one per line: equal texts mean that no ref has changed.
     #[must_use]
     pub fn refs(&self) -> String {
         self.run(["for-each-ref", "--format=%(refname) %(objectname)"])
             .text()
     }
 
-    /// The content of a file at a revision.
+    /// Returns the content of a file at a revision.
     #[must_use]
     pub fn show(&self, revision: &str, path: &str) -> String {
         self.run(["cat-file", "blob", &format!("{revision}:{path}")])
             .text()
     }
 
-    /// Output of `git log --format=<format>` for `range`, without the last line end.
+    /// Returns the output of `git log --format=<format>` for `range`, without the final newline.
     #[must_use]
     pub fn log(&self, range: &str, format: &str) -> String {
         let format = format!("--format={format}");
@@ -251,7 +251,7 @@ impl GitDir {
     }
 }
 
-/// A path as `git fast-import` reads it.
+/// Quotes a path for `git fast-import`.
 fn quoted(path: &str) -> String {
     let escaped = path
         .replace('\\', "\\\\")

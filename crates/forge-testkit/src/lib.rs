@@ -1,10 +1,10 @@
-//! Test support for `forge`: the [`behaviour`] suite that every backend must pass, and helpers to
-//! run programs in a world of their own.
+//! Test support for `forge`: the [`behaviour`] suite that every backend must pass, and helpers that
+//! run programs in an isolated environment.
 //!
-//! A backend outside this workspace runs the suite against itself: implement
-//! [`behaviour::Rig`] and hand it to [`behaviour::trials`] in a `harness = false` test.
+//! A backend outside this workspace can run the suite: implement [`behaviour::Rig`] and pass it to
+//! [`behaviour::trials`] in a `harness = false` test.
 //!
-//! Everything here fails by panicking, with the command and its whole output in the message.
+//! All failures are panics whose message has the command and its whole output.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

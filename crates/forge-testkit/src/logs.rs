@@ -13,14 +13,15 @@ use tracing::{
 
 use crate::CANARY;
 
-/// True if a token was traced, once [`watch_logs`] was called.
+/// True if a token was traced after the first call of [`watch_logs`].
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From now on, a span or an event of this process with a token of a test in it is a panic, at
-/// every level. A task may swallow that one, so what comes back panics too, when it is dropped.
+/// Starts to panic at every span or event of this process that contains a test token, at any level.
+/// A task may catch that panic, so dropping the returned value panics as well.
 ///
 /// # Panics
-/// When something else collects what is traced.
+///
+/// Panics if another subscriber is installed.
 #[must_use]
 pub fn watch_logs() -> LogWatch {
     let found = FOUND.get_or_init(|| {
@@ -32,7 +33,7 @@ pub fn watch_logs() -> LogWatch {
     LogWatch(Arc::clone(found))
 }
 
-/// Keeps an eye on the log; see [`watch_logs`].
+/// Panics on drop if a token was logged; see [`watch_logs`].
 #[derive(Debug)]
 pub struct LogWatch(Arc<AtomicBool>);
 
@@ -44,7 +45,7 @@ impl Drop for LogWatch {
     }
 }
 
-/// Reads all, and keeps nothing.
+/// A subscriber that searches all spans and events and stores none.
 #[derive(Debug, Default)]
 struct Reader {
     found: Arc<AtomicBool>,
@@ -87,7 +88,7 @@ impl Subscriber for Reader {
     fn exit(&self, _: &Id) {}
 }
 
-/// The name of a field that has the word.
+/// The name of the field that contains the marker.
 struct Search(Option<&'static str>);
 
 impl Visit for Search {
@@ -104,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs `log` under a reader of its own: the panic message, and if a token was found.
+    /// Runs `log` with a separate reader; returns the panic message, and whether a token was found.
     fn told(log: impl FnOnce()) -> (Option<String>, bool) {
         let reader = Reader::default();
         let found = Arc::clone(&reader.found);

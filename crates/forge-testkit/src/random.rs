@@ -1,9 +1,9 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A small generator whose whole sequence follows from its seed, so that a failing run can be
+/// A small generator whose sequence depends only on its seed, so that a failing run can be
 /// repeated.
 ///
-/// The steps are those of `SplitMix64` (Steele, Lea and Flood, 2014).
+/// The algorithm is `SplitMix64` (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]
 pub struct Random {
     seed: u64,
@@ -11,16 +11,17 @@ pub struct Random {
 }
 
 impl Random {
-    /// The sequence of `seed`.
+    /// Creates the sequence of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, state: seed }
     }
 
-    /// The sequence of `FORGE_SEED`, else one of the clock's.
+    /// Creates the sequence of `FORGE_SEED`, or of a seed from the clock.
     ///
     /// # Panics
-    /// When `FORGE_SEED` is not a number.
+    ///
+    /// Panics if `FORGE_SEED` is not a number.
     #[must_use]
     pub fn from_env() -> Self {
         let seed = match std::env::var("FORGE_SEED") {
@@ -32,13 +33,13 @@ impl Random {
         Self::new(seed)
     }
 
-    /// The seed; print it where a failure would show it.
+    /// Returns the seed; print it where a failure shows it.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -47,7 +48,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which must not be zero.
+    /// Returns a number below `bound`, which must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound
     }

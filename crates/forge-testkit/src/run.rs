@@ -8,7 +8,7 @@ use std::{
 
 use crate::canary;
 
-/// A program to run, with the environment that it sees and nothing of ours.
+/// A program to run, with exactly the environment that the program sees.
 #[derive(Clone, Debug)]
 pub struct Run {
     program: PathBuf,
@@ -20,7 +20,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// `program` in `dir`, with `PATH` and `FORGE_GIT` of ours alone.
+    /// Runs `program` in `dir`. Of this process's environment only `PATH`, `FORGE_GIT` and a few
+    /// more variables are passed on.
     pub fn new(program: impl Into<PathBuf>, dir: impl Into<PathBuf>) -> Self {
         let kept = [
             "PATH",
@@ -47,14 +48,14 @@ impl Run {
         }
     }
 
-    /// The same with another program.
+    /// Replaces the program.
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = program.into();
         self
     }
 
-    /// The same run by `probe`, which writes what it took to `result`.
+    /// Returns the same run under `probe`, which writes its measurements to `result`.
     #[must_use]
     pub fn probed(&self, probe: impl Into<PathBuf>, result: impl AsRef<OsStr>) -> Self {
         let mut run = self.clone();
@@ -71,7 +72,7 @@ impl Run {
         self
     }
 
-    /// Several arguments more.
+    /// Adds several arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args
@@ -88,14 +89,14 @@ impl Run {
         self
     }
 
-    /// Takes a variable away.
+    /// Removes a variable.
     #[must_use]
     pub fn without_env(mut self, key: impl AsRef<OsStr>) -> Self {
         self.env.retain(|(k, _)| k != key.as_ref());
         self
     }
 
-    /// Runs it elsewhere.
+    /// Sets the working directory.
     #[must_use]
     pub fn dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.dir = dir.as_ref().to_owned();
@@ -109,14 +110,14 @@ impl Run {
         self
     }
 
-    /// For a command whose very purpose is to print a token.
+    /// Permits tokens in the output, for a command whose purpose is to print a token.
     #[must_use]
     pub fn may_print_tokens(mut self) -> Self {
         self.may_print_tokens = true;
         self
     }
 
-    /// Fails when what it has printed holds a token.
+    /// Panics if the output contains a token, unless tokens are permitted.
     pub(crate) fn keeps_tokens(&self, stream: &str, text: &[u8]) {
         if !self.may_print_tokens {
             let name = self.program.file_name().unwrap_or_default();
@@ -124,7 +125,7 @@ impl Run {
         }
     }
 
-    /// The standard library's form of it, for a caller that wants the running child.
+    /// Returns a standard library command, for a caller that needs the running child.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -137,10 +138,11 @@ impl Run {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     ///
     /// # Panics
-    /// When it cannot be started, or prints the token of a test.
+    ///
+    /// Panics if the program cannot be started, or prints a test token.
     #[must_use]
     pub fn output(&self) -> Output {
         let mut command = self.command();
@@ -154,7 +156,7 @@ impl Run {
         let mut stdin = child.stdin.take().expect("stdin is piped");
         let input = self.stdin.clone();
         let feeder = std::thread::spawn(move || {
-            // A program that does not read its input closes the pipe; that is its business.
+            // A program that does not read its input closes the pipe; this is not an error.
             let _ = stdin.write_all(&input);
         });
         let done = child
@@ -171,19 +173,21 @@ impl Run {
         }
     }
 
-    /// Runs it and wants exit code 0; returns its standard output as text.
+    /// Runs the program and returns its standard output as text.
     ///
     /// # Panics
-    /// On any other exit code.
+    ///
+    /// Panics if the exit code is not 0.
     #[must_use]
     pub fn text(&self) -> String {
         self.output().success().stdout_text()
     }
 
-    /// Runs it and wants exit code 0.
+    /// Runs the program.
     ///
     /// # Panics
-    /// On any other exit code.
+    ///
+    /// Panics if the exit code is not 0.
     pub fn ok(&self) {
         let _ = self.output().success();
     }
@@ -199,11 +203,11 @@ impl fmt::Display for Run {
     }
 }
 
-/// How a program ended.
+/// The exit code and the output of a program.
 #[derive(Clone)]
 pub struct Output {
     line: String,
-    /// Exit code; `None` when a signal ended the program.
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     /// Bytes written to standard output.
     pub stdout: Vec<u8>,
@@ -212,47 +216,52 @@ pub struct Output {
 }
 
 impl Output {
-    /// Standard output as text.
+    /// Returns standard output as text.
     ///
     /// # Panics
-    /// When it is not UTF-8.
+    ///
+    /// Panics if standard output is not UTF-8.
     #[must_use]
     pub fn stdout_text(&self) -> String {
         String::from_utf8(self.stdout.clone()).expect("standard output is UTF-8")
     }
 
-    /// Standard error as text.
+    /// Returns standard error as text.
     ///
     /// # Panics
-    /// When it is not UTF-8.
+    ///
+    /// Panics if standard error is not UTF-8.
     #[must_use]
     pub fn stderr_text(&self) -> String {
         String::from_utf8(self.stderr.clone()).expect("standard error is UTF-8")
     }
 
-    /// Itself, if the exit code is 0.
+    /// Asserts that the exit code is 0; returns the output itself.
     ///
     /// # Panics
-    /// On any other exit code.
+    ///
+    /// Panics on any other exit code.
     #[must_use]
     pub fn success(self) -> Self {
         self.exits(0)
     }
 
-    /// Itself, if the exit code is `code`.
+    /// Asserts that the exit code is `code`; returns the output itself.
     ///
     /// # Panics
-    /// On any other exit code.
+    ///
+    /// Panics on any other exit code.
     #[must_use]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "wrong exit code\n{self:?}");
         self
     }
 
-    /// Itself, if standard error has `part` in it.
+    /// Asserts that standard error contains `part`; returns the output itself.
     ///
     /// # Panics
-    /// When it has not.
+    ///
+    /// Panics if standard error does not contain `part`.
     #[must_use]
     pub fn says(self, part: &str) -> Self {
         assert!(
@@ -262,10 +271,11 @@ impl Output {
         self
     }
 
-    /// Standard output as JSON.
+    /// Returns standard output as JSON.
     ///
     /// # Panics
-    /// When it is not JSON.
+    ///
+    /// Panics if standard output is not JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{self:?}"))

@@ -2,8 +2,8 @@ use std::fmt::Write as _;
 
 use crate::{GitDir, Identity, Scratch};
 
-/// A repository with `count` pull requests of 20 events each: a third of them open, the others
-/// closed.
+/// Creates a repository with `count` pull requests of 20 events each. A third of the pull requests
+/// are open, the others closed.
 #[must_use]
 pub fn many_pulls(scratch: &Scratch, name: &str, count: u64) -> GitDir {
     let git = scratch.repository(name);
@@ -26,7 +26,7 @@ pub fn many_pulls(scratch: &Scratch, name: &str, count: u64) -> GitDir {
     git
 }
 
-/// A copied event of a pull request.
+/// An event of a pull request that is copied.
 struct Event {
     author: String,
     committer: String,
@@ -35,7 +35,7 @@ struct Event {
     snapshot: String,
 }
 
-/// A pull request of the local backend that is copied.
+/// A pull request of the local backend that serves as the original of copies.
 struct Template {
     root: String,
     branch: String,
@@ -45,11 +45,11 @@ struct Template {
 
 impl GitDir {
     /// Fills the repository with copies of its pull requests 1 (which must be open) and 2 (which
-    /// must be closed), up to number `last`: every third is open. A copy has all the events of its
-    /// model, and a head branch of its own. The refs are packed, as `git gc` leaves them.
+    /// must be closed), up to number `last`. Every third copy is open. A copy has all events of its
+    /// original and a separate head branch. The refs are packed, as `git gc` leaves them.
     ///
-    /// Written in the local backend's format directly, because ten thousand pull requests through
-    /// the front door take an hour.
+    /// The copies are written directly in the local backend's format, because creating ten thousand
+    /// pull requests through the backend takes an hour.
     pub fn multiply_pulls(&self, last: u64) {
         let open = self.template(1);
         let closed = self.template(2);

@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use crate::{GitDir, Identity, Run, forge_binary};
 
-/// A directory with a home of its own: no configuration of the user or the machine reaches a
-/// program that runs in it.
+/// A directory with a separate home: no configuration of the user or the machine reaches a program
+/// that runs in the directory.
 #[derive(Debug)]
 pub struct Scratch {
     root: TempDir,
@@ -21,10 +21,11 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// An empty one.
+    /// Creates an empty directory.
     ///
     /// # Panics
-    /// When the directory cannot be made.
+    ///
+    /// Panics if the directory cannot be created.
     #[must_use]
     pub fn new() -> Self {
         let root = TempDir::with_prefix("forge-test-").expect("a temporary directory");
@@ -35,15 +36,16 @@ impl Scratch {
         Self { root }
     }
 
-    /// A path inside.
+    /// Returns a path inside the directory.
     pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
         self.root.path().join(below)
     }
 
-    /// Writes a file inside and returns its path.
+    /// Writes a file inside the directory and returns its path.
     ///
     /// # Panics
-    /// When it cannot be written.
+    ///
+    /// Panics if the file cannot be written.
     pub fn write(&self, below: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(below);
         fs::create_dir_all(path.parent().expect("a path inside has a parent")).expect("directory");
@@ -51,7 +53,7 @@ impl Scratch {
         path
     }
 
-    /// `program` with this home, in the root of it.
+    /// Returns a run of `program` in the root of the directory, with this home.
     pub fn run(&self, program: impl Into<PathBuf>) -> Run {
         self.variables()
             .into_iter()
@@ -60,7 +62,7 @@ impl Scratch {
             })
     }
 
-    /// The `forge` binary with this home, in `dir`, as `identity`.
+    /// Returns a run of the `forge` binary in `dir`, as `identity`, with this home.
     #[must_use]
     pub fn forge(&self, dir: &Path, identity: &Identity) -> Run {
         identity
@@ -72,13 +74,13 @@ impl Scratch {
             .dir(dir)
     }
 
-    /// A new repository named `below`, with a first commit on `main`.
+    /// Creates a repository named `below`, with a first commit on `main`.
     #[must_use]
     pub fn repository(&self, below: impl AsRef<Path>) -> GitDir {
         GitDir::init(&self.path(below), &[])
     }
 
-    /// Environment that isolates a program: its home, and git's configuration.
+    /// Returns the environment that isolates a program: its home, and git's configuration.
     fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let home = self.path("home");
         vec![
@@ -89,7 +91,7 @@ impl Scratch {
             ("GIT_CONFIG_GLOBAL", home.join(".gitconfig")),
             ("GIT_CONFIG_NOSYSTEM", PathBuf::from("1")),
             ("HOME", home),
-            // No test reaches a host on the network, or the tokens of the user's own gh.
+            // No test may reach a network host or the tokens of the user's own gh.
             ("HTTPS_PROXY", PathBuf::from("http://127.0.0.1:9")),
             ("GH_PATH", self.path("no-gh")),
         ]

@@ -1,4 +1,4 @@
-//! A program that serves MCP over HTTP.
+//! Runs a program that serves MCP over HTTP.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -8,33 +8,35 @@ use std::{
 
 use crate::{CANARY, Run, canary};
 
-/// A running `forge mcp --http`. Dropping ends the server, and fails the test if a token was
-/// printed: a test's, or the server's own after the line that announces it.
+/// A running `forge mcp --http`. Dropping ends the server and panics if a token was printed: a test
+/// token, or the server's own token after the line that announces it.
 #[derive(Debug)]
 pub struct HttpServer {
     child: Child,
-    /// Output streams, and the threads that read them.
+    /// The names of the output streams, and the threads that read them.
     said: Vec<(&'static str, JoinHandle<Vec<u8>>)>,
-    /// Host and port.
+    /// Host and port of the server.
     pub address: String,
     /// Token that a client has to send.
     pub token: String,
 }
 
 impl HttpServer {
-    /// Starts it, with a token that it makes itself.
+    /// Starts a server that generates its own token.
     ///
     /// # Panics
-    /// When it cannot be started, or does not say where it listens and what its token is.
+    ///
+    /// Panics if the server cannot be started, or does not print its address and its token.
     #[must_use]
     pub fn start(run: &Run) -> Self {
         Self::listening(run, None)
     }
 
-    /// Starts it with this token, which it does not print.
+    /// Starts a server with the given token, which the server does not print.
     ///
     /// # Panics
-    /// When it cannot be started, or does not say where it listens.
+    ///
+    /// Panics if the server cannot be started, or does not print its address.
     #[must_use]
     pub fn with_token(run: &Run, token: &str) -> Self {
         let run = run.clone().env("FORGE_MCP_TOKEN", token);
@@ -52,7 +54,7 @@ impl HttpServer {
             address: String::new(),
             token: String::new(),
         };
-        // No message of a panic has the line: it may be a token.
+        // A panic message never contains the line, which may be a token.
         let mut behind = |start: &str| {
             let line = stdout.by_ref().lines().next().unwrap().unwrap();
             line.strip_prefix(start).expect(start).to_owned()
@@ -67,7 +69,7 @@ impl HttpServer {
         server
     }
 
-    /// The id of its process.
+    /// Returns the process id of the server.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -6,10 +6,10 @@ use std::{
 
 use crate::{Scratch, git_program};
 
-/// Action of a [`GitShim`] besides counting.
+/// Action of a [`GitShim`] in addition to recording calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShimPlan {
-    /// Counts alone.
+    /// Only records calls.
     #[default]
     Count,
     /// Kills the caller instead of running git for call `at`.
@@ -17,7 +17,7 @@ pub enum ShimPlan {
         /// Number of the call, from 1.
         at: u64,
     },
-    /// Kills the caller when git has ended in call `at`.
+    /// Kills the caller after git has ended in call `at`.
     KillAfter {
         /// Number of the call, from 1.
         at: u64,
@@ -26,29 +26,29 @@ pub enum ShimPlan {
     KillDuring {
         /// Number of the call, from 1.
         at: u64,
-        /// How long git runs before, in milliseconds.
+        /// Delay until the kill, in milliseconds.
         delay: u64,
     },
-    /// Kills git alone in the middle of call `at`; the caller sees it fail.
+    /// Kills only git in the middle of call `at`; the caller sees git fail.
     KillGit {
         /// Number of the call, from 1.
         at: u64,
-        /// How long git runs before, in milliseconds.
+        /// Delay until the kill, in milliseconds.
         delay: u64,
     },
     /// Kills git and the caller in the middle of call `at`.
     KillBoth {
         /// Number of the call, from 1.
         at: u64,
-        /// How long git runs before, in milliseconds.
+        /// Delay until the kill, in milliseconds.
         delay: u64,
     },
-    /// Keeps the last block of a diff back until [`GitShim::let_go`].
+    /// Withholds the last block of a diff until [`GitShim::let_go`].
     Withhold,
 }
 
 impl ShimPlan {
-    /// The word for the script, the call and the delay in seconds.
+    /// Returns the mode for the script, the number of the call, and the delay in seconds.
     fn parts(self) -> (&'static str, u64, String) {
         let seconds = |ms: u64| format!("{}.{:03}", ms / 1000, ms % 1000);
         match self {
@@ -63,7 +63,7 @@ impl ShimPlan {
     }
 }
 
-/// A program that stands in front of git (`FORGE_GIT`): it notes every call, and kills or withholds
+/// A program that runs in place of git (`FORGE_GIT`): it records every call, and kills or withholds
 /// as planned.
 #[derive(Debug)]
 pub struct GitShim {
@@ -72,11 +72,11 @@ pub struct GitShim {
     plan: ShimPlan,
 }
 
-/// The call's number is the first directory that can be made: two calls at once get two numbers.
-/// A shell that says "Killed" to a caller that has gone would die of it without the trap.
-/// A job in the background reads /dev/null unless its input is saved in another descriptor first.
-/// A caller that waits for the last block before it writes anything would wait forever: after a
-/// minute it gets it, and a note says that it was late.
+/// The number of a call is that of the first directory that can be created, so that two concurrent
+/// calls get two numbers. Without the trap, a shell that prints "Killed" after its caller has gone
+/// would die of SIGPIPE. A background job reads /dev/null unless its input is first saved in
+/// another descriptor. A caller that needs the last block before it writes anything would wait
+/// forever, so the block is sent after a minute, and the file `late` records this.
 const SCRIPT: &str = r#"#!/bin/sh
 n=1
 while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done
@@ -131,14 +131,15 @@ code=$?
 exit "$code"
 "#;
 
-/// How much [`ShimPlan::Withhold`] keeps back, in bytes: as much as a pipe holds.
+/// Number of bytes that [`ShimPlan::Withhold`] withholds: the capacity of a pipe.
 const LAST: u64 = 64 * 1024;
 
 impl GitShim {
-    /// A shim below `name` in `scratch`.
+    /// Creates a shim below `name` in `scratch`.
     ///
     /// # Panics
-    /// When it cannot be written.
+    ///
+    /// Panics if the shim cannot be written.
     #[must_use]
     pub fn new(scratch: &Scratch, name: &str, plan: ShimPlan) -> Self {
         let state = scratch.path(format!("{name}-calls"));
@@ -163,24 +164,25 @@ impl GitShim {
         }
     }
 
-    /// The value for `FORGE_GIT`.
+    /// Returns the value for `FORGE_GIT`.
     #[must_use]
     pub fn program(&self) -> &PathBuf {
         &self.program
     }
 
-    /// True if the planned action has happened to a caller that ended with `code`. Waits for git to
-    /// end, which outlives a caller that was killed.
+    /// Returns true if the planned kill has reached a caller that ended with `code`. Waits for the
+    /// end of git, which outlives a killed caller.
     ///
     /// # Panics
-    /// When that git does not end within a minute.
+    ///
+    /// Panics if git does not end within a minute.
     #[must_use]
     pub fn struck(&self, code: Option<i32>) -> bool {
         let (_, at, _) = self.plan.parts();
         if at == 0 || !self.state.join(at.to_string()).exists() {
             return false;
         }
-        // A caller that ended by itself has ended its git too, perhaps before the blow.
+        // A caller that ended by itself has already ended its git, perhaps before the kill.
         let patience = Duration::from_secs(if code.is_some() { 1 } else { 60 });
         let begun = Instant::now();
         while !self.state.join("ended").exists() {
@@ -193,25 +195,27 @@ impl GitShim {
         true
     }
 
-    /// Lets the last block of a diff go.
+    /// Releases the last block of a diff.
     ///
     /// # Panics
-    /// When the note cannot be written.
+    ///
+    /// Panics if the release cannot be recorded.
     pub fn let_go(&self) {
         fs::write(self.state.join("seen"), "").expect("a note for the shim");
     }
 
-    /// True if the last block of a diff was kept back until [`Self::let_go`], and not longer than
-    /// the shim waits for that.
+    /// Returns true if the last block of a diff was withheld until [`Self::let_go`], and was not
+    /// released by the shim's timeout.
     #[must_use]
     pub fn withheld(&self) -> bool {
         self.state.join("held").exists() && !self.state.join("late").exists()
     }
 
-    /// The arguments of every call so far, in order.
+    /// Returns the arguments of every call so far, in order.
     ///
     /// # Panics
-    /// When the notes cannot be read.
+    ///
+    /// Panics if the records cannot be read.
     #[must_use]
     pub fn calls(&self) -> Vec<String> {
         (1..)

@@ -1,4 +1,4 @@
-//! Reading the output of a program while it runs.
+//! Reads the output of a program while the program runs.
 
 use std::{
     fs,
@@ -14,30 +14,33 @@ use crate::{GitShim, Run};
 pub struct Reading {
     /// The first line.
     pub first_line: String,
-    /// From the start of the program to its first line.
+    /// Time from the start of the program to its first line.
     pub first: Duration,
-    /// From the start of the program to its end.
+    /// Time from the start of the program to its end.
     pub all: Duration,
-    /// How much it has written.
+    /// Number of bytes written.
     pub bytes: u64,
     /// Peak memory, in KiB; `None` without `/proc`.
     pub peak: Option<u64>,
 }
 
 impl Run {
-    /// Runs it to its end, and looks at its memory for each MB of output.
+    /// Runs the program to its end and samples its memory at each MB of output.
     ///
     /// # Panics
-    /// When it cannot be started, fails, or prints the token of a test in its first line.
+    ///
+    /// Panics if the program cannot be started, fails, or prints a test token in its first line.
     #[must_use]
     pub fn read(&self) -> Reading {
         self.reading(|| ())
     }
 
-    /// The same with this git, which gives the last block of a diff when the first line was read.
+    /// Reads as [`Self::read`] does, with this git, which releases the last block of a diff after
+    /// the first line was read.
     ///
     /// # Panics
-    /// As [`Self::read`].
+    ///
+    /// Panics as [`Self::read`] does.
     #[must_use]
     pub fn read_before_the_last(&self, shim: &GitShim) -> Reading {
         let run = self.clone().env("FORGE_GIT", shim.program());
@@ -82,7 +85,7 @@ impl Run {
     }
 }
 
-/// The most memory that a process has had, in KiB.
+/// Returns the peak memory of a process, in KiB.
 fn high_water(status: &str) -> Option<u64> {
     let text = fs::read_to_string(status).ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

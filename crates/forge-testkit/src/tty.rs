@@ -15,19 +15,19 @@ use rustix::{
 
 use crate::Run;
 
-/// How long a program may be silent before a test gives up on it. Generous: it only ends a hang.
+/// Time without output after which a test fails. The value is generous because it only ends a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a program writes nothing once it waits for keys.
+/// Time without output after which a program is taken to wait for keys.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// How long a key may go without an effect on the screen: those of a password have none.
+/// Maximum time until a key shows on the screen; the keys of a password never show.
 const ECHO_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// How long the screen is still before the next key.
+/// Time without output before the next key is sent.
 const BETWEEN_KEYS: Duration = Duration::from_millis(10);
 
-/// A program that runs on a terminal of its own: its input, output and errors are one.
+/// A program that runs on its own terminal, which combines input, output and errors.
 #[derive(Debug)]
 pub struct Terminal {
     run: Run,
@@ -38,17 +38,17 @@ pub struct Terminal {
     told: usize,
 }
 
-/// How a program on a terminal ended.
+/// The exit code and the output of a program on a terminal.
 #[derive(Clone, Debug)]
 pub struct TtyOutput {
-    /// Exit code; `None` when a signal ended the program.
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// All that it wrote; the terminal has made `\r\n` of each `\n`.
+    /// All output; the terminal has converted each `\n` to `\r\n`.
     pub text: String,
 }
 
 impl TtyOutput {
-    /// The text without colours and cursor movements, with plain line ends.
+    /// Returns the text without colours and cursor movements, with plain line ends.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut out = String::new();
@@ -73,7 +73,8 @@ impl Terminal {
     /// Starts `run` on a terminal of `columns` by `rows`.
     ///
     /// # Panics
-    /// When there is no terminal to be had, or the program cannot be started.
+    ///
+    /// Panics if no terminal is available, or the program cannot be started.
     #[must_use]
     pub fn start(run: &Run, columns: u16, rows: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
@@ -112,11 +113,12 @@ impl Terminal {
         }
     }
 
-    /// Answers each question, given by a part of it, with keys once it appears, then reads to the
-    /// end.
+    /// Waits for each question, given by a part of its text, and answers it with keys; then reads
+    /// to the end.
     ///
     /// # Panics
-    /// As [`Self::expect`] and [`Self::finish`].
+    ///
+    /// Panics as [`Self::expect`] and [`Self::finish`] do.
     #[must_use]
     pub fn answer(mut self, answers: &[(&str, &str)]) -> TtyOutput {
         for (question, keys) in answers {
@@ -125,10 +127,11 @@ impl Terminal {
         self.finish()
     }
 
-    /// Reads until `text` has appeared after what was read before.
+    /// Reads until `text` appears after the output that was read before.
     ///
     /// # Panics
-    /// When the program ends or falls silent first.
+    ///
+    /// Panics if the program ends or stops writing first.
     pub fn expect(&mut self, text: &str) {
         let from = self.seen.len();
         while !String::from_utf8_lossy(&self.seen[from..]).contains(text) {
@@ -141,17 +144,18 @@ impl Terminal {
         }
     }
 
-    /// Types `keys` once the program has asked `question` and waits.
+    /// Types `keys` after the program has asked `question` and waits.
     ///
     /// # Panics
-    /// As [`Self::expect`].
+    ///
+    /// Panics as [`Self::expect`] does.
     pub fn reply(&mut self, question: &str, keys: &str) {
         self.expect(question);
-        // gh asks where its cursor is after the question, and takes keys that come before the answer
-        // for a part of the answer.
+        // gh queries the cursor position after the question, and takes keys that arrive before the
+        // reply for a part of the reply.
         while self.is_readable(QUIET) && self.read_some() {}
-        // One key after the other, as a person types. A program that leaves raw mode between two
-        // keys can lose those that wait.
+        // Keys are sent one after the other, as a person types. A program that leaves raw mode
+        // between two keys can lose keys that wait.
         let mut keys = split_keys(keys).into_iter().peekable();
         while let Some(key) = keys.next() {
             self.send(key);
@@ -164,18 +168,19 @@ impl Terminal {
     /// Types `text`.
     ///
     /// # Panics
-    /// When the program has gone.
+    ///
+    /// Panics if the program has ended.
     pub fn send(&mut self, text: &str) {
         self.master
             .write_all(text.as_bytes())
             .expect("a terminal to type on");
     }
 
-    /// Presses Ctrl-C until the program ends: a program that has just asked may not listen to keys
-    /// yet.
+    /// Presses Ctrl-C until the program ends: a program that has just asked may not read keys yet.
     ///
     /// # Panics
-    /// As [`Self::finish`].
+    ///
+    /// Panics as [`Self::finish`] does.
     #[must_use]
     pub fn interrupt(mut self) -> TtyOutput {
         let until = Instant::now() + PATIENCE;
@@ -189,7 +194,8 @@ impl Terminal {
     /// Reads to the end.
     ///
     /// # Panics
-    /// When the program falls silent without ending, or has printed the token of a test.
+    ///
+    /// Panics if the program stops writing without ending, or has printed a test token.
     #[must_use]
     pub fn finish(mut self) -> TtyOutput {
         while self.read_some() {}
@@ -201,7 +207,7 @@ impl Terminal {
         }
     }
 
-    /// A program may ask where its cursor is (gh's questions do), and waits for the answer.
+    /// Replies to cursor position queries, for which a program waits (gh's questions send them).
     fn tell_position(&mut self) {
         let query = b"\x1b[6n";
         let asked = self
@@ -218,20 +224,20 @@ impl Terminal {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
-    /// Returns whether output or the end of the program comes within `wait`.
+    /// Returns true if output, or the end of the program, arrives within `wait`.
     fn is_readable(&self, wait: Duration) -> bool {
         let wait = Timespec::try_from(wait).expect("a short time");
         let ready = poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&wait));
         matches!(ready, Ok(n) if n > 0)
     }
 
-    /// `false` once the other side is closed.
+    /// Reads some output; returns false after the other side is closed.
     fn read_some(&mut self) -> bool {
         let until = Instant::now() + PATIENCE;
         loop {
             if self.is_readable(Duration::from_millis(50)) {
                 let mut buffer = [0; 4096];
-                // A terminal whose other side is closed reads as an error, not as an end.
+                // Reading a terminal whose other side is closed gives an error, not an end of file.
                 let Ok(n @ 1..) = self.master.read(&mut buffer) else {
                     return false;
                 };

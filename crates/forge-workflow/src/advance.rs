@@ -1,4 +1,4 @@
-//! Selects the children of an issue that move along with it.
+//! Selects the children of an issue that move with their parent.
 
 use forge_core::{Result, model::IssueId};
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub struct AdvancePlan<'d> {
     /// The target state.
     #[serde(skip)]
     pub target: &'d State,
-    /// The children that move, with the name of their old state; `None` without one.
+    /// The children that move, with the name of their old state (`None` if they had no state).
     pub moves: Vec<(IssueId, Option<String>)>,
     /// The children that stay, with reasons.
     pub skipped: Vec<SkippedMember>,
@@ -22,16 +22,18 @@ pub struct AdvancePlan<'d> {
 pub struct SkippedMember {
     /// The issue.
     pub id: IssueId,
-    /// The name of its state; `None` without one.
+    /// The name of the state; `None` if the issue has no state.
     pub current_state: Option<String>,
     /// The reason.
     pub reason: String,
 }
 
-/// Plans which of `children` move to `target`: those behind it in the state order. An issue in a
-/// lock state stays, unless `locks` are overridden.
+/// Plans which of `children` move to `target`: those whose state is earlier in the state order. An
+/// issue in a lock state stays, unless `locks` are overridden.
 ///
-/// # Errors `invalid_input` (field `target_state`) for a state outside the state order.
+/// # Errors
+///
+/// Fails with `invalid_input` (field `target_state`) for a state outside the state order.
 pub fn advance_plan<'d>(
     definition: &'d Definition,
     children: &[Member],

@@ -22,34 +22,36 @@ pub enum Recommendation {
 pub struct Convergence {
     /// All members have reached the state.
     pub converged: bool,
-    /// The state.
+    /// The target state.
     pub target_state: String,
-    /// The number of members, without abandoned ones.
+    /// The number of members; abandoned members do not count.
     pub total: usize,
     /// The number of members at the state or past it.
     pub ready: usize,
-    /// The members that have not reached the state.
+    /// The members whose state is before the target.
     pub blocking: Vec<Blocker>,
     /// The recommended next step.
     pub recommendation: Recommendation,
 }
 
-/// A member that the others wait for.
+/// A member that keeps the group from converging.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Blocker {
     /// The issue.
     pub id: IssueId,
     /// The title as one line.
     pub title: String,
-    /// The name of its state; `None` without one.
+    /// The name of the state; `None` if the member has no state.
     pub current_state: Option<String>,
-    /// The distance in states, at least 1; `None` without a state or outside the state order.
+    /// The distance in states, at least 1; `None` if the member has no state in the state order.
     pub distance_to_target: Option<usize>,
 }
 
 /// Checks whether `members` have all reached `target`, a state of the state order.
 ///
-/// # Errors `invalid_input` (field `target_state`) for another state; lists the valid ones.
+/// # Errors
+///
+/// Fails with `invalid_input` (field `target_state`) for any other name; lists the valid states.
 pub fn convergence(
     definition: &Definition,
     members: &[Member],
@@ -173,7 +175,7 @@ mod tests {
         let found = of(&["In Review"], "In Review");
         assert_eq!((found.converged, found.total, found.ready), (true, 1, 1));
         assert_eq!(found.recommendation, Recommendation::Proceed);
-        // C-001-11: a state past the target counts.
+        // C-001-11: a state past the target also counts.
         assert!(of(&["Done"], "In Review").converged);
         let found = of(&["In Progress"], "In Review");
         assert_eq!(

@@ -29,19 +29,20 @@ pub struct State {
     pub name: String,
     /// Marks a state that ends the work and closes the issue.
     pub terminal: Option<Terminal>,
-    /// A person has to act.
+    /// True if a person has to act.
     #[serde(default)]
     pub human: bool,
-    /// A worker is active: entering the state needs a claim.
+    /// True if a worker is active: entering the state needs a claim.
     #[serde(default)]
     pub lock: bool,
-    /// A gate: the parent may advance to it once all of its children have.
+    /// True for a gate: the parent may advance to this state when all of its children have reached
+    /// it.
     #[serde(default)]
     pub gate: bool,
-    /// The state is outside the state order.
+    /// True if the state is outside the state order.
     #[serde(default)]
     pub aside: bool,
-    /// The allowed next states, with strict transitions.
+    /// The allowed next states under strict transitions.
     #[serde(default)]
     pub next: Vec<String>,
     /// The value in the built-in status field of a project board.
@@ -56,7 +57,7 @@ pub struct Intent {
     pub gloss: String,
     /// The state for every command, regardless of the command's outputs.
     pub state: Option<String>,
-    /// The intent stands for the command's lock state.
+    /// True if the intent means the command's lock state.
     #[serde(default)]
     pub lock: bool,
 }
@@ -72,11 +73,11 @@ pub struct Command {
     pub inputs: Vec<String>,
     /// The states to which the command may move issues.
     pub outputs: Vec<String>,
-    /// The state of an issue while the command works on it; the command may also move issues to it.
+    /// The state of an issue while the command works on it; also a permitted target of the command.
     pub lock: Option<String>,
-    /// The state after a claim is released; by default the state before the claim.
+    /// The state after the release of a claim; by default the state before the claim.
     pub release: Option<String>,
-    /// The estimates that may be picked; empty for those up to [`EstimateScale::max_pick`].
+    /// The estimates that may be picked; if empty, those up to [`EstimateScale::max_pick`].
     #[serde(default)]
     pub estimates: Vec<String>,
     /// The states of intents for this command.
@@ -95,10 +96,10 @@ pub struct OnMerge {
     pub command: String,
     /// The target state or intent.
     pub to: String,
-    /// The target by the current state of an issue; empty to use `to` for every state.
+    /// The target for each current state of an issue; if empty, `to` applies to every state.
     #[serde(default)]
     pub from: BTreeMap<String, String>,
-    /// Only a merge into the default branch has an effect.
+    /// True to ignore merges into other branches than the default branch.
     #[serde(default)]
     pub only_default_branch: bool,
 }
@@ -111,7 +112,7 @@ pub struct EstimateScale {
     pub scale: Vec<String>,
     /// The largest estimate that is picked, unless a caller or [`Command::estimates`] overrides it.
     pub max_pick: Option<String>,
-    /// The values of an issue that should be split.
+    /// The values that mark an issue to be split.
     #[serde(default)]
     pub oversized: Vec<String>,
 }
@@ -142,7 +143,7 @@ pub struct FieldNames {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceGate {
-    /// No check.
+    /// The group is not checked.
     Off,
     /// The claim gets a warning that lists the missing members.
     #[default]
@@ -155,11 +156,11 @@ pub enum ConvergenceGate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantifier {
-    /// At least one.
+    /// At least one member.
     Any,
-    /// Every live member, of which there is at least one.
+    /// Every member, and there is at least one.
     All,
-    /// No member.
+    /// Not a single member.
     None,
 }
 
@@ -169,7 +170,7 @@ pub enum Quantifier {
 pub enum Blocking {
     /// The members that match the rule.
     Matching,
-    /// The members behind [`PhaseRule::at`] or outside the state order.
+    /// The members whose state is before [`PhaseRule::at`] or outside the state order.
     Behind,
 }
 
@@ -181,23 +182,23 @@ pub struct PhaseRule {
     pub name: String,
     /// How many of the live members have to match.
     pub when: Quantifier,
-    /// The matching states; `""` matches a missing state. Without this key all states match.
+    /// The matching states; `""` matches a missing state. If the key is absent, all states match.
     pub states: Option<Vec<String>>,
-    /// Only oversized issues without sub-issues match.
+    /// True to match only oversized issues without sub-issues.
     #[serde(default)]
     pub oversized: bool,
-    /// The members that the group waits for; none without this key.
+    /// The members that the group waits for; if the key is absent, the group waits for nobody.
     pub blocking: Option<Blocking>,
     /// The target state of [`Blocking::Behind`].
     pub at: Option<String>,
-    /// The reason; `{issues}` and `{states}` stand for the matching members.
+    /// The reason; `{issues}` and `{states}` are replaced by the matching members.
     pub reason: String,
     /// The remaining phases.
     #[serde(default)]
     pub remaining: Vec<String>,
 }
 
-/// The app that runs a repository's own CI on GitHub.
+/// Returns the app that runs a repository's own CI on GitHub.
 pub(crate) fn default_bots() -> Vec<String> {
     vec!["github-actions".to_owned()]
 }
@@ -212,7 +213,7 @@ pub struct Definition {
     /// Effect of an unconverged group on a claim of one of its members.
     #[serde(default)]
     pub convergence_gate: ConvergenceGate,
-    /// Issues may move along [`State::next`] only.
+    /// True if issues may move only along [`State::next`].
     #[serde(default)]
     pub strict_transitions: bool,
     /// Logins of apps whose audit entries count like those of team members.
@@ -235,7 +236,7 @@ pub struct Definition {
     /// The commands by name, without the prefix.
     #[serde(rename = "command")]
     pub commands: BTreeMap<String, Command>,
-    /// The phases; the first whose rule holds applies.
+    /// The phases; the first phase whose rule holds applies.
     #[serde(rename = "phase")]
     pub phases: Vec<PhaseRule>,
     /// Effect of a merge.
@@ -245,14 +246,18 @@ pub struct Definition {
 impl Definition {
     /// Loads a built-in definition by name.
     ///
-    /// `config` for an unknown name, listing the known ones; never for a known one.
+    /// # Errors
+    ///
+    /// Fails with `config` for an unknown name; lists the known names.
     pub fn preset(name: &str) -> Result<Self> {
         Self::parse(Self::preset_text(name)?)
     }
 
-    /// The text of a built-in definition, as a template for another one.
+    /// Returns the text of a built-in definition, as a template for another definition.
     ///
-    /// `config` for an unknown name, listing the known ones.
+    /// # Errors
+    ///
+    /// Fails with `config` for an unknown name; lists the known names.
     pub fn preset_text(name: &str) -> Result<&'static str> {
         let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
             let known = PRESETS.map(|(known, _)| known).join(", ");
@@ -271,7 +276,8 @@ impl Definition {
     /// Parses TOML, or JSON if the text begins with `{`, and checks that all references resolve.
     ///
     /// # Errors
-    /// `config` with every mistake that [`lint`](crate::lint()) finds.
+    ///
+    /// Fails with `config`; lists every mistake that [`lint`](crate::lint()) finds.
     pub fn parse(text: &str) -> Result<Self> {
         crate::lint::read(text).map_err(|mistakes| {
             let all: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -286,7 +292,7 @@ impl Definition {
         })
     }
 
-    /// The states, in the state order.
+    /// Returns the states, in the state order.
     #[must_use]
     pub fn states(&self) -> &[State] {
         &self.states
@@ -299,7 +305,7 @@ impl Definition {
         self.states.iter().find(|s| s.name.to_lowercase() == name)
     }
 
-    /// The position in the state order, from 0; `None` for a state outside it.
+    /// Returns the position in the state order, from 0; `None` for a state outside the order.
     #[must_use]
     pub fn order_of(&self, state: &State) -> Option<usize> {
         let mut ordered = self.states.iter().filter(|s| !s.aside);
@@ -314,15 +320,18 @@ impl Definition {
 
     /// Finds a command by name, with or without the prefix.
     ///
-    /// # Errors `invalid_input` (field `command`) for an unknown name; lists the known ones.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` (field `command`) for an unknown name; lists the known ones.
     pub fn command_named(&self, name: &str) -> Result<&Command> {
         crate::resolve::command_of(self, name).map(|(_, command)| command)
     }
 
-    /// Finds a command by name, or the first command with that role.
+    /// Finds a command by name; otherwise the first command with `name` as its role.
     ///
     /// # Errors
-    /// As [`Self::command_named`].
+    ///
+    /// Fails as [`Self::command_named`] does.
     pub fn command_or_role(&self, name: &str) -> Result<&Command> {
         let wanted = name.trim().to_lowercase();
         let role = |command: &&Command| {
@@ -337,7 +346,7 @@ impl Definition {
         }
     }
 
-    /// The command name with the prefix.
+    /// Returns the command name with the prefix.
     #[must_use]
     pub fn full_name(&self, command: &str) -> String {
         format!("{}{}", self.command_prefix, self.bare_name(command))
@@ -349,18 +358,18 @@ impl Definition {
             .unwrap_or(said)
     }
 
-    /// The names of all states, for an error.
+    /// Returns the names of all states, for an error.
     pub(crate) fn state_names(&self) -> String {
         let names: Vec<&str> = self.states.iter().map(|s| s.name.as_str()).collect();
         names.join(", ")
     }
 
-    /// The position of an estimate in the scale; `None` if unknown.
+    /// Returns the position of an estimate in the scale; `None` if unknown.
     pub(crate) fn estimate_rank(&self, estimate: &str) -> Option<usize> {
         rank(&self.estimate.scale, estimate)
     }
 
-    /// The position of a priority in the scale; `None` if unknown.
+    /// Returns the position of a priority in the scale; `None` if unknown.
     pub(crate) fn priority_rank(&self, priority: &str) -> Option<usize> {
         rank(&self.priority.scale, priority)
     }

@@ -22,7 +22,7 @@ const MAX_ENTRIES: usize = 200;
 const MAX_NAME: usize = 100;
 /// Maximum length of a message, in characters.
 const MAX_MESSAGE: usize = 1_000;
-/// Maximum depth of a definition's values, with room to spare.
+/// Maximum depth of a definition's values; real definitions are less deep.
 const MAX_DEPTH: usize = 8;
 
 /// The text of a definition: TOML with its document, or JSON.
@@ -55,7 +55,8 @@ impl<'t> DefinitionText<'t> {
         Ok((Self { text, document }, value))
     }
 
-    /// Lines and columns of values, or of the deepest existing parts of their paths.
+    /// Returns lines and columns of values; for a missing value those of its nearest existing
+    /// parent.
     pub fn places(&self, paths: &[&[String]]) -> Vec<(usize, usize)> {
         let mut offsets = vec![0; paths.len()];
         match &self.document {
@@ -73,7 +74,7 @@ impl<'t> DefinitionText<'t> {
         places.collect()
     }
 
-    /// A duplicate key in JSON, of which the values show the last only.
+    /// Finds a duplicate key in JSON; the parsed values keep only the last duplicate.
     pub fn twin(&self) -> Option<Mistake> {
         match &self.document {
             Some(_) => None,
@@ -93,7 +94,7 @@ fn json_mistake(e: &serde_json::Error) -> Mistake {
     }
 }
 
-/// The span of a key's value, or of the deepest existing part of its path.
+/// Returns the span of a value; for a missing value that of its nearest existing parent.
 fn span_of(document: &Document<String>, path: &[String]) -> Option<Range<usize>> {
     let mut item: &Item = document.as_item();
     let mut span = None;
@@ -124,9 +125,10 @@ fn span_in(table: &toml_edit::Table, path: &[String]) -> Option<Range<usize>> {
     element.or_else(|| item.span())
 }
 
-/// The byte offsets of JSON values in `text`, or of the deepest existing parts of their paths.
+/// Finds the byte offsets of JSON values in `text`; for a missing value that of its nearest
+/// existing parent.
 ///
-/// `paths` start at `at` and have the indexes of their offsets. Each value is parsed once.
+/// Each path starts at `at` and comes with the index of its offset. Each value is parsed once.
 fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &mut [usize]) {
     // A raw value borrows from the text, so its address gives the offset.
     let start = at.as_ptr().addr().saturating_sub(text.as_ptr().addr());
@@ -157,7 +159,7 @@ fn json_offsets(text: &str, at: &str, paths: Vec<(usize, &[String])>, offsets: &
     }
 }
 
-/// Line and column of a byte, from 1.
+/// Returns line and column of a byte, from 1.
 fn place_of(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -166,12 +168,12 @@ fn place_of(text: &str, at: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// A text in a message: one line of at most [`MAX_MESSAGE`] characters.
+/// Makes a text fit for a message: one line of at most [`MAX_MESSAGE`] characters.
 pub(crate) fn sanitize_text(text: &str) -> String {
     cut(text, MAX_MESSAGE)
 }
 
-/// A name in a message: one line of at most [`MAX_NAME`] characters.
+/// Makes a name fit for a message: one line of at most [`MAX_NAME`] characters.
 pub(crate) fn shown_name(name: &str) -> String {
     cut(name, MAX_NAME)
 }
@@ -184,8 +186,8 @@ fn cut(text: &str, length: usize) -> String {
     }
 }
 
-/// Finds lists and tables with too many entries, and names that are too long. The time of the
-/// other checks grows with both.
+/// Finds lists and tables with too many entries, and names that are too long. Both limits bound the
+/// time of the other checks.
 pub(crate) fn oversized(value: &Value) -> Vec<(KeyPath, String)> {
     let mut found = Vec::new();
     find_oversized(value, &mut KeyPath::new(), &mut found);
@@ -258,7 +260,7 @@ pub(crate) struct FormCheck {
 }
 
 impl FormCheck {
-    /// The definition in `value`; `None` if its mistakes cannot be repaired.
+    /// Returns the definition in `value`; `None` if its mistakes cannot be repaired.
     pub fn definition(&mut self, value: &mut Value) -> Option<Definition> {
         for _ in 0..MAX_REPAIRS {
             if self.mistakes.len() > MAX_MISTAKES {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn picture_has_every_state_and_transition() {
+    fn diagram_has_every_state_and_transition() {
         let small = mermaid(&Definition::preset("small").unwrap());
         assert_eq!(
             small,

@@ -1,4 +1,4 @@
-//! Finds the issues that belong together, and orders them.
+//! Finds linked issues and orders them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,11 @@ pub struct IssueLinks {
     pub children: Vec<IssueId>,
     /// The issues that block this one.
     pub blocked_by: Vec<IssueId>,
-    /// The issues that this one blocks.
+    /// The issues that this issue blocks.
     pub blocking: Vec<IssueId>,
-    /// The issue is open.
+    /// True if the issue is open.
     pub open: bool,
-    /// Not all links are listed.
+    /// True if not all links are listed.
     pub truncated: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Group {
     pub primary: Option<IssueId>,
     /// Members that block each other; within a cycle, members are ordered by number.
     pub cycles: Vec<Vec<IssueId>>,
-    /// Members over [`MAX_GROUP`] or unreadable links are missing.
+    /// True if members over [`MAX_GROUP`] or with unreadable links are missing.
     pub truncated: bool,
 }
 
@@ -55,8 +55,8 @@ impl LinkMap {
         self.known.insert(order(&id), (id, links));
     }
 
-    /// The next layer to read: linked issues that are not known yet, by number. Empty once there
-    /// are [`MAX_GROUP`] issues.
+    /// Returns the next layer to read: linked issues that are not known yet, by number. Empty once
+    /// [`MAX_GROUP`] issues are known.
     #[must_use]
     pub fn unknown(&self) -> Vec<IssueId> {
         if self.known.len() >= MAX_GROUP {
@@ -70,7 +70,7 @@ impl LinkMap {
         unknown.into_values().collect()
     }
 
-    /// The group of `seed`; the same for every member of it.
+    /// Returns the group of `seed`; every member gives the same group.
     ///
     /// Members are all issues reachable by links in either direction. A parent with an open
     /// sub-issue in the group is a container, not a member.
@@ -131,7 +131,7 @@ impl LinkMap {
         reached
     }
 
-    /// Kahn's algorithm, smallest key first; a cycle is entered at its smallest member.
+    /// Sorts by Kahn's algorithm, smallest key first; a cycle is entered at its smallest member.
     fn sort(&self, all: &BTreeSet<IssueSortKey>) -> (Vec<IssueSortKey>, Vec<Vec<IssueSortKey>>) {
         let mut waits: BTreeMap<&IssueSortKey, BTreeSet<IssueSortKey>> = BTreeMap::new();
         for key in all {
@@ -182,7 +182,7 @@ fn neighbours(links: &IssueLinks) -> impl Iterator<Item = &IssueId> {
     family.chain(&links.blocked_by).chain(&links.blocking)
 }
 
-/// The sets of keys that block each other, each sorted.
+/// Returns the sets of keys that block each other, each set sorted.
 fn cycles(waits: &BTreeMap<&IssueSortKey, BTreeSet<IssueSortKey>>) -> Vec<Vec<IssueSortKey>> {
     let reach = |from: &IssueSortKey| {
         let mut reached = BTreeSet::new();
@@ -214,7 +214,8 @@ mod tests {
     use super::*;
     use crate::member::tests::{id, numbers};
 
-    /// `1<2` is "1 blocks 2", `1/2` is "1 is the parent of 2". Only one side lists each link.
+    /// `1<2` means "1 blocks 2", `1/2` means "1 is the parent of 2". Each link is listed by one
+    /// side.
     fn map(links: &[&str]) -> LinkMap {
         let mut all: BTreeMap<u64, IssueLinks> = BTreeMap::new();
         for link in links {

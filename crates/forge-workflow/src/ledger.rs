@@ -16,12 +16,13 @@ use crate::{Trail, TrailEntry, definition::default_bots, member::short, trail::i
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimGuarantee {
-    /// One holder: an entry is written only if the trail is unchanged since it was read.
+    /// A claim has one holder: an entry is written only if the trail is unchanged since it was
+    /// read.
     Exclusive,
-    /// One holder after the trail was read back: the server's order decides.
+    /// A claim has one holder after the trail was read back: the server's order decides.
     Ordered,
-    /// No guarantee: the order is that of timestamps which the authors write themselves. Claims
-    /// made at the same time lead to a warning.
+    /// There is no guarantee: entries are ordered by timestamps that their authors write.
+    /// Concurrent claims lead to a warning.
     Advisory,
 }
 
@@ -49,25 +50,28 @@ pub enum TrailSwap {
 
 /// Storage of the audit trails of issues.
 ///
-/// The only write is a compare-and-swap: an entry with an edit of the issue, on condition that the
-/// trail is unchanged since it was read.
+/// The only write is a compare-and-swap: an entry and an edit of the issue are written if the trail
+/// is unchanged since it was read.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
-    /// The guarantee for claims.
+    /// Returns the guarantee for claims.
     fn promise(&self) -> ClaimGuarantee;
 
     /// Reads the issue with its trail.
     ///
     /// # Errors
-    /// `not_found`.
+    ///
+    /// Fails with `not_found`.
     async fn read(&self, issue: &IssueId) -> Result<IssueTrail>;
 
     /// Writes `entry` and `edit` if the trail is unchanged since `sheet` was read.
     ///
-    /// On a forge without compare-and-swap the entry is written, and readers of the trail decide:
-    /// see [`ClaimGuarantee`].
+    /// On a forge without compare-and-swap the entry is always written, and readers of the trail
+    /// decide: see [`ClaimGuarantee`].
     ///
-    /// # Errors As the edit. After a lost answer the trail is read back.
+    /// # Errors
+    ///
+    /// Fails as the edit does. If the answer is lost, the trail is read back.
     async fn swap(
         &self,
         sheet: &IssueTrail,
@@ -77,7 +81,9 @@ pub trait Ledger: fmt::Debug + Send + Sync {
 
     /// Writes several entries, each as [`Ledger::swap`] does. A failure does not stop the others.
     ///
-    /// If no entry can be sent.
+    /// # Errors
+    ///
+    /// Fails if no entry can be sent.
     async fn swap_all(
         &self,
         writes: &[(IssueTrail, EditIssue, TrailEntry)],
@@ -89,7 +95,7 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         Ok(written)
     }
 
-    /// The sheet of an issue that came with a list; `None` if its trail has to be read.
+    /// Returns the trail of an issue that came with a list; `None` if the trail has to be read.
     fn sheet_of(&self, _: &Issue) -> Option<IssueTrail> {
         None
     }
@@ -97,7 +103,8 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     /// Replaces the entry of a claim by `entry`, which renews the lease.
     ///
     /// # Errors
-    /// As [`Ledger::swap`].
+    ///
+    /// Fails as [`Ledger::swap`] does.
     async fn renew(
         &self,
         sheet: &IssueTrail,
@@ -105,7 +112,7 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         entry: &TrailEntry,
     ) -> Result<TrailSwap>;
 
-    /// Withdraws an entry that lost; succeeds once the entry is gone.
+    /// Deletes an entry that lost a race; succeeds once the entry is gone.
     async fn withdraw(&self, sheet: &IssueTrail, entry: &TrailEntry) -> Result<()>;
 }
 
@@ -118,7 +125,7 @@ pub struct CommentLedger {
 }
 
 impl CommentLedger {
-    /// Uses the comments of the issues of `repo`; issues are read with the fields of `board`.
+    /// Uses the comments of the issues of `repo`; reads issues with the fields of `board`.
     #[must_use]
     pub fn new(repo: Repo, board: Option<BoardId>) -> Self {
         Self {
@@ -139,8 +146,8 @@ impl CommentLedger {
         self.repo.supports(capability)
     }
 
-    /// Refuses to write if an earlier entry of the viewer does not count: a new entry would not
-    /// count either, and its move would be repeated forever.
+    /// Refuses to write if an earlier entry of the viewer is not trusted: a new entry would not be
+    /// trusted either, and its move would be repeated forever.
     fn check_counts(&self, issue: &Issue) -> Result<()> {
         let mut comments = issue.comments.iter().flatten();
         let is_void = |c: &&Comment| {
@@ -153,8 +160,8 @@ impl CommentLedger {
             .map_or(Ok(()), |comment| Err(void(issue, comment)))
     }
 
-    /// Settles a write with a lost answer or a partial failure: either all of it is done, or the
-    /// entry is withdrawn, because the trail must not record a move that did not happen.
+    /// Completes a write whose answer was lost or that failed in part. If the edit is not done, the
+    /// entry is deleted, because the trail must not record a move that did not happen.
     async fn settle(
         &self,
         sheet: &IssueTrail,
@@ -197,7 +204,7 @@ fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
             "its comments could not be read in full",
         ));
     }
-    // A missing role on a forge with roles means that the role could not be read.
+    // On a forge with roles, a missing role means that the role could not be read.
     let without_role = (issue.comments.iter().flatten()).find(|c| {
         let unknown = c.author_association.is_none() && !c.author.bot;
         unknown && TrailEntry::parse(&c.body).is_some()
@@ -212,7 +219,7 @@ fn check_whole(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
     }
 }
 
-/// The refusal of an issue whose holder is unknown.
+/// Returns the error for an issue whose holder is unknown.
 fn unknown_holder_error(issue: &Issue, why: &str) -> Error {
     let message = format!("cannot tell who holds {}: {why}", short(&issue.id));
     Error::new(ErrorKind::Protocol, message)
@@ -220,7 +227,7 @@ fn unknown_holder_error(issue: &Issue, why: &str) -> Error {
         .with_retry(Retry::Transient)
 }
 
-/// The refusal of a writer whose entries do not count.
+/// Returns the error for a writer whose entries are not trusted.
 pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
     let author = &comment.author;
     let (why, hint) = match author.bot {
@@ -241,7 +248,7 @@ pub(crate) fn void(issue: &Issue, comment: &Comment) -> Error {
     Error::precondition(Precondition::Rule, message).with_hint(hint)
 }
 
-/// Returns true if part of a failed write was done, or may have been.
+/// Returns true if part of a failed write may have been done.
 pub(crate) fn is_partial(error: &Error) -> bool {
     let mut context = error.context().iter();
     error.retry() == Retry::Ambiguous || context.any(|(key, _)| *key == "done")
@@ -420,7 +427,7 @@ impl Ledger for CommentLedger {
     }
 }
 
-/// Returns true if a write with this ingestion takes effect: an unindexed move does not.
+/// Returns true if a write with this ingestion takes effect; an unindexed move does not.
 #[must_use]
 pub fn took_effect(ingestion: &Ingestion) -> bool {
     !matches!(

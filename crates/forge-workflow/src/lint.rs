@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 12;
 pub struct Mistake {
     /// The key, such as `command.pr.outputs`.
     pub key: String,
-    /// The mistake and its correction.
+    /// The mistake and how to correct it.
     pub message: String,
     /// The line, from 1.
     pub line: usize,
@@ -39,8 +39,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Finds the mistakes in `text`, in the order of the text; empty if valid. Of more than fifty
-/// mistakes the last entry says that there are more.
+/// Finds the mistakes in `text`, in the order of the text; empty if the text is valid. If there are
+/// more than fifty mistakes, the last entry says so.
 #[must_use]
 pub fn lint(text: &str) -> Vec<Mistake> {
     read(text).err().unwrap_or_default()
@@ -48,7 +48,10 @@ pub fn lint(text: &str) -> Vec<Mistake> {
 
 /// Parses the definition in `text`.
 ///
-/// The mistakes that [`lint`] finds; only one if the text is neither TOML nor JSON.
+/// # Errors
+///
+/// Fails with the mistakes that [`lint`] finds; with only one mistake if the text is neither TOML
+/// nor JSON.
 pub(crate) fn read(text: &str) -> Result<Definition, Vec<Mistake>> {
     let (source, mut value) = DefinitionText::parse(text).map_err(|mistake| vec![mistake])?;
     let mut found = oversized(&value);
@@ -106,7 +109,7 @@ struct DefinitionCheck<'d> {
 }
 
 impl<'d> DefinitionCheck<'d> {
-    /// The mistakes of `definition`, at most one more than [`MAX_MISTAKES`].
+    /// Returns the mistakes of `definition`, at most one more than [`MAX_MISTAKES`].
     fn of(definition: &'d Definition, form: &'d FormCheck) -> Vec<(KeyPath, String)> {
         let states = definition.states.iter();
         let mut checks = Self {
@@ -131,7 +134,7 @@ impl<'d> DefinitionCheck<'d> {
         }
     }
 
-    /// Reports an unknown name. The message is made only if there is room for it.
+    /// Reports an unknown name. The message is built only if the list of mistakes has room.
     fn say_unknown<'a>(
         &mut self,
         path: &[&str],
@@ -544,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_a_definition_too() {
+    fn json_definition_is_accepted() {
         let ralph = Definition::preset("ralph").unwrap();
         let json = serde_json::to_string(&ralph).unwrap();
         assert_eq!(Definition::parse(&json).unwrap(), ralph);
@@ -620,7 +623,7 @@ mod tests {
             ("estimate.scale.1", 3, 31),
             ("state.0.next.0", 5, 31),
             ("state.1.terminal", 6, 34),
-            // A missing key has the position of the table that lacks it.
+            // A missing key is reported at the table that lacks it.
             ("on_merge", 1, 1),
             ("field", 1, 1),
         ] {
@@ -702,7 +705,7 @@ mod tests {
         assert!(said.ends_with(", n11 x, 28 more"), "{said}");
     }
 
-    /// The paths of all values.
+    /// Collects the paths of all values.
     fn paths(value: &Value, path: &[String], to: &mut Vec<KeyPath>) {
         let below: Vec<(String, &Value)> = match value {
             Value::Object(map) => map
@@ -722,15 +725,15 @@ mod tests {
         }
     }
 
-    /// A value of a wrong type is one mistake, and hides no other mistake.
+    /// A value of a wrong type is reported once and hides no other mistake.
     #[test]
-    fn wrong_value_hides_no_other_mistake() {
+    fn wrong_value_does_not_hide_other_mistakes() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
         let mut all = Vec::new();
         paths(&ralph, &[], &mut all);
         assert!(all.len() > 200, "{}", all.len());
         for path in all {
-            // The second mistake is an estimate, or else an empty name.
+            // The other mistake is an unknown estimate or an empty name.
             let (other, wrong) = match path[0].as_str() {
                 "estimate" => (["field", "status"], ""),
                 _ => (["estimate", "max_pick"], "Q"),

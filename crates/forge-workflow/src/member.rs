@@ -12,21 +12,21 @@ pub struct Member {
     pub id: IssueId,
     /// The title as one line.
     pub title: String,
-    /// The name of the state in the store; `None` without one.
+    /// The name of the state in the store; `None` if the issue has no state.
     pub state: Option<String>,
     /// The estimate.
     pub estimate: Option<String>,
     /// The priority.
     pub priority: Option<String>,
-    /// The issue has sub-issues.
+    /// True if the issue has sub-issues.
     pub has_children: bool,
-    /// How the work ended, for a closed issue.
+    /// How the work ended; set for a closed issue.
     pub closed: Option<Terminal>,
 }
 
 impl Member {
-    /// The state; `None` without one, or for a name unknown to the definition. A closed issue is in
-    /// a terminal state, whatever the store has.
+    /// Returns the state; `None` if it is missing or unknown to the definition. A closed issue has
+    /// a terminal state, whatever the store contains.
     #[must_use]
     pub fn state_in<'d>(&self, definition: &'d Definition) -> Option<&'d State> {
         let named = definition.state(self.state.as_deref().unwrap_or_default());
@@ -49,14 +49,14 @@ impl Member {
         state.is_some_and(|s| s.human && s.aside)
     }
 
-    /// `#12` in its own repository, an at-uri elsewhere.
+    /// Returns `#12` or, for an issue identified by record, its at-uri.
     #[must_use]
     pub fn short(&self) -> String {
         short(&self.id)
     }
 }
 
-/// `#12`, or an at-uri.
+/// Returns `#12` or an at-uri.
 pub(crate) fn short(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(n) => format!("#{n}"),
@@ -64,7 +64,7 @@ pub(crate) fn short(id: &IssueId) -> String {
     }
 }
 
-/// The sort key: repository, then number.
+/// Returns the sort key: repository, then number.
 pub(crate) fn order(id: &IssueId) -> (String, u64, String) {
     match &id.key {
         PrKey::Number(n) => (id.repo.to_string(), *n, String::new()),
@@ -79,7 +79,7 @@ pub struct MemberState {
     pub id: IssueId,
     /// The title as one line.
     pub title: String,
-    /// The name of its state; `None` without one.
+    /// The name of the state; `None` if the issue has no state.
     pub state: Option<String>,
 }
 
@@ -99,7 +99,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Issue `number` of a repository.
+    /// Returns the id of issue `number`.
     pub fn id(number: u64) -> IssueId {
         IssueId::number(RepoId::local("/tools"), number)
     }
@@ -109,7 +109,7 @@ pub(crate) mod tests {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, closed, wanted) in [
             ("Done", Some(Terminal::Completed), Some("Done")),
-            // A terminal state stays, whatever the closing reason.
+            // A terminal state in the store is kept, whatever the closing reason.
             ("Canceled", Some(Terminal::Completed), Some("Canceled")),
             ("In Review", Some(Terminal::Completed), Some("Done")),
             ("", Some(Terminal::Abandoned), Some("Canceled")),
@@ -125,7 +125,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Issue `number` in a state; `""` is none.
+    /// Returns issue `number` in a state; `""` means that the issue has no state.
     pub fn member(number: u64, state: &str) -> Member {
         Member {
             id: id(number),
@@ -138,7 +138,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Issues from 1 in these states.
+    /// Returns issues numbered from 1 in these states.
     pub fn members(states: &[&str]) -> Vec<Member> {
         (1..)
             .zip(states)
@@ -146,7 +146,7 @@ pub(crate) mod tests {
             .collect()
     }
 
-    /// The numbers of issues.
+    /// Returns the numbers of issues.
     pub fn numbers<'a>(ids: impl IntoIterator<Item = &'a IssueId>) -> Vec<u64> {
         ids.into_iter().map(|id| order(id).1).collect()
     }

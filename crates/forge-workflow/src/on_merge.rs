@@ -1,10 +1,12 @@
-//! Target state of an issue after a merge.
+//! Determines the target state of an issue after a merge.
 
 use crate::{Definition, State, resolve};
 
-/// The state to which a merge moves an issue that is in state `from`.
+/// Returns the state to which a merge moves an issue in state `from`.
 ///
-/// The reason, if the merge does not move the issue.
+/// # Errors
+///
+/// Fails with the reason if the merge does not move the issue.
 pub fn merge_goal<'d>(
     definition: &'d Definition,
     from: Option<&str>,

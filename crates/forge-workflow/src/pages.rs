@@ -7,7 +7,9 @@ const MAX_PAGES: usize = 50;
 
 /// Reads the items of all pages.
 ///
-/// # Errors As `read`; `protocol` for a list of more than [`MAX_PAGES`].
+/// # Errors
+///
+/// Fails as `read` does, and with `protocol` for a list of more than [`MAX_PAGES`] pages.
 pub(crate) async fn read_all_pages<T>(
     read: impl AsyncFn(PageReq) -> Result<Page<T>>,
 ) -> Result<Vec<T>> {

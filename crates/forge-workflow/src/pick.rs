@@ -12,34 +12,37 @@ pub struct Candidate {
     pub member: Member,
     /// Open issues that block this one.
     pub blocked_by: Vec<IssueId>,
-    /// Blockers may exist that could not be read.
+    /// True if some blockers may exist that could not be read.
     #[serde(skip)]
     pub blockers_unread: bool,
-    /// The holder; `None` without a claim.
+    /// The holder of the claim; `None` if the issue is not claimed.
     pub held_by: Option<String>,
-    /// When it was opened.
+    /// The time when the issue was opened.
     pub created_at: Timestamp,
 }
 
 /// Result of a pick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pick {
-    /// The issue; `None` if no issue can be worked on.
+    /// The issue; `None` if no issue is eligible.
     pub issue: Option<Candidate>,
     /// The number of other eligible issues.
     pub alternatives: usize,
-    /// The reason for this issue, or for none.
+    /// The reason for the choice, or why no issue is eligible.
     pub reason: String,
-    /// Issues in the state that cannot be worked on, with reasons.
+    /// Issues in the state that are not eligible, with reasons.
     pub skipped: Vec<(IssueId, String)>,
 }
 
 /// Picks the next issue in `state`: by priority, then smallest estimate, then age.
 ///
-/// Without `max_estimate`, the estimates of `command` are allowed, by default those up to
+/// If `max_estimate` is `None`, the estimates of `command` are allowed, by default those up to
 /// [`EstimateScale::max_pick`](crate::EstimateScale::max_pick). A missing estimate is allowed.
 ///
-/// `invalid_input` (field `state` or `max_estimate`) for an unknown value or a lock state.
+/// # Errors
+///
+/// Fails with `invalid_input` (field `state` or `max_estimate`) for an unknown value or a lock
+/// state.
 pub fn pick(
     definition: &Definition,
     candidates: &[Candidate],
@@ -133,7 +136,7 @@ fn obstacle(
     (!fits).then(|| format!("its estimate is {}", one_line(estimate)))
 }
 
-/// Scale positions of the allowed estimates; `None` allows all.
+/// Returns the scale positions of the allowed estimates; `None` means that all are allowed.
 pub(crate) fn pickable_ranks(
     definition: &Definition,
     command: Option<&Command>,
@@ -301,7 +304,7 @@ mod tests {
             (found.issue.unwrap().member.id, found.alternatives),
             (id(2), 1)
         );
-        // A command without estimates, and a limit by the caller.
+        // The command has no estimates, or the caller sets the limit.
         for found in [by("triage", None), by("split", Some("S"))] {
             assert_eq!(found.skipped, [(id(2), "its estimate is L".to_owned())]);
             assert_eq!(found.issue.unwrap().member.id, id(1));

@@ -17,15 +17,15 @@ pub struct Position {
     pub phase: String,
     /// The reason, with counts.
     pub reason: String,
-    /// The remaining phases, current one first.
+    /// The remaining phases, beginning with the current phase.
     pub remaining_phases: Vec<String>,
     /// The convergence that the phase requires.
     pub convergence: PhaseConvergence,
-    /// The group has more than one member.
+    /// True if the group has more than one member.
     pub is_group: bool,
     /// Members outside the state order that wait for a person.
     pub needs_human: Vec<IssueId>,
-    /// States unknown to the definition; their issues count as having no state.
+    /// State names unknown to the definition; issues with such a state count as having no state.
     pub unknown_states: Vec<String>,
     /// The recommended next step.
     pub recommendation: Recommendation,
@@ -34,9 +34,9 @@ pub struct Position {
 /// Convergence of a group in a phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PhaseConvergence {
-    /// The phase requires convergence, and the group has more than one member.
+    /// True if the phase requires convergence and the group has more than one member.
     pub required: bool,
-    /// The group has converged.
+    /// True if the group has converged.
     pub met: bool,
     /// The blocking members.
     pub blocking: Vec<MemberState>,
@@ -55,7 +55,7 @@ pub fn position(definition: &Definition, members: &[Member]) -> Position {
         .copied()
         .filter(|m| m.needs_human(definition))
         .collect();
-    // If all members wait for a person, a person has to act even without blocking members.
+    // If all members wait for a person, a person has to act even though no member blocks.
     let in_human_state = |m: &&Member| m.state_in(definition).is_some_and(|s| s.human);
     let all_wait = !live.is_empty() && live.iter().all(in_human_state);
     let escalates = all_wait || !needs_human.is_empty();
@@ -146,7 +146,8 @@ fn blocking(
     }
 }
 
-/// `{issues}` are `Issue #1` or `Issues #1, #2`; `{states}` are counts by state.
+/// Expands a reason: `{issues}` becomes `Issue #1` or `Issues #1, #2`, `{states}` the counts by
+/// state.
 fn reason(text: &str, members: &[&Member]) -> String {
     let named: Vec<String> = members.iter().map(|m| m.short()).collect();
     let issues = match named.as_slice() {
@@ -185,7 +186,7 @@ mod tests {
             numbers(found.convergence.blocking.iter().map(|m| &m.id))
         };
         assert_eq!(blocking(&found), [3]);
-        // Members behind the state of the phase block it; members past it do not.
+        // Members before the state of the phase block the group; members past it do not.
         let found = at(&["Ready for Plan", "Human Needed"]);
         assert_eq!((found.phase.as_str(), blocking(&found)), ("PLAN", vec![2]));
         // A single issue and a phase without a target need no convergence.
@@ -210,7 +211,7 @@ mod tests {
             (&["Canceled"], "TERMINAL"),
             (&["Human Needed"], "TERMINAL"),
             (&["Nonsense"], "TRIAGE"),
-            // C-001-1, C-001-5: members that have ended do not count.
+            // C-001-1, C-001-5: members whose work has ended do not count.
             (&["Plan in Review", "Done"], "HUMAN_GATE"),
             (&["Ready for Plan", "Canceled"], "PLAN"),
             (&["Plan in Review", "Ready for Plan"], "REVIEW"),

@@ -1,4 +1,4 @@
-//! Resolves the intent (`__CLOSE__`) or state name of a caller to a state, for a command.
+//! Resolves the caller's intent (`__CLOSE__`) or state name to a state, for a command.
 
 use forge_core::{Error, Precondition, Result, suggest, text::one_line};
 
@@ -9,18 +9,20 @@ use crate::{Command, Definition, Intent, State};
 pub struct ResolvedState<'d> {
     /// The state.
     pub state: &'d State,
-    /// The caller named an intent, not the state.
+    /// True if the caller named an intent, not a state.
     pub was_intent: bool,
-    /// The intent is the same for every command.
+    /// True if the intent is the same for every command.
     pub is_global: bool,
 }
 
 /// Resolves `state_or_intent` for `command`.
 ///
-/// A global intent may lead to a state outside the command's outputs; a state by name has to be one
-/// of them. The prefix of commands is optional.
+/// A global intent may lead to a state outside the command's outputs; a named state has to be one
+/// of the outputs. The prefix of commands is optional.
 ///
-/// # Errors `invalid_input` (field `command` or `state`) with the valid values.
+/// # Errors
+///
+/// Fails with `invalid_input` (field `command` or `state`), which lists the valid values.
 pub fn resolve<'d>(
     definition: &'d Definition,
     state_or_intent: &str,
@@ -32,7 +34,7 @@ pub fn resolve<'d>(
         Some(intent) => by_intent(definition, intent, &name, of)?,
         None => by_name(definition, said, &name, of)?,
     };
-    // A checked definition has the state; this error is for `lint`, which calls it before.
+    // A checked definition has the state; only `lint`, which runs before the check, can fail here.
     let state = definition.state(state).ok_or_else(|| {
         Error::invalid("state", format!("there is no state '{}'", one_line(state))).with_hint(
             format!("name one of the states: {}", definition.state_names()),
@@ -47,7 +49,7 @@ pub fn resolve<'d>(
     })
 }
 
-/// The name of an intent: `CLOSE` for `__CLOSE__`.
+/// Returns the name of an intent: `CLOSE` for `__CLOSE__`.
 fn intent_in(said: &str) -> Option<&str> {
     said.strip_prefix("__")?.strip_suffix("__")
 }
@@ -120,7 +122,7 @@ fn by_intent<'d>(
     Err(Error::invalid("state", message).with_hint(retry(definition, of)))
 }
 
-/// The state of an intent for a command.
+/// Returns the state that an intent means for a command.
 fn meaning<'d>(name: &str, intent: &'d Intent, of: &'d Command) -> Option<&'d str> {
     match (&intent.state, intent.lock) {
         (Some(everywhere), _) => Some(everywhere),
@@ -162,17 +164,19 @@ fn by_name<'d>(
     .with_hint(retry(definition, of)))
 }
 
-/// The states that a command may name: its outputs and its lock state.
+/// Returns the states that may be named for a command: its outputs and its lock state.
 fn direct_states(of: &Command) -> impl Iterator<Item = &str> {
     let outputs = of.outputs.iter().map(String::as_str);
     let lock = of.lock.as_deref();
     outputs.chain(lock.filter(|lock| !of.outputs.iter().any(|o| o == lock)))
 }
 
-/// Checks the move of an issue from `from` under strict transitions: along [`State::next`], or by a
-/// global intent from any state that is not terminal.
+/// Checks that an issue may move from `from` under strict transitions: along [`State::next`], or by
+/// a global intent from any state that is not terminal.
 ///
-/// # Errors `precondition_failed` with the states that are allowed next.
+/// # Errors
+///
+/// Fails with `precondition_failed`, which lists the states that are allowed next.
 pub fn check_transition(
     definition: &Definition,
     from: &State,
@@ -198,7 +202,7 @@ pub fn check_transition(
         .with_hint(format!("move the issue to one of: {next}")))
 }
 
-/// The states and intents that a command accepts.
+/// Lists the states and intents that a command accepts.
 fn retry(definition: &Definition, of: &Command) -> String {
     let here = |(name, intent): &(&String, &Intent)| meaning(name, intent, of).is_some();
     let intents = definition.intents.iter().filter(here);
@@ -218,7 +222,7 @@ mod tests {
         Definition::preset("ralph").unwrap()
     }
 
-    /// The message and hint of a refusal.
+    /// Returns message and hint of the error.
     fn refused(said: &str, command: &str) -> (String, String) {
         let e = resolve(&ralph(), said, command).unwrap_err();
         assert_eq!(e.code(), "invalid_input");
@@ -233,7 +237,7 @@ mod tests {
     const TRANSITIONS: &str = include_str!("../tests/transitions.tsv");
     const SMALL_TRANSITIONS: &str = include_str!("../tests/transitions-small.tsv");
 
-    /// The column names of a table, and its rows.
+    /// Returns the column names of a table, and its rows.
     fn rows(table: &str) -> (Vec<&str>, Vec<(&str, Vec<&str>)>) {
         let mut lines = table.lines().filter(|line| !line.starts_with('#'));
         let mut split = || {

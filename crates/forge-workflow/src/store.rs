@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::{Definition, Member, State, Terminal};
 
-/// The fields of parent and blockers. A forge that keeps fields without a board keeps relations in
-/// fields, too, and these have to be defined first.
+/// The fields of parent and blockers. A forge that has fields without a board also stores relations
+/// in fields, which have to be defined first.
 const RELATION_FIELDS: [&str; 2] = ["parent", "blocked-by"];
 
 /// A workflow value of an issue other than its state.
@@ -52,17 +52,17 @@ pub struct SetupItem {
 
 /// Storage of an issue's state, estimate and priority.
 ///
-/// A store reads from an [`Issue`] and writes to an [`EditIssue`]. It sends nothing itself, so that
-/// a move is one edit together with its other changes.
+/// A store reads from an [`Issue`] and changes an [`EditIssue`]. The store itself sends nothing, so
+/// that a move and its other changes are a single edit.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// The board whose fields the store uses.
+    /// Returns the board whose fields the store uses.
     fn board(&self) -> Option<&BoardId>;
 
-    /// The label that filters a list to the issues in a state, if there is one.
+    /// Returns the label that filters a list to the issues in a state, if there is one.
     fn label_of(&self, state: &State) -> Option<String>;
 
-    /// The names of all states of an issue: several if people have contradicted each other. A name
-    /// may be unknown to the definition.
+    /// Returns the names of all states of an issue: several if people have set contradicting
+    /// states. A name may be unknown to the definition.
     fn states(&self, definition: &Definition, issue: &Issue) -> Vec<String>;
 
     /// Reads the estimate or the priority of an issue.
@@ -87,12 +87,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         edit: &mut EditIssue,
     );
 
-    /// All fields and labels that the store needs in a repository.
+    /// Returns all fields and labels that the store needs in a repository.
     fn wanted(&self, definition: &Definition) -> Vec<SetupItem>;
 }
 
-/// The state name of an issue: `None` without one; several names are joined, so that no definition
-/// knows the result.
+/// Returns the state name of an issue; `None` if the issue has no state. Several names are joined
+/// into a name that no definition knows.
 pub fn state_name(store: &dyn Store, definition: &Definition, issue: &Issue) -> Option<String> {
     let states = store.states(definition, issue);
     (!states.is_empty()).then(|| states.join(" and "))
@@ -114,15 +114,15 @@ pub fn member_of(store: &dyn Store, definition: &Definition, issue: &Issue) -> M
     }
 }
 
-/// A store in fields: of a board on GitHub, of the issue itself in a git repository, of labels with
-/// values on tangled.
+/// A store in fields: on GitHub fields of a board, in a git repository fields of the issue itself,
+/// on tangled labels with values.
 #[derive(Clone, Debug)]
 pub struct FieldStore {
     board: Option<BoardId>,
 }
 
 impl FieldStore {
-    /// Uses the fields of this board; `None` where the forge needs no board.
+    /// Uses the fields of this board; `None` if the forge needs no board.
     #[must_use]
     pub fn new(board: Option<BoardId>) -> Self {
         Self { board }
@@ -161,8 +161,8 @@ impl Store for FieldStore {
         edit.board.clone_from(&self.board);
         let field = field_of(Some(issue), &definition.field.state);
         edit.values.insert(field, Some(state.name.clone()));
-        // GitHub's own views show the built-in field of a board; its options are the owner's
-        // choice.
+        // GitHub's own views show the built-in field of a board; the board's owner chooses its
+        // options.
         if let (Some(status), Some(_)) = (&state.status, &self.board) {
             let field = definition.field.status.clone();
             edit.values_if_known.insert(field, Some(status.clone()));
@@ -199,7 +199,7 @@ impl Store for FieldStore {
     }
 }
 
-/// The value of a field, whose name matches without regard to case.
+/// Returns the value of a field; field names match without regard to case.
 fn value_of(issue: &Issue, field: &str) -> Option<String> {
     let wanted = field.to_lowercase();
     let mut values = issue.values.iter();
@@ -207,7 +207,7 @@ fn value_of(issue: &Issue, field: &str) -> Option<String> {
     found.map(|(_, value)| value.clone())
 }
 
-/// The field name as the issue spells it: a second spelling would hide the first.
+/// Returns the field name as the issue spells it: a second spelling would hide the first.
 fn field_of(issue: Option<&Issue>, field: &str) -> String {
     let wanted = field.to_lowercase();
     let mut names = issue.into_iter().flat_map(|issue| issue.values.keys());
@@ -215,7 +215,7 @@ fn field_of(issue: Option<&Issue>, field: &str) -> String {
     found.map_or(field, String::as_str).to_owned()
 }
 
-/// A store in labels: a prefix and the state's name, or a field's name and the value.
+/// A store in labels: a prefix with the state's name, or a field's name with the value.
 #[derive(Clone, Debug)]
 pub struct LabelStore {
     prefix: String,
@@ -237,7 +237,7 @@ impl LabelStore {
     }
 }
 
-/// The labels that begin with `prefix`, each with its remainder.
+/// Returns the labels that begin with `prefix`, each with its remainder.
 fn labels_with<'i>(issue: &'i Issue, prefix: &str) -> impl Iterator<Item = (&'i str, &'i str)> {
     // Lower case may change the length in bytes, so characters are counted.
     let length = prefix.chars().count();
@@ -331,9 +331,11 @@ impl Store for LabelStore {
     }
 }
 
-/// The items of [`Store::wanted`] that the repository lacks.
+/// Returns the items of [`Store::wanted`] that the repository lacks.
 ///
-/// Those of reading the lists.
+/// # Errors
+///
+/// Fails if fields or labels cannot be listed.
 pub async fn missing(
     store: &dyn Store,
     repo: &Repo,
@@ -354,7 +356,7 @@ pub async fn missing(
         && repo.supports(Capability::IssueRelations)
         && !repo.supports(Capability::IssueBoard)
     {
-        // Groups need the relation fields as much as the state fields.
+        // Groups need the relation fields in addition to the state fields.
         wanted.extend(RELATION_FIELDS.map(|name| SetupItem {
             kind: "field",
             name: name.to_owned(),
@@ -383,7 +385,9 @@ pub async fn missing(
 
 /// Creates one item of [`missing`].
 ///
-/// Those of defining a label or a field.
+/// # Errors
+///
+/// Fails if the label or field cannot be defined.
 pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result<()> {
     if setup.kind == "field" {
         let field = IssueField {
@@ -405,11 +409,12 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result
     }
 }
 
-/// Checks the estimate and the priority in `edit` and moves them to where `store` keeps them;
+/// Checks the estimate and the priority in `edit` and moves them to where `store` stores them;
 /// `issue` is the edited issue, if it exists.
 ///
 /// # Errors
-/// As [`check_size`].
+///
+/// Fails as [`check_size`] does.
 pub fn put_sizes(
     store: &dyn Store,
     definition: &Definition,
@@ -431,7 +436,8 @@ pub fn put_sizes(
 /// Checks an estimate or a priority against its scale.
 ///
 /// # Errors
-/// `invalid_input` (field `estimate` or `priority`) with the scale.
+///
+/// Fails with `invalid_input` (field `estimate` or `priority`), which lists the scale.
 pub fn check_size<'d>(
     definition: &'d Definition,
     size: WorkflowValue,

@@ -1,8 +1,8 @@
-//! The audit trail of an issue: comments for people and programs, and the claim and moves in them.
+//! The audit trail of an issue: entries in comments, and the claim and moves that they record.
 //!
 //! An entry is a comment of three lines: a sentence, an empty line, and the entry as JSON in an
-//! HTML comment. A longer comment, such as a quotation, is none. The holder is a pure function of
-//! the ordered entries, so all readers agree.
+//! HTML comment. A longer comment, such as a quotation, is not an entry. The holder is a pure
+//! function of the ordered entries, so all readers agree.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 /// Prefix of the last line of an entry.
 const MARK: &str = "<!-- forge-workflow: ";
 const MARK_END: &str = " -->";
-/// Prefixes of the sentence of an entry; quotations and code blocks begin otherwise.
+/// Prefixes of the sentence of an entry; quotations and code blocks begin differently.
 const SENTENCES: [&str; 2] = ["**", "Claimed by **"];
 /// Maximum lease in seconds; a longer lease in an entry is shortened to it.
 pub(crate) const MAX_LEASE_S: u64 = 7 * 24 * 3600;
 /// 9999-12-31T23:59:59Z, the last instant of RFC 3339.
 const LAST_INSTANT: i64 = 253_402_300_799;
-/// Roles whose entries count. Anybody may comment, so entries of strangers are ignored.
+/// Roles whose entries count. Anybody may comment, so entries of other authors are ignored.
 const TRUSTED: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
 /// GitHub's REST API appends this to the login of an app; GraphQL does not.
 const APP_SUFFIX: &str = "[bot]";
@@ -32,14 +32,14 @@ const APP_SUFFIX: &str = "[bot]";
 pub struct MergeRef {
     /// The locator of the pull request.
     pub pull: String,
-    /// The merge commit; empty if the forge does not name it.
+    /// The merge commit; empty if the forge does not report it.
     #[serde(default)]
     pub commit: String,
 }
 
 impl MergeRef {
-    /// Returns true if both are the same merge. If both name the merge commit, the repository's
-    /// name may differ: it has several spellings and can change.
+    /// Returns true if both are the same merge. If both have the merge commit, the repository's
+    /// name may differ: a repository has several spellings and can be renamed.
     fn is_same(&self, other: &Self) -> bool {
         let key = |pull: &str| pull.rsplit('#').next().unwrap_or_default().to_owned();
         match self.commit.is_empty() || other.commit.is_empty() {
@@ -58,17 +58,17 @@ pub struct ExpiredClaim {
     pub renewed_at: Timestamp,
 }
 
-/// Event of an issue.
+/// Event in the trail of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum TrailEvent {
     /// The issue moved to another state.
     Moved {
-        /// The state before; `None` without one.
+        /// The state before; `None` if the issue had no state.
         from: Option<String>,
         /// The state after.
         to: String,
-        /// The command of the workflow that moved it.
+        /// The command of the workflow that moved the issue.
         command: String,
         /// The intent, if the caller named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,20 +88,20 @@ pub enum TrailEvent {
         lease_s: u64,
         /// The command of the workflow.
         command: String,
-        /// The state before; `None` without one.
+        /// The state before; `None` if the issue had no state.
         from: Option<String>,
-        /// The renewal before the last, by the forge's clock. The last renewal counts only if the
-        /// lease was still running after this one.
+        /// The second-last renewal, by the forge's clock. The last renewal counts only if the lease
+        /// was still running after the second-last one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewed: Option<Timestamp>,
-        /// The last renewal, by the holder's clock. Used if the forge does not tell when a comment
-        /// was changed.
+        /// The last renewal, by the holder's clock. Used if the forge does not report when a
+        /// comment was changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewing: Option<Timestamp>,
-        /// The expired claim that this one replaces.
+        /// The expired claim that this claim replaces.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over: Option<ExpiredClaim>,
-        /// The claim that this one took over by force.
+        /// The claim that this claim took over by force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forced: Option<String>,
     },
@@ -110,7 +110,7 @@ pub enum TrailEvent {
 /// An entry of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrailEntry {
-    /// An id chosen by the writer, to find the entry after a lost answer; also the id of a claim.
+    /// An id chosen by the writer, to find the entry after a lost answer; also the id of the claim.
     pub id: String,
     /// The reason, as one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ pub struct TrailEntry {
 }
 
 impl TrailEntry {
-    /// An entry with a new id.
+    /// Creates an entry with a new id.
     #[must_use]
     pub fn new(event: TrailEvent, reason: Option<&str>) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl TrailEntry {
         }
     }
 
-    /// The comment text of the entry.
+    /// Formats the entry as a comment.
     #[must_use]
     pub fn to_comment(&self) -> String {
         let said = match &self.event {
@@ -174,7 +174,7 @@ impl TrailEntry {
         format!("{said}{why}\n\n{MARK}{json}{MARK_END}")
     }
 
-    /// Parses the entry in a comment.
+    /// Parses the entry in a comment; `None` if the comment is not an entry.
     #[must_use]
     pub fn parse(body: &str) -> Option<Self> {
         let mut lines = body.trim_end().lines();
@@ -188,7 +188,7 @@ impl TrailEntry {
     }
 }
 
-/// Escapes a name or reason: no mentions, no markup.
+/// Escapes a name or reason so that it contains no mentions and no markup.
 fn plain(text: &str) -> String {
     let line = one_line(text);
     line.chars()
@@ -196,10 +196,10 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-/// 64 random bits.
+/// Returns 64 random bits as text.
 fn new_id() -> String {
     let mut bytes = [0_u8; 8];
-    // Without system randomness, the time makes ids unique.
+    // If the system has no randomness, the time makes ids unique.
     if getrandom::fill(&mut bytes).is_err() {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         bytes = now.map_or(0, |d| d.as_nanos() as u64).to_be_bytes();
@@ -216,24 +216,24 @@ pub struct Claim {
     pub holder: String,
     /// The command of the workflow.
     pub command: String,
-    /// The state before the claim; `None` without one.
+    /// The state before the claim; `None` if the issue had no state.
     pub from: Option<String>,
-    /// When the claim was made.
+    /// The time of the claim.
     pub since: Timestamp,
-    /// When the claim was last renewed.
+    /// The time of the last renewal.
     pub renewed_at: Timestamp,
     /// The lease, in seconds.
     pub lease_s: u64,
     /// The key of the claim's comment.
     #[serde(skip)]
     pub comment: String,
-    /// The comment was changed after the lease had expired, which renews nothing.
+    /// True if the comment was changed after the lease had expired, which does not renew the lease.
     #[serde(skip)]
     pub is_late: bool,
 }
 
 impl Claim {
-    /// The claim of `entry`, written at `at`; `None` for another event.
+    /// Returns the claim of `entry`, written at `at`; `None` for another event.
     #[must_use]
     pub fn made_by(entry: &TrailEntry, at: Timestamp) -> Option<Self> {
         let TrailEvent::Claimed {
@@ -259,7 +259,7 @@ impl Claim {
         })
     }
 
-    /// When other holders may take the issue.
+    /// Returns the time from which other holders may take the issue.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
         expiry(self.renewed_at, self.lease_s)
@@ -271,8 +271,8 @@ impl Claim {
         now >= self.expires_at()
     }
 
-    /// Applies a renewal at `at`, unless the lease had expired. This rule alone orders a claim and
-    /// a renewal of the same second, and keeps later renewals from changing past holders.
+    /// Applies a renewal at `at`, unless the lease had expired. Only this rule orders a claim and a
+    /// renewal of the same second, and it prevents later renewals from changing past holders.
     fn renew(&mut self, at: Timestamp) {
         match at < self.expires_at() {
             true => self.renewed_at = self.renewed_at.max(at),
@@ -281,19 +281,19 @@ impl Claim {
     }
 }
 
-/// The end of a lease, at most [`MAX_LEASE_S`] after the renewal and without overflow.
+/// Returns the end of a lease, at most [`MAX_LEASE_S`] after the renewal and without overflow.
 fn expiry(renewed_at: Timestamp, lease_s: u64) -> Timestamp {
     let lease = i64::try_from(lease_s.min(MAX_LEASE_S)).unwrap_or_default();
     let end = renewed_at.unix().saturating_add(lease);
     Timestamp::from_unix(end.min(LAST_INSTANT)).max(renewed_at)
 }
 
-/// Result of an issue's entries.
+/// The claim and the moves that an issue's entries result in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     /// The current claim, expired or not.
     pub claim: Option<Claim>,
-    /// Claims made while another one was current.
+    /// Claims made while another claim was current.
     pub lost: Vec<Claim>,
     /// The moves, oldest first.
     pub moves: Vec<TrailEntry>,
@@ -316,7 +316,7 @@ impl Trail {
         trail
     }
 
-    /// The move of a merge, if it was made.
+    /// Returns the move that a merge caused, if the trail has it.
     #[must_use]
     pub fn moved_by(&self, merge: &MergeRef) -> Option<&TrailEntry> {
         let is = |entry: &&TrailEntry| matches!(&entry.event, TrailEvent::Moved { merge: Some(of), .. } if of.is_same(merge));
@@ -331,7 +331,7 @@ impl Trail {
 
     fn add(&mut self, comment: &Comment, entry: TrailEntry) {
         let position = self.ids.len();
-        // An id names the first entry only: repeating it has no effect.
+        // Only the first entry with an id counts; a repetition has no effect.
         let btree_map::Entry::Vacant(id) = self.ids.entry(entry.id.clone()) else {
             return;
         };
@@ -379,10 +379,11 @@ impl Trail {
 }
 
 /// Returns true if the author of a comment may move issues. A comment without a role is from a git
-/// repository, where everybody with write access may.
+/// repository, where everybody with write access may move issues.
 ///
-/// The viewer gets no exception: without a role, other readers would ignore the entry, too. An app
-/// has no role and may repeat a stranger's text, so the workflow has to name it.
+/// There is no exception for the viewer: without a role, other readers would ignore the entry
+/// anyway. An app has no role and may repeat a stranger's text, so the workflow has to name the
+/// app.
 pub(crate) fn is_trusted(comment: &Comment, bots: &[String]) -> bool {
     let role = comment.author_association.as_deref();
     match comment.author.bot {

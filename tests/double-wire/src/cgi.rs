@@ -1,4 +1,4 @@
-//! Git's smart HTTP, through `git http-backend`.
+//! Git's smart HTTP protocol, served by `git http-backend`.
 
 use std::{
     io::{self, Write},
@@ -16,9 +16,9 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// Text after the question mark.
     pub query: &'a str,
-    /// Headers, with names in small letters.
+    /// Headers, with names in lower case.
     pub headers: &'a [(String, String)],
-    /// Body as it was sent.
+    /// Body as sent.
     pub body: &'a [u8],
 }
 
@@ -31,7 +31,7 @@ impl Request<'_> {
     }
 }
 
-/// Answers a request for `path` below `root`. The caller has checked permission.
+/// Answers a request for `path` below `root`. The caller has already checked permissions.
 pub fn git(root: &Path, path: &str, request: &Request<'_>) -> Reply {
     let mut command = Command::new(git_program());
     command
@@ -57,7 +57,7 @@ pub fn git(root: &Path, path: &str, request: &Request<'_>) -> Reply {
         let stdin = child.stdin.take();
         let output = std::thread::scope(|scope| {
             if let Some(mut stdin) = stdin {
-                // git may end before it has read everything; its answer tells what counts.
+                // git may end before it has read the whole input; only its answer matters.
                 scope.spawn(move || stdin.write_all(request.body).ok());
             }
             child.wait_with_output()

@@ -1,11 +1,11 @@
-//! How many requests come one after another.
+//! Length of chains of sequential requests.
 
 use std::time::Instant;
 
-/// Length of the longest chain of requests, each of which arrived after the answer to the one
-/// before, from the times of arrival and of the answer.
+/// Returns the length of the longest chain of requests in which each arrived after the answer to
+/// the previous one. The input has the times of arrival and answer.
 pub fn longest_chain(mut work: Vec<(Instant, Instant)>) -> usize {
-    // The request that ends first is always chosen: no other choice leaves more room.
+    // The request that ends first is always chosen: no other choice allows a longer chain.
     work.sort_by_key(|(_, ended)| *ended);
     let mut last: Option<Instant> = None;
     work.into_iter()

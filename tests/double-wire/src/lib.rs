@@ -1,5 +1,4 @@
-//! Common parts of the doubles: outgoing answers, git over HTTP, and the length of a chain of
-//! requests.
+//! Common parts of the doubles: outgoing answers, git over HTTP, and the length of request chains.
 
 pub mod cgi;
 mod chain;

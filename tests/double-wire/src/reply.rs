@@ -1,4 +1,4 @@
-//! Answers on their way out.
+//! Outgoing answers.
 
 use std::{
     collections::VecDeque,
@@ -26,7 +26,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer in JSON.
+    /// Creates an answer in JSON.
     pub fn json(status: u16, value: &Value) -> Self {
         Self::text(
             status,
@@ -35,7 +35,7 @@ impl Reply {
         )
     }
 
-    /// An answer of this content type.
+    /// Creates an answer of this content type.
     pub fn text(status: u16, kind: &str, body: Vec<u8>) -> Self {
         Self {
             status,
@@ -44,14 +44,15 @@ impl Reply {
         }
     }
 
-    /// Puts a header in, or replaces it.
+    /// Sets a header, or replaces it.
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.headers
             .retain(|(it, _)| !it.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.into()));
     }
 
-    /// The answer for hyper; with `keep`, the connection breaks after that many bytes of the body.
+    /// Converts the answer for hyper; with `keep`, the connection breaks after that many bytes of
+    /// the body.
     pub fn into_response(self, keep: Option<usize>) -> Response<Parts> {
         let length = self.body.len();
         let mut parts = Parts::default();
@@ -75,12 +76,12 @@ impl Reply {
         if self.status != 204 {
             response = response.header("content-length", length);
         }
-        // Only a header that is none fails here, and headers come from plans of tests.
+        // Only an invalid header fails here, and headers come from the plans of tests.
         response.body(parts).unwrap_or_default()
     }
 }
 
-/// A body in parts, of which one may be an error that breaks the connection.
+/// A body in parts. A part that is an error breaks the connection.
 #[derive(Debug, Default)]
 pub struct Parts(VecDeque<io::Result<Bytes>>);
 

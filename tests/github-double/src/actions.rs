@@ -11,10 +11,10 @@ use super::{
     },
 };
 
-/// Branches of a repository, with their tips.
+/// Branches of a repository with their tips.
 pub(crate) type Branches = BTreeMap<String, String>;
 
-/// The branches of a repository as they are now.
+/// Returns the current branches of a repository.
 pub(crate) fn branches(state: &State, repo: Id) -> Branches {
     state
         .repos
@@ -23,7 +23,7 @@ pub(crate) fn branches(state: &State, repo: Id) -> Branches {
         .unwrap_or_default()
 }
 
-/// Brings the pull requests up to date after branches of a repository moved.
+/// Updates the pull requests after branches of a repository moved.
 pub(crate) fn refs_moved(state: &mut State, repo: Id, before: &Branches, actor: Id) {
     let after = branches(state, repo);
     let now = state.tick();
@@ -72,13 +72,14 @@ fn head_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
         it.head_repo == Some(repo) && it.head_branch == branch
     }) {
         if let Err(error) = set_head(state, id, tip, actor) {
-            // Only a broken bare repository gets here; the next read of the head shows it.
+            // Only a broken bare repository fails here; the next read of the head reports the
+            // failure.
             eprintln!("forge-github-double: {error}");
         }
     }
 }
 
-/// Points a pull request, and its ref in the base repository, at a new head.
+/// Sets the head of a pull request, and its ref in the base repository.
 pub(crate) fn set_head(
     state: &mut State,
     id: Id,
@@ -120,7 +121,7 @@ pub(crate) fn set_head(
     Ok(())
 }
 
-/// Takes back the approvals of what was there before a push, where a rule of the base wants that.
+/// Dismisses the approvals of earlier commits after a push, if a rule of the base requires that.
 fn dismiss_stale(state: &mut State, pull: &Pull) {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     if !wanted.iter().any(|it| it.dismiss_stale) {
@@ -133,7 +134,7 @@ fn dismiss_stale(state: &mut State, pull: &Pull) {
     }
 }
 
-/// Asks who has reviewed no more, nor the teams that they are in.
+/// Removes the review requests to an author of a review and to the author's teams.
 pub(crate) fn answered(state: &mut State, pull: Id, author: Id) {
     let teams = state.teams.values();
     let teams = teams.filter(|team| team.members.contains(&author));
@@ -146,7 +147,7 @@ pub(crate) fn answered(state: &mut State, pull: Id, author: Id) {
     }
 }
 
-/// Asks the owners of what a pull request changes for a review, unless it is a draft.
+/// Requests reviews from the owners of the changed code, unless the pull request is a draft.
 pub(crate) fn request_owners(state: &mut State, id: Id) {
     let Some(pull) = state.pulls.get(&id).filter(|pull| !pull.draft).cloned() else {
         return;
@@ -164,7 +165,7 @@ pub(crate) fn request_owners(state: &mut State, id: Id) {
     }
 }
 
-/// Makes the merge state unknown again.
+/// Resets the merge state to unknown.
 pub(crate) fn stale(state: &mut State, id: Id) {
     if let Some(pull) = state.pulls.get_mut(&id) {
         pull.lazy = Lazy::Stale {
@@ -174,7 +175,7 @@ pub(crate) fn stale(state: &mut State, id: Id) {
     }
 }
 
-/// Notes an event of a pull request or an issue.
+/// Records an event of a pull request or an issue.
 pub(crate) fn log(state: &mut State, subject: Id, actor: Id, kind: EventKind) {
     let id = state.next_id();
     let at = state.now();
@@ -211,7 +212,7 @@ fn base_moved(
             continue;
         };
         if landed.contains(&pull.head_oid) {
-            // Pushed to the base by hand: GitHub marks it as merged.
+            // The commits were pushed to the base by hand: GitHub marks the pull request as merged.
             finish_merge(state, id, tip.to_owned(), actor);
             continue;
         }
@@ -253,7 +254,7 @@ pub(crate) fn close(state: &mut State, id: Id, actor: Id) {
     log(state, id, actor, EventKind::Closed);
 }
 
-/// Marks a pull request as merged by a commit, and closes the issues it names.
+/// Marks a pull request as merged by a commit, and closes the issues that it names.
 pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
     let now = state.tick();
     let Some(pull) = state.pulls.get_mut(&id) else {
@@ -279,7 +280,7 @@ pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
     log(state, id, by, EventKind::Closed);
 }
 
-/// Merges what waits for nothing any more.
+/// Merges the pull requests with auto-merge that have no unmet requirement left.
 pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
     let waiting: Vec<(Id, Id)> = state
         .pulls
@@ -295,7 +296,7 @@ pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Merges everything that waits in merge queues, in its order.
+/// Merges all pull requests in merge queues, in the order of each queue.
 pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
     for id in state.queue.clone() {
         let by = state.pulls.get(&id).map_or(0, |pull| pull.author);
@@ -306,7 +307,7 @@ pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
     Ok(())
 }
 
-/// A token of an account that may do everything.
+/// Returns a token of an account with all permissions.
 fn everything(state: &State, account: Id) -> Token {
     Token {
         account,

@@ -1,4 +1,4 @@
-//! The control interface of the double under `/_double/`, for tests that are no Rust program.
+//! The control interface of the double under `/_double/`, for tests that are not written in Rust.
 //!
 //! | request | what it does |
 //! |---|---|
@@ -143,7 +143,7 @@ fn seed(shared: &Shared, request: &Incoming) -> Reply {
     }
 }
 
-/// Runs seed steps and returns what each made; `Err` names the step that cannot be done.
+/// Runs seed steps and returns what each created; `Err` names the step that failed.
 pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, String> {
     let steps = match steps {
         Value::Array(steps) => steps.as_slice(),
@@ -153,7 +153,7 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
     let mut seed = Seed(shared.state());
     let mut made = Vec::new();
     for step in steps {
-        // The seed's methods panic on what is not there; here that is an answer.
+        // The seed's methods panic on missing objects; here the panic becomes an answer.
         let run = std::panic::AssertUnwindSafe(|| apply(&mut seed, step));
         match std::panic::catch_unwind(run) {
             Ok(Some(value)) => made.push(value),

@@ -1,4 +1,4 @@
-//! Starting and stopping the double.
+//! Starts and stops the double.
 
 use std::{
     io,
@@ -21,24 +21,25 @@ use super::{
     state::State,
 };
 
-/// How the double behaves.
+/// Configuration of the double.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Port on loopback; 0 takes a free one.
+    /// Port on loopback; 0 chooses a free port.
     pub port: u16,
-    /// Wait before each answer.
+    /// Delay before each answer.
     pub latency: Duration,
-    /// How many requests read a changed merge state as `UNKNOWN`; `None` for one, as GitHub.
+    /// Number of requests that read a changed merge state as `UNKNOWN`; `None` means one, as at
+    /// GitHub.
     pub merge_state_lag: Option<u32>,
-    /// Address of the web pages in answers. By default it follows from the host that was asked.
+    /// Address of the web pages in answers; by default derived from the requested host.
     pub web: Option<String>,
-    /// Git needs no token, for tests that are not about git's credentials.
+    /// Git needs no token, for tests that do not concern git's credentials.
     pub open_git: bool,
 }
 
-/// A GitHub on loopback. The double stops on drop.
+/// A GitHub double on loopback. The double stops on drop.
 ///
-/// The double runs on a thread of its own, so it serves tests with and without an async runtime.
+/// The double runs on a separate thread, so it serves tests with and without an async runtime.
 pub struct GitHubDouble {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -52,7 +53,7 @@ impl GitHubDouble {
     ///
     /// # Errors
     ///
-    /// When the port or the directory for the repositories cannot be had.
+    /// Fails if the port, or the directory for the repositories, is unavailable.
     pub fn start(options: Options) -> io::Result<Self> {
         let root = TempDir::with_prefix("forge-github-double-")?;
         let state = State::new(root.path().to_owned(), options.merge_state_lag.unwrap_or(1));
@@ -93,13 +94,13 @@ impl GitHubDouble {
         })
     }
 
-    /// `http://127.0.0.1:PORT`: for `HTTP_PROXY`, and for clients that call the double as GitHub
-    /// Enterprise Server, with `/api/graphql` and `/api/v3`.
+    /// Returns `http://127.0.0.1:PORT`: for `HTTP_PROXY`, and for clients that call the double as
+    /// GitHub Enterprise Server, with `/api/graphql` and `/api/v3`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Environment that leads a client of GitHub to the double with a token.
+    /// Returns the environment that leads a client of GitHub to the double, with a token.
     pub fn env(&self, token: &str) -> Vec<(&'static str, String)> {
         vec![
             ("GH_HOST", "github.localhost".to_owned()),
@@ -111,16 +112,17 @@ impl GitHubDouble {
         ]
     }
 
-    /// The state, to fill it and to look into it. Requests wait while it is held.
+    /// Locks the state for filling and inspection. Requests wait until the returned value is
+    /// dropped.
     pub fn seed(&self) -> Seed<'_> {
         Seed(self.shared.state())
     }
 
-    /// Runs the JSON steps of the control interface's seed.
+    /// Runs JSON seed steps, as the control interface does.
     ///
     /// # Errors
     ///
-    /// Names the step that cannot be done.
+    /// Fails with the name of the step that cannot be executed.
     pub fn seed_json(&self, steps: &str) -> Result<(), String> {
         let steps = serde_json::from_str(steps).map_err(|error| error.to_string())?;
         control::run_steps(&self.shared, &steps).map(drop)
@@ -131,33 +133,33 @@ impl GitHubDouble {
         lock(&self.shared.plan).add(fault);
     }
 
-    /// Drops all faults.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         lock(&self.shared.plan).clear();
     }
 
-    /// Faults that have not yet acted as often as they should.
+    /// Returns the number of faults that have not yet acted as often as planned.
     pub fn faults_left(&self) -> usize {
         lock(&self.shared.plan).left()
     }
 
-    /// The requests since the record was last set back.
+    /// Returns the requests since the record was last reset.
     pub fn requests(&self) -> Vec<Recorded> {
         lock(&self.shared.log).clone()
     }
 
-    /// Numbers of requests since the record was last set back.
+    /// Returns the numbers of requests since the record was last reset.
     pub fn counts(&self) -> Counts {
         Counts::of(&lock(&self.shared.log))
     }
 
-    /// Length of the longest chain of requests, each of which arrived after the answer to the one
-    /// before. A delay on every request makes concurrent requests overlap.
+    /// Returns the length of the longest chain of requests in which each arrived after the answer
+    /// to the previous one. A delay on every request makes concurrent requests overlap.
     pub fn longest_chain(&self) -> usize {
         longest_chain(self.requests().iter().filter_map(|it| it.work).collect())
     }
 
-    /// Sets the record of requests back.
+    /// Resets the record of requests.
     pub fn reset_record(&self) {
         lock(&self.shared.log).clear();
     }

@@ -1,13 +1,13 @@
-//! Faults that the double plays on chosen requests.
+//! Faults that the double injects into chosen requests.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Selects the requests that a fault acts on. Every part that is set must fit.
+/// Selects the requests that a fault acts on. Every part that is set must match.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
-    /// Method, like `POST`.
+    /// HTTP method, such as `POST`.
     pub method: Option<String>,
     /// Start of the path.
     pub path: Option<String>,
@@ -19,7 +19,7 @@ pub struct Matcher {
     pub body: Option<String>,
 }
 
-/// Parts of a request that matchers look at.
+/// The parts of a request that matchers use.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject<'a> {
     pub(crate) method: &'a str,
@@ -64,35 +64,35 @@ pub enum Action {
         /// Body.
         body: String,
     },
-    /// The right answer, with headers put in or replaced.
+    /// The correct answer, with headers added or replaced.
     Headers(Vec<(String, String)>),
-    /// The right answer, cut off after this many bytes of the body.
+    /// The correct answer, truncated after this many bytes of the body.
     Truncate(usize),
-    /// The right answer with its body broken, so that it is no JSON.
+    /// The correct answer with a broken body that is not JSON.
     Malformed,
     /// The connection is reset without an answer.
     Reset,
 }
 
-/// A fault, and the requests it is for.
+/// A fault and the requests it applies to.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Requests that the fault acts on.
     pub on: Matcher,
-    /// How many fitting requests pass before it acts.
+    /// Number of matching requests that pass before the fault acts.
     pub skip: u32,
-    /// How often it acts; `None` for always.
+    /// How often the fault acts; `None` for always.
     pub times: Option<u32>,
-    /// Wait before anything else.
+    /// Delay before the fault acts.
     pub delay: Duration,
-    /// Carry the request out before the fault hides its answer.
+    /// Execute the request before the fault hides its answer.
     pub committed: bool,
     /// Action on the request.
     pub action: Action,
 }
 
 impl Fault {
-    /// A fault on the next request.
+    /// Creates a fault for the next request.
     pub fn new(action: Action) -> Self {
         Self {
             on: Matcher::default(),
@@ -104,7 +104,7 @@ impl Fault {
         }
     }
 
-    /// A delay only.
+    /// Creates a fault that only delays.
     pub fn delayed(delay: Duration) -> Self {
         Self {
             delay,
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// An answer with a status and GitHub's page or JSON for it.
+    /// Creates a fault that answers with a status and GitHub's page or JSON for it.
     pub fn status(status: u16) -> Self {
         let body = match status {
             502 => "<html><head><title>502 Bad Gateway</title></head></html>".to_owned(),
@@ -129,7 +129,7 @@ impl Fault {
         Self::answer(status, &[("content-type", kind)], body)
     }
 
-    /// An answer of the caller's choice.
+    /// Creates a fault that answers with the given answer.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
             status,
@@ -138,8 +138,8 @@ impl Fault {
         })
     }
 
-    /// The primary limit as GraphQL tells it: status 200 and an error of this type, which is
-    /// `RATE_LIMITED` or `RATE_LIMIT`.
+    /// Creates the primary rate limit in GraphQL's form: status 200 and an error of this type,
+    /// which is `RATE_LIMITED` or `RATE_LIMIT`.
     pub fn rate_limited(kind: &str) -> Self {
         let body = json!({ "errors": [{
             "type": kind,
@@ -158,8 +158,8 @@ impl Fault {
         )
     }
 
-    /// The primary limit as REST tells it: status 403 and nothing left until `reset`, in seconds
-    /// since the epoch.
+    /// Creates the primary rate limit in REST's form: status 403 and no requests left until
+    /// `reset`, in seconds since the epoch.
     pub fn exhausted(reset: i64) -> Self {
         let body = json!({
             "message": "API rate limit exceeded for user ID 1.",
@@ -177,7 +177,7 @@ impl Fault {
         )
     }
 
-    /// The secondary limit, with status 403 or 429, and perhaps seconds to wait.
+    /// Creates the secondary rate limit: status 403 or 429, optionally with seconds to wait.
     pub fn secondary(status: u16, retry_after: Option<u64>) -> Self {
         let body = json!({
             "documentation_url": "https://docs.github.com/free-pro-team@latest/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits",
@@ -192,7 +192,7 @@ impl Fault {
         Self::answer(status, &headers, body.to_string())
     }
 
-    /// The answer to a token that single sign-on must authorise first at `url`.
+    /// Creates the answer to a token that must first be authorised for single sign-on at `url`.
     pub fn sso(url: &str) -> Self {
         let body = json!({
             "message": "Resource protected by organization SAML enforcement. You must grant your OAuth token access to this organization.",
@@ -209,28 +209,29 @@ impl Fault {
         )
     }
 
-    /// For requests of a GraphQL operation, or with a top-level field of this name.
+    /// Restricts the fault to requests of a GraphQL operation, or with a top-level field of this
+    /// name.
     #[must_use]
     pub fn on_operation(mut self, name: &str) -> Self {
         self.on.operation = Some(name.to_owned());
         self
     }
 
-    /// For requests whose path starts like this.
+    /// Restricts the fault to requests whose path begins with `path`.
     #[must_use]
     pub fn on_path(mut self, path: &str) -> Self {
         self.on.path = Some(path.to_owned());
         self
     }
 
-    /// For GraphQL mutations alone.
+    /// Restricts the fault to GraphQL mutations.
     #[must_use]
     pub fn on_mutations(mut self) -> Self {
         self.on.mutation = Some(true);
         self
     }
 
-    /// Carries the request out before it hides the answer.
+    /// Executes the request before the fault hides its answer.
     #[must_use]
     pub fn committed(mut self) -> Self {
         self.committed = true;
@@ -244,14 +245,14 @@ impl Fault {
         self
     }
 
-    /// Acts so often.
+    /// Sets how often the fault acts.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// Acts on every fitting request.
+    /// Makes the fault act on every matching request.
     #[must_use]
     pub fn always(mut self) -> Self {
         self.times = None;
@@ -323,7 +324,7 @@ fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The faults that are yet to act.
+/// The faults that have yet to act.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     faults: Vec<Fault>,
@@ -338,12 +339,12 @@ impl Plan {
         self.faults.clear();
     }
 
-    /// Faults that have not acted as often as they should.
+    /// Returns the number of faults that have not acted as often as planned.
     pub(crate) fn left(&self) -> usize {
         self.faults.iter().filter(|it| it.times.is_some()).count()
     }
 
-    /// The fault for a request: the first that fits and has let enough pass.
+    /// Takes the fault for a request: the first that matches and has skipped enough requests.
     pub(crate) fn take(&mut self, subject: &Subject<'_>) -> Option<Fault> {
         let mut hit = None;
         for (index, fault) in self.faults.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The bare repositories behind the double: what GitHub does in git, done with the git program.
+//! The bare repositories of the double: GitHub's git operations, executed with the git program.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -57,14 +57,14 @@ pub struct FileDiff {
     pub deletions: usize,
     /// Letter of `git diff --raw`: `A`, `C`, `D`, `M`, `R` or `T`.
     pub letter: char,
-    /// Not text.
+    /// True if the content is not text.
     pub binary: bool,
     /// Object name of the content after the change, or before a deletion.
     pub blob: String,
 }
 
 impl DiffSummary {
-    /// Lines added and deleted in all files.
+    /// Returns the lines added and deleted in all files.
     pub fn totals(&self) -> (usize, usize) {
         self.files.iter().fold((0, 0), |(add, del), file| {
             (add + file.additions, del + file.deletions)
@@ -72,13 +72,13 @@ impl DiffSummary {
     }
 }
 
-/// A git command that did not do what it should; the text is for a test's log.
+/// A git command that failed; the text is for a test's log.
 #[derive(Debug, thiserror::Error)]
 #[error("git {args}: {text}")]
 pub struct GitError {
     args: String,
     text: String,
-    /// Exit code, when git ran to its end.
+    /// Exit code, if git ran to its end.
     pub code: Option<i32>,
 }
 
@@ -119,7 +119,7 @@ fn finish(mut command: Command, args: &[&str], input: &[u8]) -> Result<Vec<u8>, 
     let stdin = child.stdin.take();
     let output = std::thread::scope(|scope| {
         if let Some(mut stdin) = stdin {
-            // git may end before it has read everything; its exit code tells what counts.
+            // git may end before it has read the whole input; only its exit code matters.
             scope.spawn(move || stdin.write_all(input).ok());
         }
         child.wait_with_output()
@@ -135,20 +135,20 @@ fn finish(mut command: Command, args: &[&str], input: &[u8]) -> Result<Vec<u8>, 
     Err(fail(text, output.status.code()))
 }
 
-/// Runs git in a repository and returns what it printed.
+/// Runs git in a repository and returns its output.
 ///
 /// # Errors
 ///
-/// [`GitError`] when git cannot be run or fails.
+/// Fails with [`GitError`] if git cannot be run or fails.
 pub fn run(dir: &Path, args: &[&str]) -> Result<Vec<u8>, GitError> {
     finish(command(dir), args, b"")
 }
 
-/// Like [`run`] with standard input.
+/// Runs git as [`run`] does, with standard input.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn run_with_input(dir: &Path, args: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
     finish(command(dir), args, input)
 }
@@ -157,11 +157,11 @@ fn line(dir: &Path, args: &[&str]) -> Result<String, GitError> {
     run(dir, args).map(|out| String::from_utf8_lossy(&out).trim().to_owned())
 }
 
-/// Makes a bare repository that serves pushes, fetches of single commits and nothing hidden.
+/// Creates a bare repository that accepts pushes and fetches of single commits, and hides no refs.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn init_bare(dir: &Path, default_branch: &str) -> Result<(), GitError> {
     let failed = |error: std::io::Error| GitError {
         args: format!("init {}", dir.display()),
@@ -173,7 +173,7 @@ pub fn init_bare(dir: &Path, default_branch: &str) -> Result<(), GitError> {
         dir,
         &["init", "-q", "--bare", "--template=", "-b", default_branch],
     )?;
-    // Appended at once: eight runs of `git config` would be most of a test's start.
+    // Appended in one write: eight runs of `git config` would take most of a test's start.
     std::fs::OpenOptions::new()
         .append(true)
         .open(dir.join("config"))
@@ -197,11 +197,11 @@ const CONFIG: &str = "\
 \tauto = 0
 ";
 
-/// All refs under a prefix, with the commits they point to.
+/// Returns all refs under a prefix, with their commits.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn refs(dir: &Path, prefix: &str) -> Result<BTreeMap<String, String>, GitError> {
     let out = line(
         dir,
@@ -214,7 +214,7 @@ pub fn refs(dir: &Path, prefix: &str) -> Result<BTreeMap<String, String>, GitErr
         .collect())
 }
 
-/// The commit that a revision names, `None` when there is none.
+/// Returns the commit of a revision; `None` if there is none.
 pub fn commit_of(dir: &Path, revision: &str) -> Option<String> {
     if revision.starts_with('-') {
         return None;
@@ -232,16 +232,16 @@ pub fn commit_of(dir: &Path, revision: &str) -> Option<String> {
     .ok()
 }
 
-/// The tip of a branch.
+/// Returns the tip of a branch.
 pub fn branch(dir: &Path, name: &str) -> Option<String> {
     commit_of(dir, &format!("refs/heads/{name}"))
 }
 
-/// Points a ref at a commit; with `old`, only when it points there now.
+/// Points a ref at a commit; with `old`, only if the ref currently points there.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn update_ref(dir: &Path, name: &str, new: &str, old: Option<&str>) -> Result<(), GitError> {
     let mut args = vec!["update-ref", name, new];
     args.extend(old);
@@ -252,7 +252,7 @@ pub fn update_ref(dir: &Path, name: &str, new: &str, old: Option<&str>) -> Resul
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn delete_ref(dir: &Path, name: &str) -> Result<(), GitError> {
     run(dir, &["update-ref", "-d", name]).map(drop)
 }
@@ -261,7 +261,7 @@ pub fn delete_ref(dir: &Path, name: &str) -> Result<(), GitError> {
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn fetch(dir: &Path, from: &Path, source: &str, target: &str) -> Result<(), GitError> {
     let from = from.to_string_lossy();
     run(
@@ -277,19 +277,19 @@ pub fn fetch(dir: &Path, from: &Path, source: &str, target: &str) -> Result<(), 
     .map(drop)
 }
 
-/// Merge base of two commits.
+/// Returns the merge base of two commits.
 pub fn merge_base(dir: &Path, one: &str, other: &str) -> Option<String> {
     line(dir, &["merge-base", one, other])
         .ok()
         .filter(|oid| !oid.is_empty())
 }
 
-/// True if a commit is an ancestor of another, or the same.
+/// Returns true if a commit is an ancestor of another, or the same commit.
 pub fn is_ancestor(dir: &Path, ancestor: &str, of: &str) -> bool {
     run(dir, &["merge-base", "--is-ancestor", ancestor, of]).is_ok()
 }
 
-/// The commits that `tip` has and `before` had not; none when one of them is no commit.
+/// Returns the commits that `tip` has and `before` lacks; empty if either is not a commit.
 pub fn new_commits(dir: &Path, before: Option<&str>, tip: &str) -> HashSet<String> {
     let not_before = before.map(|before| format!("^{before}"));
     let range = [Some(tip), not_before.as_deref()];
@@ -301,7 +301,7 @@ pub fn new_commits(dir: &Path, before: Option<&str>, tip: &str) -> HashSet<Strin
     listed.lines().map(str::to_owned).collect()
 }
 
-/// Number of commits in a range.
+/// Returns the number of commits in a range.
 pub fn count(dir: &Path, range: &str) -> usize {
     line(dir, &["rev-list", "--count", range])
         .ok()
@@ -356,11 +356,11 @@ pub fn commit(dir: &Path, oid: &str) -> Option<CommitInfo> {
         .next()
 }
 
-/// The commits of a range, oldest first.
+/// Returns the commits of a range, oldest first.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn commits(dir: &Path, range: &str) -> Result<Vec<CommitInfo>, GitError> {
     log(
         dir,
@@ -368,20 +368,20 @@ pub fn commits(dir: &Path, range: &str) -> Result<Vec<CommitInfo>, GitError> {
     )
 }
 
-/// Newest commits that a revision reaches.
+/// Returns the newest commits that a revision reaches.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn history(dir: &Path, revision: &str, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
     log(dir, &[&format!("-{limit}"), "--end-of-options", revision])
 }
 
-/// Changes between two commits, from their merge base.
+/// Returns the changes between two commits, from their merge base.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitError> {
     let Some(merge_base) = merge_base(dir, base, head) else {
         return Ok(DiffSummary::default());
@@ -444,11 +444,12 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
     Ok(DiffSummary { merge_base, files })
 }
 
-/// Unified diff between two commits, from their merge base, optionally of a single file.
+/// Returns the unified diff between two commits, from their merge base, optionally of a single
+/// file.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn diff(dir: &Path, base: &str, head: &str, path: Option<&str>) -> Result<Vec<u8>, GitError> {
     let range = format!("{base}...{head}");
     let mut args = vec!["diff", "-M", "--no-color", "--no-ext-diff", &range, "--"];
@@ -460,11 +461,11 @@ pub fn diff(dir: &Path, base: &str, head: &str, path: Option<&str>) -> Result<Ve
     run(dir, &args)
 }
 
-/// The commits of a range as mails.
+/// Returns the commits of a range as mails.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn patches(dir: &Path, base: &str, head: &str) -> Result<Vec<u8>, GitError> {
     run(
         dir,
@@ -478,11 +479,11 @@ pub fn patches(dir: &Path, base: &str, head: &str) -> Result<Vec<u8>, GitError> 
     )
 }
 
-/// The tree that merging two commits gives, `None` when they conflict.
+/// Returns the tree of a merge of two commits; `None` if they conflict.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn merge_tree(dir: &Path, ours: &str, theirs: &str) -> Result<Option<String>, GitError> {
     match line(
         dir,
@@ -494,19 +495,19 @@ pub fn merge_tree(dir: &Path, ours: &str, theirs: &str) -> Result<Option<String>
     }
 }
 
-/// The tree that merging two commits gives as if both were children of `base`; `None` when they
+/// Returns the tree of a merge of two commits as if both were children of `base`; `None` if they
 /// conflict.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn merge_tree_from(
     dir: &Path,
     base: &str,
     ours: &str,
     theirs: &str,
 ) -> Result<Option<String>, GitError> {
-    // `merge-tree --merge-base` came with git 2.40, and the least git is 2.38.
+    // `merge-tree --merge-base` came with git 2.40, but git 2.38 must be supported.
     let nobody = Person {
         name: "nobody".into(),
         email: "nobody@example.com".into(),
@@ -519,11 +520,11 @@ pub fn merge_tree_from(
     merge_tree(dir, &child(ours)?, &child(theirs)?)
 }
 
-/// Makes a commit of a tree.
+/// Creates a commit of a tree.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn commit_tree(
     dir: &Path,
     tree: &str,
@@ -548,11 +549,11 @@ pub fn commit_tree(
         .map(|out| String::from_utf8_lossy(&out).trim().to_owned())
 }
 
-/// Applies the commits of `base..head` one by one on `onto`, `None` when one conflicts.
+/// Applies the commits of `base..head` one by one on `onto`; returns `None` if one conflicts.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn rebase(
     dir: &Path,
     base: &str,
@@ -591,7 +592,7 @@ pub struct Entry {
     pub oid: String,
 }
 
-/// Tree entry of a commit at a path; `None` when nothing is there.
+/// Returns the tree entry of a commit at a path; `None` if the path does not exist.
 pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
     let out = run(dir, &["ls-tree", "-z", "--full-tree", commit, "--", path]).ok()?;
     let out = String::from_utf8_lossy(&out);
@@ -599,14 +600,14 @@ pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
     Some(entry)
 }
 
-/// Entries of a tree, with their names.
+/// Returns the entries of a tree, with their names.
 pub fn tree_entries(dir: &Path, tree: &str) -> Vec<(String, Entry)> {
     let out = run(dir, &["ls-tree", "-z", tree]).unwrap_or_default();
     let out = String::from_utf8_lossy(&out);
     out.split('\0').filter_map(named_entry).collect()
 }
 
-/// Path and entry of a line of `git ls-tree`.
+/// Parses path and entry from a line of `git ls-tree`.
 fn named_entry(line: &str) -> Option<(String, Entry)> {
     let (about, path) = line.split_once('\t')?;
     let mut fields = about.split(' ');
@@ -618,11 +619,11 @@ fn named_entry(line: &str) -> Option<(String, Entry)> {
     Some((path.to_owned(), entry))
 }
 
-/// The tree of a commit with files written and files taken out. Overwritten files keep their mode.
+/// Returns the tree of a commit with files written and deleted. Overwritten files keep their mode.
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn edit_tree(
     dir: &Path,
     commit: &str,

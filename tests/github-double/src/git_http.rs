@@ -1,4 +1,4 @@
-//! Git's smart HTTP over the bare repositories, through `git http-backend`.
+//! Git's smart HTTP protocol for the bare repositories, served by `git http-backend`.
 
 use forge_double_wire::cgi;
 
@@ -77,7 +77,7 @@ pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
     reply
 }
 
-/// True if an account may push to a fork because its author lets maintainers.
+/// Returns true if an account may push to a fork whose author allows edits by maintainers.
 fn maintainer_may_push(state: &State, repo: Id, account: Id) -> bool {
     state.pulls.values().any(|pull| {
         pull.head_repo == Some(repo)
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_the_protocol_are_told_from_others() {
+    fn git_paths_are_distinguished_from_others() {
         assert_eq!(
             repository("/o/r.git/info/refs"),
             Some(("o", "r", "info/refs"))

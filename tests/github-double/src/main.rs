@@ -1,7 +1,7 @@
-//! Runs the GitHub double by itself, for tests that are no Rust program.
+//! Runs the GitHub double as a program, for tests that are not written in Rust.
 //!
-//! `--help` prints how to start and reach it; `_double/seed` of its control interface reads the same
-//! steps as `--seed`.
+//! `--help` prints how to start and reach the double; `_double/seed` of its control interface
+//! accepts the same steps as `--seed`.
 
 use std::{
     io::{Read, Write},
@@ -87,7 +87,7 @@ fn serve(arguments: &[String]) -> Result<(), String> {
         double.seed_json(&steps)?;
     }
     println!("{}", double.url());
-    // The parent process closes the input, or dies, to stop the double.
+    // To stop the double, the parent process closes the input or ends.
     std::io::stdin()
         .read_to_end(&mut Vec::new())
         .map_err(|error| error.to_string())?;

@@ -7,7 +7,7 @@ use super::{
     state::{Pull, State},
 };
 
-/// First line and rest of the message for a merge by `method`.
+/// Returns first line and remainder of the message for a merge by `method`.
 pub(crate) fn default(state: &State, dir: &Path, pull: &Pull, method: &str) -> (String, String) {
     match method {
         "SQUASH" => squash(dir, pull),

@@ -1,7 +1,7 @@
 //! Patterns of refs in rulesets, and of files in `CODEOWNERS`.
 
-/// True if a pattern with `?`, `*` and `**` matches a whole path. `*` and `?` stop at a slash;
-/// `**/` matches any number of directories, also none.
+/// Returns true if a pattern with `?`, `*` and `**` matches a whole path. `*` and `?` do not match
+/// a slash; `**/` matches any number of directories, including none.
 pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     fn step(pattern: &[u8], path: &[u8]) -> bool {
         match pattern {
@@ -34,7 +34,7 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     step(pattern.as_bytes(), path.as_bytes())
 }
 
-/// The owners of a file: those of the last line whose pattern matches, which may be none.
+/// Returns the owners of a file: those in the last line whose pattern matches, possibly none.
 ///
 /// Syntax: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners>.
 pub(crate) fn owners<'a>(code_owners: &'a str, path: &str) -> Vec<&'a str> {
@@ -59,7 +59,7 @@ fn is_owned(pattern: &str, path: &str) -> bool {
         format!("**/{inner}")
     };
     let below = || matches(&format!("{inner}/**"), path);
-    // `docs/*` is for the files in `docs` alone, where gitignore would go deeper.
+    // `docs/*` matches only the files directly in `docs`, unlike in gitignore.
     let is_direct = anchored && inner.ends_with("/*");
     if pattern.ends_with('/') {
         return below();

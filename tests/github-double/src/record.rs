@@ -1,4 +1,4 @@
-//! Records of requests that the double has received. Tokens are not among it.
+//! Records of the requests that the double has received; they contain no tokens.
 
 use std::time::Instant;
 
@@ -7,11 +7,11 @@ use std::time::Instant;
 pub struct Recorded {
     /// Number of the request, from 1.
     pub index: u64,
-    /// Method.
+    /// HTTP method.
     pub method: String,
     /// Path without the query.
     pub path: String,
-    /// Host it was for.
+    /// Requested host.
     pub host: String,
     /// `User-Agent`.
     pub agent: String,
@@ -25,23 +25,23 @@ pub struct Recorded {
     pub document: Option<String>,
     /// The variables of the GraphQL document, as JSON.
     pub variables: Option<String>,
-    /// True for git's protocol.
+    /// True for a request of git's protocol.
     pub git: bool,
-    /// Bytes of the request's body.
+    /// Length of the request's body, in bytes.
     pub request_bytes: usize,
-    /// HTTP status of the answer; 0 when the connection was reset.
+    /// HTTP status of the answer; 0 if the connection was reset.
     pub status: u16,
-    /// Bytes of the answer's body.
+    /// Length of the answer's body, in bytes.
     pub response_bytes: usize,
     /// True if a fault acted on the request.
     pub faulted: bool,
-    /// True if the request was carried out.
+    /// True if the request was executed.
     pub executed: bool,
-    /// When it arrived, and when its answer was ready.
+    /// Time of arrival, and the time when the answer was ready.
     pub work: Option<(Instant, Instant)>,
 }
 
-/// Numbers of requests since the counters were last set back.
+/// Numbers of requests since the counters were last reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests to the API, GraphQL and REST.

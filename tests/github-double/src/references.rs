@@ -6,7 +6,7 @@ use super::{
     state::{Id, State},
 };
 
-/// An issue or a pull request that is named somewhere.
+/// An issue or a pull request that other texts may reference.
 pub(crate) struct Target {
     pub(crate) node: Node,
     pub(crate) id: Id,
@@ -14,7 +14,7 @@ pub(crate) struct Target {
     pub(crate) number: u64,
 }
 
-/// An issue or pull request whose texts may name others.
+/// An issue or pull request whose texts may reference others.
 struct Source {
     node: Node,
     id: Id,
@@ -24,8 +24,8 @@ struct Source {
     texts: Vec<String>,
 }
 
-/// The `CrossReferencedEvent`s of a timeline with their times: one for each issue and pull request
-/// that names `target` and that the viewer may see.
+/// Returns the `CrossReferencedEvent`s of a timeline with their times: one for each issue and pull
+/// request that references `target` and that the viewer may see.
 pub(crate) fn events(ctx: &Ctx<'_>, target: &Target) -> Vec<(String, Val)> {
     let sources = sources(&ctx.state());
     sources
@@ -114,7 +114,8 @@ fn sources(state: &State) -> Vec<Source> {
     issues.chain(pulls).collect()
 }
 
-/// True if a text names `number` of the repository `full`; `own` if the text is in that one.
+/// Returns true if a text references `number` of the repository `full`; `own` tells whether the
+/// text is in the same repository.
 fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
     let text = without_code(text).to_lowercase();
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -138,7 +139,7 @@ fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
         })
 }
 
-/// A text without its fences and code spans.
+/// Removes code fences and code spans from a text.
 pub(crate) fn without_code(text: &str) -> String {
     let mut fenced = false;
     let mut kept = String::new();
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_names_and_addresses() {
+    fn references_by_number_name_or_url_are_found() {
         let named = |text: &str, own: bool| names(text, own, "octo/tools", "https://h", 7);
         for text in [
             "#7",

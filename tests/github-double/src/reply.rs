@@ -1,4 +1,4 @@
-//! Answers as GitHub words them.
+//! Answers in GitHub's wording.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ pub(crate) fn not_found() -> Reply {
     message(404, "Not Found")
 }
 
-/// GitHub's JSON of a REST error.
+/// Returns GitHub's JSON for a REST error.
 pub(crate) fn message(status: u16, message: &str) -> Reply {
     Reply::json(
         status,

@@ -1,4 +1,4 @@
-//! GitHub's search: its qualifiers over issues, pull requests, repositories and accounts.
+//! GitHub's search: qualifiers for issues, pull requests, repositories and accounts.
 
 use super::{
     graphql::{Ctx, Node, account_node},
@@ -9,13 +9,13 @@ use super::{
 /// A parsed search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// Words that must stand in title or body, in small letters.
+    /// Words that title or body must contain, in lower case.
     pub(crate) words: Vec<String>,
     /// Qualifiers in order.
     pub(crate) terms: Vec<Term>,
 }
 
-/// A qualifier, like `label:"good first issue"` or `-author:octocat`.
+/// A qualifier, such as `label:"good first issue"` or `-author:octocat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) negated: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Term {
 }
 
 impl Query {
-    /// Parses a search as typed; what is no qualifier is a word.
+    /// Parses a search as typed; a token that is not a qualifier is a word.
     pub(crate) fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for token in tokens(text) {
@@ -180,7 +180,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Issues and pull requests that a search finds, newest first unless it says otherwise.
+/// Finds issues and pull requests, newest first unless the search specifies an order.
 pub(crate) fn issues(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     let visible: Vec<Id> = {
         let ids: Vec<Id> = ctx.state().repos.keys().copied().collect();
@@ -219,7 +219,7 @@ pub(crate) fn issues(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     found.into_iter().map(|it| it.node).collect()
 }
 
-/// Rollups of all heads, when the search asks for `status:`.
+/// Returns the rollups of all heads, if the search contains `status:`.
 fn check_states(ctx: &Ctx<'_>, query: &Query) -> Vec<(Id, &'static str)> {
     if query.all("status").next().is_none() {
         return Vec::new();
@@ -251,7 +251,7 @@ fn matches(
     if !query.words.iter().all(|word| text.contains(word.as_str())) {
         return false;
     }
-    // Any of several places matches: a repository here, an owner there.
+    // Repositories and owners are alternatives: one match suffices.
     let is_place = |term: &Term| {
         !term.negated && matches!(term.name.as_str(), "repo" | "user" | "org" | "owner")
     };
@@ -266,7 +266,7 @@ fn matches(
         .all(|term| holds(state, viewer, it, term, checks) != term.negated || inert(term))
 }
 
-/// Qualifiers that choose no results.
+/// Returns true for qualifiers that do not restrict the results.
 fn inert(term: &Term) -> bool {
     matches!(term.name.as_str(), "sort" | "in" | "archived")
 }
@@ -404,7 +404,7 @@ fn holds_one(
             .and_then(|pull| pull.merge.as_ref())
             .is_some_and(|merge| in_range(&merge.at, value)),
         "number" => value.parse() == Ok(it.number),
-        // An unknown qualifier finds nothing, and its negation everything.
+        // An unknown qualifier matches nothing, and its negation everything.
         _ => false,
     }
 }
@@ -426,7 +426,7 @@ fn is(state: &State, it: &Candidate<'_>, value: &str) -> bool {
     }
 }
 
-/// True if a time lies in a range like `>=2026-01-01`, `2026-01-01..2026-02-01` or a day.
+/// Returns true if a time is in a range such as `>=2026-01-01`, `2026-01-01..2026-02-01`, or a day.
 fn in_range(at: &str, range: &str) -> bool {
     let cut = |bound: &str| at.get(..bound.len()).unwrap_or(at).to_owned();
     if let Some((from, to)) = range.split_once("..") {
@@ -447,7 +447,7 @@ fn in_range(at: &str, range: &str) -> bool {
     cut(range) == range
 }
 
-/// Accounts whose login or name has the words.
+/// Finds accounts whose login or name contains the words.
 pub(crate) fn accounts(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     let state = ctx.state();
     state
@@ -462,7 +462,7 @@ pub(crate) fn accounts(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
         .collect()
 }
 
-/// Repositories whose name has the words.
+/// Finds repositories whose name contains the words.
 pub(crate) fn repositories(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     let ids: Vec<Id> = {
         let state = ctx.state();
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn qualifiers_and_words_are_told_apart() {
+    fn qualifiers_are_distinguished_from_words() {
         let query = Query::parse(r#"fix "two words" repo:o/r -label:"good, first" is:open x:"#);
         assert_eq!(query.words, ["fix", "two words", "x:"]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Filling the double: accounts, repositories with commits, pull requests and what is on them.
+//! Fills the double: accounts, repositories with commits, pull requests and their content.
 
 use std::{fmt::Write as _, ops::Deref, ops::DerefMut, sync::MutexGuard};
 
@@ -16,7 +16,7 @@ use super::{
     },
 };
 
-/// Scopes that let a token do everything the double covers.
+/// Scopes with which a token may do everything that the double covers.
 pub const ALL_SCOPES: &[&str] = &["repo", "read:org", "project", "workflow", "delete_repo"];
 
 impl State {
@@ -38,7 +38,7 @@ impl State {
         id
     }
 
-    /// Makes a repository, with a first commit when `init` is set.
+    /// Creates a repository, with a first commit if `init` is true.
     pub(crate) fn add_repo(
         &mut self,
         owner: Id,
@@ -108,7 +108,7 @@ impl State {
         Ok(id)
     }
 
-    /// Commits files on a branch, which starts at `from` when it is new.
+    /// Commits files on a branch; a new branch starts at `from`.
     fn add_commit(
         &mut self,
         repo: Id,
@@ -153,10 +153,10 @@ impl State {
     }
 }
 
-/// A pull request to seed.
+/// A pull request to create.
 #[derive(Debug, Clone, Default)]
 pub struct PullSeed<'a> {
-    /// Login of the author; the repository's owner when empty.
+    /// Login of the author; if empty, the repository's owner.
     pub author: &'a str,
     /// Title.
     pub title: &'a str,
@@ -164,9 +164,9 @@ pub struct PullSeed<'a> {
     pub body: &'a str,
     /// Head: `branch`, or `owner:branch` of a fork.
     pub head: &'a str,
-    /// Base branch; the default branch when empty.
+    /// Base branch; if empty, the default branch.
     pub base: &'a str,
-    /// Not ready for review.
+    /// True if the pull request is not ready for review.
     pub draft: bool,
     /// Names of labels.
     pub labels: &'a [&'a str],
@@ -174,10 +174,10 @@ pub struct PullSeed<'a> {
     pub assignees: &'a [&'a str],
 }
 
-/// The state of a running double, held for filling and for assertions.
+/// The locked state of a running double, for filling and for assertions.
 ///
-/// Requests wait while it is held. Every method panics when what it is given does not exist: a
-/// double fails by panicking.
+/// Requests wait until this value is dropped. Every method panics if an object given to it does not
+/// exist: a double fails by panicking.
 pub struct Seed<'a>(pub(super) MutexGuard<'a, State>);
 
 impl Deref for Seed<'_> {
@@ -200,7 +200,7 @@ impl DerefMut for Seed<'_> {
     reason = "a double fails by panicking"
 )]
 impl Seed<'_> {
-    /// Makes a user, or finds the user with this login.
+    /// Creates a user, or finds the user with this login.
     pub fn user(&mut self, login: &str) -> Id {
         if let Some(account) = self.account(login) {
             return account.id;
@@ -208,17 +208,17 @@ impl Seed<'_> {
         self.0.add_account(login, None, AccountKind::User)
     }
 
-    /// Makes a user with a display name.
+    /// Creates a user with a display name.
     pub fn named_user(&mut self, login: &str, name: &str) -> Id {
         self.0.add_account(login, Some(name), AccountKind::User)
     }
 
-    /// Makes a bot.
+    /// Creates a bot.
     pub fn bot(&mut self, login: &str) -> Id {
         self.0.add_account(login, None, AccountKind::Bot)
     }
 
-    /// Makes an organisation whose members have a permission in its repositories.
+    /// Creates an organisation whose members have the given permission in its repositories.
     pub fn org(&mut self, login: &str, members: &[(&str, Permission)]) -> Id {
         let id = self.0.add_account(login, None, AccountKind::Organization);
         for (member, permission) in members {
@@ -230,7 +230,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Lets an organisation ask for single sign-on.
+    /// Makes an organisation require single sign-on.
     pub fn require_sso(&mut self, org: &str) {
         let id = self.find_account(org);
         if let Some(org) = self.0.accounts.get_mut(&id) {
@@ -238,7 +238,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Makes a team of an organisation.
+    /// Creates a team of an organisation.
     pub fn team(&mut self, org: &str, slug: &str, members: &[&str]) -> Id {
         let org = self.find_account(org);
         let members = members.iter().map(|login| self.user(login)).collect();
@@ -258,9 +258,9 @@ impl Seed<'_> {
         id
     }
 
-    /// Gives a user a classic token with scopes; [`ALL_SCOPES`] lets it do everything.
+    /// Gives a user a classic token with scopes; [`ALL_SCOPES`] permits everything.
     ///
-    /// The text has [`CANARY`] in it, so that a program that prints it is found out.
+    /// The text must contain [`CANARY`], so that a program that prints the token is detected.
     pub fn token(&mut self, text: &str, login: &str, scopes: &[&str]) {
         assert!(
             text.contains(CANARY),
@@ -291,21 +291,21 @@ impl Seed<'_> {
         }
     }
 
-    /// Takes the permission to read an organisation's teams from a fine-grained token.
+    /// Removes the permission to read an organisation's teams from a fine-grained token.
     pub fn hide_teams(&mut self, text: &str) {
         if let Some(token) = self.0.tokens.get_mut(text) {
             token.no_teams = true;
         }
     }
 
-    /// Number of an account.
+    /// Returns the number of an account.
     pub fn find_account(&self, login: &str) -> Id {
         self.account(login)
             .unwrap_or_else(|| panic!("no account {login}"))
             .id
     }
 
-    /// Number of a repository by `owner/name`.
+    /// Returns the number of the repository `owner/name`.
     pub fn find_repo(&self, full_name: &str) -> Id {
         full_name
             .split_once('/')
@@ -314,7 +314,7 @@ impl Seed<'_> {
             .id
     }
 
-    /// Renames a repository, or gives it to another account; its old name leads to it.
+    /// Renames a repository, or transfers it to another account; its old name redirects to it.
     pub fn move_repo(&mut self, full_name: &str, owner: &str, name: &str) {
         let id = self.find_repo(full_name);
         let owner = self.find_account(owner);
@@ -325,7 +325,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Number of the object of a pull request.
+    /// Returns the object number of a pull request.
     pub fn find_pull(&self, full_name: &str, number: u64) -> Id {
         let repo = self.find_repo(full_name);
         self.0
@@ -334,19 +334,19 @@ impl Seed<'_> {
             .id
     }
 
-    /// The state of a pull request.
+    /// Returns the state of a pull request.
     pub fn pull_of(&self, full_name: &str, number: u64) -> &Pull {
         let id = self.find_pull(full_name, number);
         self.0.pulls.get(&id).expect("found above")
     }
 
-    /// All pull requests of a repository, oldest first.
+    /// Returns all pull requests of a repository, oldest first.
     pub fn pulls_of(&self, full_name: &str) -> Vec<&Pull> {
         let repo = self.find_repo(full_name);
         self.0.pulls.values().filter(|it| it.repo == repo).collect()
     }
 
-    /// Comments on a pull request or issue, oldest first; not those in threads.
+    /// Returns the comments on a pull request or issue, oldest first, without those in threads.
     pub fn comments_of(&self, full_name: &str, number: u64) -> Vec<&Comment> {
         let id = self.find_subject(full_name, number);
         self.0
@@ -356,7 +356,7 @@ impl Seed<'_> {
             .collect()
     }
 
-    /// Reviews of a pull request, oldest first.
+    /// Returns the reviews of a pull request, oldest first.
     pub fn reviews_of(&self, full_name: &str, number: u64) -> Vec<&Review> {
         let id = self.find_pull(full_name, number);
         self.0.reviews.values().filter(|it| it.pull == id).collect()
@@ -369,7 +369,7 @@ impl Seed<'_> {
             .unwrap_or_else(|| panic!("no issue or pull request {full_name}#{number}"))
     }
 
-    /// Makes a public repository with a first commit on `main`; its owner is made when new.
+    /// Creates a public repository with a first commit on `main`; creates its owner if necessary.
     pub fn repo_with_readme(&mut self, full_name: &str) -> Id {
         let (owner, name) = full_name.split_once('/').expect("owner/name");
         let owner = self.user(owner);
@@ -378,7 +378,7 @@ impl Seed<'_> {
             .expect("a bare repository")
     }
 
-    /// Makes an empty public repository; its owner is made when new.
+    /// Creates an empty public repository; creates its owner if necessary.
     pub fn empty_repo(&mut self, full_name: &str) -> Id {
         let (owner, name) = full_name.split_once('/').expect("owner/name");
         let owner = self.user(owner);
@@ -416,7 +416,7 @@ impl Seed<'_> {
         });
     }
 
-    /// Gives a repository a ruleset, and returns its number.
+    /// Adds a ruleset to a repository and returns its number.
     pub fn ruleset(&mut self, full_name: &str, mut ruleset: Ruleset) -> Id {
         ruleset.id = self.0.next_id();
         let id = ruleset.id;
@@ -424,7 +424,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Says that the signature of each commit of a pull request is verified.
+    /// Marks the signature of each commit of a pull request as verified.
     pub fn sign(&mut self, full_name: &str, number: u64) {
         let pull = self.pull_of(full_name, number).clone();
         let dir = self.0.repos.get(&pull.repo).expect("found above");
@@ -433,13 +433,13 @@ impl Seed<'_> {
         self.0.signed.extend(commits.into_iter().map(|it| it.oid));
     }
 
-    /// Says that the head of a pull request is deployed to an environment.
+    /// Records a deployment of a pull request's head to an environment.
     pub fn deploy(&mut self, full_name: &str, number: u64, environment: &str) {
         let head = self.pull_of(full_name, number).head_oid.clone();
         self.0.deployed.insert((environment.to_owned(), head));
     }
 
-    /// Commits files on a branch, which starts at the default branch if new. `None` as content
+    /// Commits files on a branch; a new branch starts at the default branch. The content `None`
     /// deletes a file. Returns the commit.
     pub fn commit(
         &mut self,
@@ -455,7 +455,7 @@ impl Seed<'_> {
             .expect("a commit")
     }
 
-    /// Makes a label.
+    /// Creates a label.
     pub fn label(&mut self, full_name: &str, name: &str) -> Id {
         let repo = self.find_repo(full_name);
         let id = self.0.next_id();
@@ -474,7 +474,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Makes an open milestone.
+    /// Creates an open milestone.
     pub fn milestone(&mut self, full_name: &str, title: &str) -> Id {
         let repo = self.find_repo(full_name);
         let creator = self.0.repos.get(&repo).map_or(0, |repo| repo.owner);
@@ -536,13 +536,13 @@ impl Seed<'_> {
         number
     }
 
-    /// An issue.
+    /// Returns an issue.
     pub fn issue_of(&self, full_name: &str, number: u64) -> &Issue {
         let repo = self.find_repo(full_name);
         self.0.issue(repo, number).expect("an issue")
     }
 
-    /// Makes an issue a part of another, which is `owner/name#number` too.
+    /// Makes `sub` a sub-issue of `parent`; both are `owner/name` and number.
     pub fn sub_issue(&mut self, parent: (&str, u64), sub: (&str, u64)) {
         let sub = self.issue_of(sub.0, sub.1).id;
         let parent = self.issue_of(parent.0, parent.1).id;
@@ -551,7 +551,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Makes an issue wait for another.
+    /// Makes an issue blocked by another.
     pub fn blocked_by(&mut self, issue: (&str, u64), blocker: (&str, u64)) {
         let blocker = self.issue_of(blocker.0, blocker.1).id;
         let issue = self.issue_of(issue.0, issue.1).id;
@@ -560,7 +560,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Puts an existing label onto an issue.
+    /// Adds an existing label to an issue.
     pub fn label_issue(&mut self, full_name: &str, number: u64, label: &str) {
         let id = self.issue_of(full_name, number).id;
         let repo = self.find_repo(full_name);
@@ -572,8 +572,8 @@ impl Seed<'_> {
         }
     }
 
-    /// Opens a pull request and returns its number. A head branch that is not there is made with
-    /// one new file.
+    /// Opens a pull request and returns its number. A missing head branch is created with one new
+    /// file.
     pub fn open_pull(&mut self, full_name: &str, seed: &PullSeed<'_>) -> u64 {
         let repo = self.find_repo(full_name);
         let base_repo = self.0.repos.get(&repo).cloned().expect("found above");
@@ -676,7 +676,7 @@ impl Seed<'_> {
             .id
     }
 
-    /// Opens many pull requests at once, each with a branch of one new file, named `bulk-N`.
+    /// Opens many pull requests, each from a branch `bulk-N` with one new file.
     pub fn many_pulls(&mut self, full_name: &str, count: usize) {
         let repo = self.find_repo(full_name);
         let base = self.0.repos.get(&repo).cloned().expect("found above");
@@ -737,7 +737,7 @@ impl Seed<'_> {
         .expect("refs of the pull requests");
     }
 
-    /// Comments on an issue or a pull request.
+    /// Adds a comment to an issue or a pull request.
     pub fn comment(&mut self, full_name: &str, number: u64, author: &str, body: &str) -> Id {
         let subject = self.find_subject(full_name, number);
         let author = self.user(author);
@@ -759,7 +759,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Reviews a pull request.
+    /// Adds a review to a pull request.
     pub fn review(
         &mut self,
         full_name: &str,
@@ -868,9 +868,9 @@ impl Seed<'_> {
         number
     }
 
-    /// Makes a check run on the head of a pull request, in a workflow run of its own.
+    /// Creates a check run on the head of a pull request, in a separate workflow run.
     ///
-    /// `conclusion` is GitHub's name of a conclusion when the run is over, else of a status.
+    /// `conclusion` is GitHub's name of a conclusion for a completed run, otherwise of a status.
     pub fn check(
         &mut self,
         full_name: &str,
@@ -889,7 +889,8 @@ impl Seed<'_> {
         )
     }
 
-    /// As [`Self::check`], of an app, and of a workflow where it is GitHub Actions.
+    /// Creates a check run as [`Self::check`] does, for an app, and for a workflow if the app is
+    /// GitHub Actions.
     pub fn check_of(
         &mut self,
         full_name: &str,
@@ -940,8 +941,8 @@ impl Seed<'_> {
         id
     }
 
-    /// Gives a check run a title, a failed step after a passed step, and annotations: the level,
-    /// the path, the line and the message.
+    /// Gives a check run a title, a failed step after a passed step, and annotations: level, path,
+    /// line and message.
     pub fn explain(
         &mut self,
         run: Id,
@@ -960,7 +961,7 @@ impl Seed<'_> {
         found.annotations = annotations.iter().map(owned).collect();
     }
 
-    /// Gives a check run the page of a job, and a log.
+    /// Gives a check run the page of a job and a log.
     pub fn log(&mut self, run: Id, text: &str) {
         let found = self.0.runs.get_mut(&run).expect("no such check run");
         let page = format!("actions/runs/{}/job/{run}", found.suite);
@@ -991,7 +992,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Makes a project with a title field, and the options of its `Status` field.
+    /// Creates a project with a title field and a `Status` field with the given options.
     pub fn project(&mut self, owner: &str, title: &str, options: &[&str]) -> Id {
         let owner = self.find_account(owner);
         let count = self
@@ -1037,7 +1038,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Puts a pull request or an issue onto a project, into the column of that name if it is named.
+    /// Adds a pull request or an issue to a project, with the given status if any.
     pub fn project_item(&mut self, project: Id, full_name: &str, number: u64, status: &str) -> Id {
         let content = self.find_subject(full_name, number);
         let id = self.0.next_id();
@@ -1057,7 +1058,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Sets a field of an item, if the field has such an option.
+    /// Sets a field of an item, if the field has the option.
     pub fn project_value(&mut self, item: Id, field: &str, value: &str) {
         let project = self.0.items.get(&item).map_or(0, |it| it.project);
         let field = self.0.projects.get(&project).and_then(|it| it.field(field));
@@ -1070,14 +1071,14 @@ impl Seed<'_> {
         }
     }
 
-    /// Puts an item of a project into its archive.
+    /// Archives an item of a project.
     pub fn archive_item(&mut self, item: Id) {
         if let Some(item) = self.0.items.get_mut(&item) {
             item.archived = true;
         }
     }
 
-    /// The values that a pull request or an issue has on a project, by the names of the fields.
+    /// Returns the values of a pull request or an issue on a project, by field name.
     pub fn project_values(
         &self,
         project: Id,
@@ -1096,7 +1097,7 @@ impl Seed<'_> {
         fields.into_iter().flatten().filter_map(value).collect()
     }
 
-    /// Gives a pull request a reaction: GitHub's name of it, like `HEART`.
+    /// Adds a reaction to a pull request; `content` is GitHub's name of it, such as `HEART`.
     pub fn react(&mut self, full_name: &str, number: u64, login: &str, content: &str) {
         let subject = self.find_pull(full_name, number);
         let user = self.user(login);
@@ -1111,7 +1112,7 @@ impl Seed<'_> {
         self.0.reactions.entry(subject).or_default().push(reaction);
     }
 
-    /// Makes a stack of pull requests, from the bottom to the top.
+    /// Creates a stack of pull requests, from the bottom to the top.
     pub fn stack(&mut self, full_name: &str, numbers: &[u64]) {
         let repo = self.find_repo(full_name);
         let ids = numbers.iter().map(|n| self.find_pull(full_name, *n));
@@ -1119,14 +1120,14 @@ impl Seed<'_> {
         self.0.add_stack(repo, ids);
     }
 
-    /// Merges everything that waits in merge queues.
+    /// Merges all pull requests in merge queues.
     pub fn run_queue(&mut self) {
         if let Err(fail) = actions::run_queue(&mut self.0) {
             panic!("the queue failed: {}", fail.message);
         }
     }
 
-    /// Merges what waited for a check.
+    /// Merges the pull requests that waited for a check.
     fn settle(&mut self) {
         if let Err(fail) = actions::auto_merges(&mut self.0, "") {
             panic!("auto-merge failed: {}", fail.message);

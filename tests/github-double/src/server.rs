@@ -1,4 +1,4 @@
-//! The HTTP server: who asks, which part answers, which fault acts, what is recorded.
+//! The HTTP server: authentication, routing, faults and the record of requests.
 
 use std::{
     fmt, io,
@@ -34,14 +34,14 @@ pub(crate) struct Shared {
     pub(crate) plan: Mutex<Plan>,
     pub(crate) log: Mutex<Vec<Recorded>>,
     pub(crate) latency: Duration,
-    /// Address of the web pages, when it is not derived from the request's host.
+    /// Address of the web pages; `None` to derive it from the request's host.
     pub(crate) web: Option<String>,
-    /// Git needs no token.
+    /// True if git needs no token.
     pub(crate) open_git: bool,
     requests: AtomicU64,
 }
 
-/// Locks also what a panicking request left.
+/// Locks a mutex even if a panicking request has poisoned it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-/// A request, read to its end.
+/// A request that was read completely.
 #[derive(Default)]
 pub(crate) struct Incoming {
     pub(crate) index: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// A header by its name in small letters, empty when it is not there.
+    /// Returns a header by its name in lower case; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .iter()
@@ -97,7 +97,7 @@ impl Incoming {
         matches!(self.path.as_str(), "/graphql" | "/api/graphql")
     }
 
-    /// The path within the REST interface.
+    /// Returns the path within the REST interface.
     pub(crate) fn rest_path(&self) -> &str {
         self.path.strip_prefix("/api/v3").unwrap_or(&self.path)
     }
@@ -109,12 +109,12 @@ fn wall_seconds() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// The time of day, as GitHub writes it. All else in the double goes by the state's clock.
+/// Returns the current time in GitHub's form. Everything else in the double uses the state's clock.
 pub(crate) fn wall_time() -> String {
     format_time(wall_seconds())
 }
 
-/// When the budgets are filled again: seconds since the epoch, and as GitHub writes it.
+/// Returns when the rate limit resets: in seconds since the epoch, and in GitHub's form.
 pub(crate) fn reset_at() -> (i64, String) {
     let now = wall_seconds();
     let reset = now - now % 3_600 + 3_600;
@@ -128,13 +128,13 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
             Ok((stream, _)) => {
                 tokio::spawn(connection(stream, Arc::clone(&shared)));
             }
-            // Out of file descriptors, most likely: others will be freed.
+            // Probably the process is out of file descriptors; wait until some are closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// The connection is to be reset.
+/// Signals that the connection has to be reset.
 #[derive(Debug)]
 struct Hangup;
 
@@ -148,7 +148,7 @@ impl std::error::Error for Hangup {}
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
-    // A second handle on the socket, to set how it closes while hyper owns the first.
+    // A second handle of the socket sets how it closes while hyper owns the first.
     let handle: io::Result<OwnedFd> = stream.as_fd().try_clone_to_owned();
     let handle = Arc::new(handle.ok());
     let service = service_fn(move |request| {
@@ -168,7 +168,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
             }
         }
     });
-    // An error here is a client that went away, or a fault that broke the connection.
+    // An error here means that the client disconnected, or that a fault broke the connection.
     let _ = http1::Builder::new()
         .max_buf_size(1 << 20)
         .serve_connection(TokioIo::new(stream), service)
@@ -210,7 +210,7 @@ async fn read(request: Request<body::Incoming>, shared: &Shared) -> Incoming {
     incoming
 }
 
-/// The token in an `Authorization` header.
+/// Returns the token in an `Authorization` header.
 fn token(header: &str) -> Option<String> {
     let (scheme, rest) = header.split_once(' ')?;
     let rest = rest.trim();
@@ -292,7 +292,8 @@ fn record(incoming: &Incoming, outline: &Outline, parsed: Option<&graphql::Reque
     }
 }
 
-/// Applies a fault to an answer; `None` is a reset. The number is where the body breaks off.
+/// Applies a fault to an answer; `None` means a reset. The number is the length at which the body
+/// is cut.
 fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),
@@ -330,7 +331,7 @@ async fn execute(
 ) -> Reply {
     let shared = Arc::clone(shared);
     let work = tokio::task::spawn_blocking(move || {
-        // A bug in a resolver must not take the server down: the request fails, as at GitHub.
+        // A bug in a resolver must not stop the server: the request fails, as at GitHub.
         std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(&shared, &incoming, parsed)))
             .unwrap_or_else(|_| reply::message(500, "Server Error"))
     });

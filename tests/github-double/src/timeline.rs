@@ -8,7 +8,7 @@ use super::{
 
 const CROSS_REFERENCED: &str = "CROSS_REFERENCED_EVENT";
 
-/// The items that the arguments of `timelineItems` select, oldest first.
+/// Returns the items that the arguments of `timelineItems` select, oldest first.
 pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail> {
     let wanted = args.strings("itemTypes");
     let since = args.str("since").unwrap_or_default();
@@ -60,7 +60,7 @@ pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail
     }))
 }
 
-/// Timeline of an issue.
+/// Returns the timeline of an issue.
 pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
     let wanted = args.strings("itemTypes");
     let mut items: Vec<(String, &'static str, Val)> = Vec::new();
@@ -98,7 +98,7 @@ pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
     })
 }
 
-/// An event of `node`, which is `pull` if it is a pull request.
+/// Returns an event of `node`; `pull` is set if the node is a pull request.
 fn event_item(
     ctx: &Ctx<'_>,
     node: &Node,

@@ -1,7 +1,7 @@
 //! The real gh accepts the double as GitHub: every `gh pr` command, with its flags.
 //!
-//! gh is taken from `FORGE_GH`, else from `target/peers/gh`. Without it nothing can be compared:
-//! the tests say so and pass, unless `FORGE_REQUIRE_GH` is set.
+//! gh is taken from `FORGE_GH`, or from `target/peers/gh`. Without gh the tests print a note and
+//! pass, unless `FORGE_REQUIRE_GH` is set.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,14 +26,14 @@ const REPO: &str = "acme/widget";
 /// Expected form of an output stream.
 #[derive(Clone, Copy)]
 enum Text {
-    /// Exactly this.
+    /// Exactly this text.
     Is(&'static str),
-    /// All of these are in it.
+    /// A text that contains all of these.
     Has(&'static [&'static str]),
 }
 use Text::{Has, Is};
 
-/// A command: arguments, exit code, standard output, what is in standard error.
+/// A command: arguments, exit code, standard output, and a part of standard error.
 type Row = (&'static [&'static str], i32, Text, &'static str);
 
 struct World {
@@ -42,7 +42,7 @@ struct World {
     gh: PathBuf,
 }
 
-/// The token of a short name.
+/// Returns the token of a short name.
 fn secret(name: &str) -> String {
     format!("gho_{CANARY}{name}")
 }
@@ -65,7 +65,8 @@ fn gh() -> Option<PathBuf> {
     None
 }
 
-/// Tokens: `octo` is octocat's, an administrator of acme; `rev` may write; `hub` only reads.
+/// Creates the world. Tokens: `octo` is octocat's, an administrator of acme; `rev` may write; `hub`
+/// only reads.
 fn world() -> Option<World> {
     let gh = gh()?;
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -182,7 +183,7 @@ impl World {
         }
     }
 
-    /// Rows outside of a clone.
+    /// Runs the rows outside of a clone.
     fn outside(&self, token: &str, rows: &[Row]) {
         self.table(token, self.dir.path(), rows);
     }
@@ -200,7 +201,7 @@ impl World {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// A clone with a pushed branch `topic` of a single commit.
+    /// Creates a clone with a pushed branch `topic` of a single commit.
     fn clone(&self) -> PathBuf {
         self.table(
             "octo",
@@ -847,7 +848,7 @@ fn comments_reviews_and_states() {
 }
 
 #[test]
-fn merging_really_merges_in_git() {
+fn merge_is_made_in_git() {
     let Some(world) = world() else { return };
     let clone = world.clone();
     {
@@ -935,7 +936,7 @@ fn merging_really_merges_in_git() {
 }
 
 #[test]
-fn protected_branches_and_merging_by_itself() {
+fn protected_branches_and_auto_merge() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();

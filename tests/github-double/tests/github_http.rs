@@ -65,7 +65,7 @@ impl Answer {
     }
 }
 
-/// Sends one request; an error is a connection that broke.
+/// Sends one request; an error means that the connection broke.
 fn send(
     double: &GitHubDouble,
     method: &str,
@@ -406,7 +406,7 @@ fn connections_break_as_planned() {
     assert!(say().is_err());
     assert_eq!(double.seed().comments_of(REPO, 1).len(), 1);
     double.fault(Fault::new(Action::Truncate(10)));
-    // The client sees fewer bytes than were announced, or an error, depending on its timing.
+    // Depending on timing, the client sees fewer bytes than announced, or an error.
     if let Ok(answer) = say() {
         let announced: usize = answer.header("content-length").unwrap().parse().unwrap();
         assert!(answer.body.len() < announced);
@@ -633,7 +633,7 @@ fn every_field_of_a_covered_object_answers() {
                 path.replace("FIELD", &one)
             );
             let answer = ask(&double, OCTO, &query, json!({})).json();
-            // The issue of a comment on a pull request: there is none, yet it is not nullable.
+            // A comment on a pull request has no issue, but the field is not nullable.
             let issue = name == "IssueComment" && field["name"] == "issue";
             if answer.get("errors").is_some() && !issue {
                 problems.push(format!("{name}.{one}: {answer}"));
@@ -705,7 +705,7 @@ fn branch_rules_are_active_and_paged() {
 }
 
 #[test]
-fn protection_is_shown_to_administrators_alone() {
+fn protection_is_shown_only_to_administrators() {
     let double = double();
     let of = |token: &str| {
         rest(

@@ -1,7 +1,8 @@
-//! A JIRA that is kept in memory: Cloud (REST v3 and v2) or Data Center (REST v2).
+//! A JIRA server in memory: Cloud (REST v3 and v2) or Data Center (REST v2).
 //!
 //! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
-//! API". The double has only what `forge` and the Python package `jira` read of tickets.
+//! API". The double serves only the parts of tickets that `forge` and the Python package `jira`
+//! read.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -18,33 +19,33 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::any};
 /// JIRA product that the double imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JiraEdition {
-    /// Basic authentication with e-mail address and token; texts of v3 are documents.
+    /// Uses basic authentication with e-mail address and token; texts of v3 are documents.
     Cloud,
-    /// A bearer token; texts are wiki markup.
+    /// Uses a bearer token; texts are wiki markup.
     DataCenter,
 }
 
-/// The only account.
+/// E-mail address of the only account.
 pub const JIRA_EMAIL: &str = "ada@example.com";
 /// API token of the double.
 pub const JIRA_TOKEN: &str = "jira0canary0canary0canary0";
 
-/// A ticket to be made.
+/// A ticket to create.
 #[derive(Clone, Debug)]
 pub struct TicketSeed {
     /// Ticket key.
     pub key: &'static str,
     /// Ticket title.
     pub summary: &'static str,
-    /// The name of its status.
+    /// Name of the ticket's status.
     pub status: &'static str,
-    /// The category of that: `new`, `indeterminate` or `done`.
+    /// Category of the status: `new`, `indeterminate` or `done`.
     pub category: &'static str,
     /// Ticket labels.
     pub labels: &'static [&'static str],
     /// Ticket text, a paragraph per line.
     pub description: &'static str,
-    /// The texts of its comments, oldest first.
+    /// Texts of the ticket's comments, oldest first.
     pub comments: Vec<String>,
 }
 
@@ -65,7 +66,7 @@ impl Default for TicketSeed {
 #[derive(Default)]
 struct State {
     tickets: Vec<TicketSeed>,
-    /// Answer in place of any other.
+    /// An answer that replaces all others.
     fault: Option<ResponseTemplate>,
 }
 
@@ -77,10 +78,11 @@ pub struct JiraDouble {
 }
 
 impl JiraDouble {
-    /// Starts one without tickets.
+    /// Starts a server without tickets.
     ///
     /// # Panics
-    /// When there is no port.
+    ///
+    /// Panics if no port is available.
     #[must_use]
     pub fn start(edition: JiraEdition) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -101,7 +103,7 @@ impl JiraDouble {
         }
     }
 
-    /// Base URL of the server.
+    /// Returns the base URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         self.server.uri()
@@ -112,30 +114,30 @@ impl JiraDouble {
         lock(&self.state).tickets.push(seed);
     }
 
-    /// Answers everything with this status from now on.
+    /// From now on, answers every request with this status.
     pub fn fail(&self, status: u16) {
         lock(&self.state).fault = Some(failure(status, "It fails."));
     }
 
-    /// Answers everything with this JSON from now on.
+    /// From now on, answers every request with this JSON.
     pub fn answer_all(&self, body: &Value) {
         let answer = ResponseTemplate::new(200).set_body_json(body);
         lock(&self.state).fault = Some(answer);
     }
 
-    /// Redirects everything to another address from now on.
+    /// From now on, redirects every request to another address.
     pub fn redirect(&self, to: &str) {
         let answer = ResponseTemplate::new(302).insert_header("location", to);
         lock(&self.state).fault = Some(answer);
     }
 
-    /// Answers everything with a page of HTML from now on, as a login page does.
+    /// From now on, answers every request with a page of HTML, as a login page does.
     pub fn page(&self, status: u16) {
         let answer = ResponseTemplate::new(status).set_body_string("<html>Log in</html>");
         lock(&self.state).fault = Some(answer);
     }
 
-    /// Requested paths with queries, and their `Authorization` headers.
+    /// Returns the requested paths with queries, and their `Authorization` headers.
     #[must_use]
     pub fn requests(&self) -> Vec<(String, Option<String>)> {
         let received = self.runtime.block_on(self.server.received_requests());
@@ -271,7 +273,7 @@ fn comments(ticket: &TicketSeed, edition: JiraEdition, is_v3: bool, request: &Re
     json!({ "startAt": start, "maxResults": most, "total": total, "comments": page })
 }
 
-/// A text as it is, or for v3 a document with a paragraph for each line.
+/// Returns a text unchanged or, for v3, as a document with a paragraph for each line.
 fn text(text: &str, is_v3: bool) -> Value {
     if !is_v3 {
         return json!(text);

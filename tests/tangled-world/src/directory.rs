@@ -1,4 +1,4 @@
-//! A directory of DIDs, as plc.directory answers: `GET /<did>`.
+//! A directory of DIDs that answers `GET /<did>` as plc.directory does.
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +19,10 @@ use super::{
 /// The form of a DID document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DocumentForm {
-    /// As plc.directory answers today: `Multikey`, ids with the DID in front.
+    /// The current form of plc.directory: `Multikey`, ids that begin with the DID.
     #[default]
     Multikey,
-    /// As older servers answer: `EcdsaSecp256k1VerificationKey2019`, bare ids.
+    /// The form of older servers: `EcdsaSecp256k1VerificationKey2019`, ids without the DID.
     Verification2019,
 }
 
@@ -52,7 +52,7 @@ struct State {
 pub(crate) struct Entries(Arc<Mutex<State>>);
 
 impl Entries {
-    /// A DID that follows from `seed`, with a document.
+    /// Registers a document under a DID that is derived from `seed`.
     pub(crate) fn register(&self, seed: &str, handle: Option<&str>, key: &Key) -> String {
         let did = format!(
             "did:plc:{}",
@@ -62,7 +62,7 @@ impl Entries {
         did
     }
 
-    /// A document for a DID of another method, which its own host serves.
+    /// Registers a document for a DID of another method, which the DID's own host serves.
     pub(crate) fn register_as(&self, did: &str, handle: Option<&str>, key: &Key) {
         let entry = Entry {
             handle: handle.map(str::to_owned),
@@ -72,7 +72,7 @@ impl Entries {
         lock(&self.0).entries.insert(did.to_owned(), entry);
     }
 
-    /// Puts a service in a document, or another address in its place.
+    /// Adds a service to a document, or changes its address.
     pub(crate) fn set_service(&self, did: &str, id: &str, kind: &str, url: &str) {
         if let Some(entry) = lock(&self.0).entries.get_mut(did) {
             entry.services.retain(|it| it.id != id);
@@ -96,7 +96,7 @@ impl Entries {
         }
     }
 
-    /// DID whose document names a handle.
+    /// Returns the DID whose document names a handle.
     fn with_handle(&self, handle: &str) -> Option<String> {
         let state = lock(&self.0);
         let named = |it: &&Entry| it.handle.as_deref() == Some(handle);
@@ -159,7 +159,7 @@ pub struct DirectoryDouble {
     entries: Entries,
 }
 
-/// Serves documents, and resolves handles for clients of this directory.
+/// Serves documents, and resolves handles for clients that use this directory.
 struct Answers(Identities, Entries);
 
 impl Service for Answers {
@@ -175,7 +175,7 @@ impl Service for Answers {
             });
         }
         let did = request.path.trim_start_matches('/');
-        // Only `did:plc` is served; other DIDs are known to the hosts of the world alone.
+        // Only `did:plc` is served; other DIDs are known only to the hosts of the world.
         let known = did.starts_with("did:plc:").then(|| self.0.document(did));
         match known.flatten() {
             Some(document) => {
@@ -192,16 +192,17 @@ impl Service for Answers {
 }
 
 impl DirectoryDouble {
-    /// Starts an empty one.
+    /// Starts an empty directory.
     ///
     /// # Errors
-    /// When there is no port.
+    ///
+    /// Fails if no port is available.
     pub fn start() -> io::Result<Self> {
         let entries = Entries::default();
         Self::serve(Identities::Entries(entries.clone()), entries)
     }
 
-    /// A directory in front of a real directory, which is asked for unknown DIDs.
+    /// Starts a directory that asks a real directory for unknown DIDs.
     pub(crate) fn in_front_of(url: &str) -> io::Result<Self> {
         let entries = Entries::default();
         let both = Identities::EntriesOr(entries.clone(), url.to_owned());
@@ -214,7 +215,7 @@ impl DirectoryDouble {
         Ok(Self { host, entries })
     }
 
-    /// Address, requests and faults of the directory.
+    /// Returns the host, with its address, requests and faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
@@ -224,35 +225,35 @@ impl DirectoryDouble {
         self.entries.clone()
     }
 
-    /// The form of all documents from now on.
+    /// Sets the form of all documents from now on.
     pub fn set_form(&self, form: DocumentForm) {
         lock(&self.entries.0).form = form;
     }
 
-    /// The document of a DID.
+    /// Returns the document of a DID.
     #[must_use]
     pub fn document(&self, did: &str) -> Option<Value> {
         self.entries.document(did)
     }
 
-    /// Gives an account another handle (or none) here, without asking its PDS: then the two
-    /// disagree.
+    /// Changes or removes an account's handle in this directory only, so that the directory and the
+    /// PDS disagree.
     pub fn rename(&self, did: &str, handle: Option<&str>) {
         self.entries.set_handle(did, handle);
     }
 
-    /// Puts a service in a document, like `#atproto_pds` with `AtprotoPersonalDataServer`.
+    /// Adds a service to a document, such as `#atproto_pds` with `AtprotoPersonalDataServer`.
     pub fn set_service(&self, did: &str, id: &str, kind: &str, url: &str) {
         self.entries.set_service(did, id, kind, url);
     }
 
-    /// Replaces the signing key in a document: what the account signs no longer verifies.
+    /// Replaces the signing key in a document: the account's signatures no longer verify.
     pub fn rotate_key(&self, did: &str) {
         self.entries
             .set_key(did, &Key::from_seed(&format!("another key of {did}")));
     }
 
-    /// Forgets a DID.
+    /// Removes a DID.
     pub fn forget(&self, did: &str) {
         self.entries.remove(did);
     }

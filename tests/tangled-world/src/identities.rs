@@ -1,4 +1,4 @@
-//! Signing key and data server of an account, by its DID document.
+//! Signing key and PDS of an account, by its DID document.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use super::{directory::Entries, host};
 /// Source of DID documents.
 #[derive(Clone)]
 pub(crate) enum Identities {
-    /// In a directory of this process, without a request that a test would have to count.
+    /// A directory of this process, used without requests, which a test would otherwise count.
     Entries(Entries),
-    /// Entries of this process first, then the address of a real directory.
+    /// First the entries of this process, then the real directory at this address.
     EntriesOr(Entries, String),
 }
 
@@ -24,7 +24,7 @@ impl Identities {
         }
     }
 
-    /// The key that an account signs with.
+    /// Returns the key with which an account signs.
     pub(crate) fn key(&self, did: &str) -> Option<String> {
         let document = self.document(did)?;
         let methods = document["verificationMethod"].as_array()?;
@@ -34,7 +34,7 @@ impl Identities {
         method["publicKeyMultibase"].as_str().map(str::to_owned)
     }
 
-    /// The handle that an account claims.
+    /// Returns the handle that an account claims.
     pub(crate) fn handle(&self, did: &str) -> Option<String> {
         let document = self.document(did)?;
         let alias = document["alsoKnownAs"]
@@ -44,7 +44,7 @@ impl Identities {
         Some(alias.to_owned())
     }
 
-    /// The address of the PDS of an account.
+    /// Returns the address of an account's PDS.
     pub(crate) fn pds(&self, did: &str) -> Option<String> {
         let document = self.document(did)?;
         let services = document["service"].as_array()?;

@@ -1,5 +1,5 @@
-//! A world of tangled's on loopback: a directory of DIDs, PDSes with accounts, knots with real git
-//! repositories, and an index that follows what is written.
+//! Tangled's services on loopback: a directory of DIDs, PDSes with accounts, knots with real git
+//! repositories, and an index that follows the written records.
 //!
 //! ```no_run
 //! use forge_tangled_world::{Fault, Moods, World};
@@ -26,15 +26,15 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Each service is a [`Host`]: it counts requests, plays [`Fault`]s, waits before its answers, and
-//! can be down. The truth is read without requests: records from [`PdsDouble::records`], refs from
-//! [`Repository::git`], what the index took in from [`IndexDouble::knows`].
+//! Each service is a [`Host`]: it counts requests, injects [`Fault`]s, can delay its answers, and
+//! can be down. Tests read the actual state without requests: records from [`PdsDouble::records`],
+//! refs from [`Repository::git`], indexed records from [`IndexDouble::knows`].
 //!
-//! A [`DnsDouble`] and [`HandleHosts`] are where handles are looked up by a client that does not ask
-//! the PDS about them.
+//! A [`DnsDouble`] and [`HandleHosts`] resolve handles for a client that does not resolve them
+//! through the PDS.
 //!
-//! The PDS answers as the reference implementation does; a test runs the same calls against that
-//! one too. The repositories are light: their commits have no proofs and no firehose.
+//! The PDS answers as the reference implementation does; a test makes the same calls to both. The
+//! repositories are light: their commits have no proofs and no firehose.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Stream between the hosts: the commits of all repositories, in order.
+//! The stream between the hosts: the commits of all repositories, in order.
 
 use std::{
     collections::BTreeMap,
@@ -16,11 +16,11 @@ pub(crate) struct Change {
     pub(crate) did: String,
     pub(crate) collection: String,
     pub(crate) rkey: String,
-    /// The record and its CID; `None` when it was deleted.
+    /// The record and its CID; `None` for a deletion.
     pub(crate) record: Option<(String, Value)>,
     /// The blobs in it, by CID.
     pub(crate) blobs: BTreeMap<String, Vec<u8>>,
-    /// When the network heard of it.
+    /// Time of the change.
     pub(crate) at: Instant,
 }
 
@@ -30,7 +30,7 @@ impl Change {
     }
 }
 
-/// The changes so far. Indexes read it at their own pace.
+/// All changes so far. Each index reads them at its own pace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Network(Arc<Mutex<Vec<Change>>>);
 
@@ -39,7 +39,7 @@ impl Network {
         lock(&self.0).extend(changes);
     }
 
-    /// The changes from number `from` on.
+    /// Returns the changes from number `from` on.
     pub(crate) fn since(&self, from: usize) -> Vec<Change> {
         lock(&self.0).get(from..).unwrap_or_default().to_vec()
     }

@@ -1,4 +1,4 @@
-//! A real directory and a real PDS, started for the test, with our knot and index around them.
+//! A real directory and a real PDS, started for the test, with doubles of knot and index.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ use super::{
     pds::Account,
 };
 
-/// How long the servers may take to come up, and to go.
+/// Time within which the servers must start or stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The servers as a process, which ends with its standard input.
+/// The process of the servers, which ends when its standard input is closed.
 struct Servers {
     child: Mutex<Child>,
     out: Mutex<BufReader<ChildStdout>>,
@@ -96,24 +96,25 @@ impl Drop for Servers {
     }
 }
 
-/// A real PDS and a real directory on loopback (`tests/atproto-world`), with a knot and an index of
-/// ours that know them: the index follows the PDS's firehose.
+/// A real PDS and a real directory on loopback (`tests/atproto-world`), with doubles of knot and
+/// index: the index follows the PDS's firehose.
 pub struct RealWorld {
     directory: DirectoryDouble,
     knot: KnotDouble,
     index: IndexDouble,
-    /// By DID, signed in since the account was made: signing in is dear on a real PDS.
+    /// Callers by DID, signed in when the account was created: signing in is slow on a real PDS.
     callers: Mutex<BTreeMap<String, Caller>>,
-    // Last, so that the servers outlive those who listen to them.
+    // The last field, so that the servers outlive the hosts that listen to them.
     servers: Servers,
 }
 
 impl RealWorld {
-    /// Directory of the installed servers: `FORGE_ATPROTO_WORLD`, else
-    /// `target/peers/atproto-world`; `None` without them.
+    /// Returns the directory of the installed servers: `FORGE_ATPROTO_WORLD`, or
+    /// `target/peers/atproto-world`; `None` if they are not installed.
     ///
     /// # Panics
-    /// When they are not there and `FORGE_REQUIRE_ATPROTO_WORLD` is set.
+    ///
+    /// Panics if they are not installed and `FORGE_REQUIRE_ATPROTO_WORLD` is set.
     #[must_use]
     pub fn installed() -> Option<PathBuf> {
         let usual = forge_testkit::workspace_root().join("target/peers/atproto-world");
@@ -133,10 +134,11 @@ impl RealWorld {
         None
     }
 
-    /// Starts one from where it is installed.
+    /// Starts a world with the servers installed in `dir`.
     ///
     /// # Errors
-    /// When the servers do not come up.
+    ///
+    /// Fails if the servers do not come up.
     pub fn start(dir: &Path) -> io::Result<Self> {
         let servers = Servers::start(dir)?;
         let plc = servers.text("plc");
@@ -161,56 +163,58 @@ impl RealWorld {
         })
     }
 
-    /// The directory of DIDs: a host of ours that knows the repositories, in front of the real
-    /// directory that knows the accounts.
+    /// Returns the directory double. It knows the repositories and asks the real directory, which
+    /// knows the accounts.
     #[must_use]
     pub fn directory(&self) -> &DirectoryDouble {
         &self.directory
     }
 
-    /// The address of the real directory.
+    /// Returns the address of the real directory.
     #[must_use]
     pub fn plc_url(&self) -> String {
         self.servers.text("plc")
     }
 
-    /// Has the PDS drop all connections at once, stay away for so long, and come back with its
-    /// stored data. Then the index follows it again.
+    /// Drops all connections of the PDS, keeps it down for `pause`, and restarts it with its stored
+    /// data. The index then follows the PDS again.
     ///
     /// # Errors
-    /// When it does not come back.
+    ///
+    /// Fails if it does not come back.
     pub fn restart_pds(&self, pause: Duration) -> io::Result<()> {
         self.servers.restart_pds(pause)
     }
 
-    /// The address of the PDS.
+    /// Returns the address of the PDS.
     #[must_use]
     pub fn pds_url(&self) -> String {
         self.servers.text("pds")
     }
 
-    /// The secret that the PDS seals sessions with.
+    /// Returns the secret that signs the PDS's session tokens.
     #[must_use]
     pub fn session_secret(&self) -> String {
         self.servers.text("jwt_secret")
     }
 
-    /// The knot.
+    /// Returns the knot.
     #[must_use]
     pub fn knot(&self) -> &KnotDouble {
         &self.knot
     }
 
-    /// The index.
+    /// Returns the index.
     #[must_use]
     pub fn index(&self) -> &IndexDouble {
         &self.index
     }
 
-    /// A new account with a handle like `alice.test`.
+    /// Creates an account with a handle such as `alice.test`.
     ///
     /// # Panics
-    /// When the PDS refuses.
+    ///
+    /// Panics if the PDS refuses.
     #[must_use]
     pub fn account(&self, handle: &str, password: &str) -> Account {
         let (name, _) = handle.split_once('.').unwrap_or((handle, ""));
@@ -229,20 +233,22 @@ impl RealWorld {
         }
     }
 
-    /// Calls the PDS as an account of [`Self::account`].
+    /// Returns a caller of the PDS for an account created by [`Self::account`].
     ///
     /// # Panics
-    /// When the account is another's.
+    ///
+    /// Panics if the account is another's.
     #[must_use]
     pub fn caller(&self, account: &Account) -> Caller {
         let found = lock(&self.callers).get(&account.did).cloned();
         found.expect("an account of this world")
     }
 
-    /// Writes a record into an account: its at-uri and CID.
+    /// Writes a record into an account; returns at-uri and CID.
     ///
     /// # Panics
-    /// When the PDS refuses.
+    ///
+    /// Panics if the PDS refuses.
     pub fn put(
         &self,
         account: &Account,
@@ -261,10 +267,11 @@ impl RealWorld {
         (text("uri"), text("cid"))
     }
 
-    /// A record and its CID, as the PDS gives them to anybody.
+    /// Reads a record anonymously from the PDS; returns its CID and value.
     ///
     /// # Panics
-    /// When it is not there.
+    ///
+    /// Panics if it is not there.
     #[must_use]
     pub fn record(&self, uri: &str) -> (String, Value) {
         let parts: Vec<&str> = uri.trim_start_matches("at://").split('/').collect();
@@ -282,14 +289,16 @@ impl RealWorld {
         (cid, found["value"].clone())
     }
 
-    /// A repository of 2026 with a first commit on `main`, and its record in the owner's account.
+    /// Creates a repository of 2026 with a first commit on `main`, and its record in the owner's
+    /// account.
     #[must_use]
     pub fn repository(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_2026(owner, name);
         self.announce(&repo, owner, "sh.tangled.repo", &record)
     }
 
-    /// A repository of Tangled 1.0: its account on the knot, the declaration in the owner's.
+    /// Creates a repository of Tangled 1.0: its account on the knot, the declaration in the owner's
+    /// account.
     #[must_use]
     pub fn repository_1_0(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_1_0(owner, name);

@@ -1,4 +1,4 @@
-//! A spindle: the service that runs a repository's pipelines, as far as it is asked for them.
+//! A spindle, the service that runs a repository's pipelines, as far as clients query it.
 
 use std::{
     io,
@@ -26,22 +26,23 @@ impl SpindleDouble {
     /// Starts an idle spindle.
     ///
     /// # Errors
-    /// When there is no port.
+    ///
+    /// Fails if no port is available.
     pub fn start() -> io::Result<Self> {
         let runs = Arc::new(Runs::default());
         let host = Host::claim()?.serve("spindle-double", Answers(Arc::clone(&runs)))?;
         Ok(Self { host, runs })
     }
 
-    /// The server, for requests and faults.
+    /// Returns the host, with its requests and faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Runs a pipeline for a commit of the repository with this DID. `kind` is the trigger (`push`,
-    /// `pull_request`, `manual`); `workflows` are names and states (`pending`, `running`,
-    /// `success`, `failed`, `timeout`, `cancelled`). Later ones are newer.
+    /// Adds a pipeline run for a commit of the repository with this DID. `kind` is the trigger
+    /// (`push`, `pull_request`, `manual`); `workflows` are names and states (`pending`, `running`,
+    /// `success`, `failed`, `timeout`, `cancelled`). Later runs are newer.
     pub fn run(&self, repo: &str, commit: &str, kind: &str, workflows: &[(&str, &str)]) {
         let mut runs = lock(&self.runs.0);
         let minute = runs.len() % 60;
@@ -85,7 +86,7 @@ impl Service for Answers {
     }
 }
 
-/// Newest first; the cursor is how many came before.
+/// Lists the newest runs first; the cursor is the number of earlier rows.
 fn query(runs: &Runs, request: &Incoming) -> Answer {
     let repo = request
         .param("repo")
@@ -111,7 +112,7 @@ fn query(runs: &Runs, request: &Incoming) -> Answer {
     let all: Vec<&Value> = runs.iter().rev().filter(wanted).collect();
     let page: Vec<&Value> = all.iter().copied().skip(skip).take(limit).collect();
     let mut answer = json!({ "total": all.len() });
-    // An idle spindle leaves the list out.
+    // An idle spindle omits the list.
     if !page.is_empty() {
         answer["pipelines"] = json!(page);
     }

@@ -16,7 +16,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts it; `work` returns once what it is given is true.
+    /// Starts a thread; `work` returns when the flag that it receives is true.
     pub(super) fn start(
         name: &str,
         work: impl FnOnce(&AtomicBool) + Send + 'static,
@@ -32,7 +32,7 @@ impl Worker {
         })
     }
 
-    /// Stops the worker. `wake` lets the thread notice; a thread that was not woken is not joined.
+    /// Stops the worker. `wake` wakes the thread; a thread that could not be woken is not joined.
     pub(super) fn stop(&mut self, wake: impl FnOnce() -> bool) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take().filter(|_| wake()) {

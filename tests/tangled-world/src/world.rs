@@ -1,4 +1,4 @@
-//! All of it together.
+//! All services of tangled's world together.
 
 use std::io;
 
@@ -24,18 +24,20 @@ pub struct World {
 }
 
 impl World {
-    /// Starts one.
+    /// Starts a world.
     ///
     /// # Errors
-    /// When there are no ports, or no directory for the repositories.
+    ///
+    /// Fails if there are no ports, or no directory for the repositories.
     pub fn start() -> io::Result<Self> {
         Self::with(PdsOptions::default(), KnotOptions::default())
     }
 
-    /// As [`Self::start`], with a PDS and a knot that behave like this.
+    /// Starts a world as [`Self::start`] does, with options for PDS and knot.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    ///
+    /// Fails as [`Self::start`] does.
     pub fn with(pds: PdsOptions, knot: KnotOptions) -> io::Result<Self> {
         let directory = DirectoryDouble::start()?;
         let network = Network::default();
@@ -57,25 +59,25 @@ impl World {
         })
     }
 
-    /// The directory of DIDs.
+    /// Returns the directory of DIDs.
     #[must_use]
     pub fn directory(&self) -> &DirectoryDouble {
         &self.directory
     }
 
-    /// The PDS.
+    /// Returns the PDS.
     #[must_use]
     pub fn pds(&self) -> &PdsDouble {
         &self.pds
     }
 
-    /// The knot.
+    /// Returns the knot.
     #[must_use]
     pub fn knot(&self) -> &KnotDouble {
         &self.knot
     }
 
-    /// The index, with its backlinks and web pages.
+    /// Returns the index, with its backlinks and web pages.
     #[must_use]
     pub fn index(&self) -> &IndexDouble {
         &self.index
@@ -84,7 +86,8 @@ impl World {
     /// Starts a second PDS in the same network.
     ///
     /// # Errors
-    /// When there is no port.
+    ///
+    /// Fails if no port is available.
     pub fn another_pds(&self, options: PdsOptions) -> io::Result<PdsDouble> {
         PdsDouble::start(options, &self.directory, self.network.clone())
     }
@@ -92,7 +95,8 @@ impl World {
     /// Starts a second knot in the same network.
     ///
     /// # Errors
-    /// When there is no port, or no directory for its repositories.
+    ///
+    /// Fails if there is no port, or no directory for its repositories.
     pub fn another_knot(&self, options: KnotOptions) -> io::Result<KnotDouble> {
         KnotDouble::start(
             options,
@@ -103,34 +107,36 @@ impl World {
         )
     }
 
-    /// A repository of 2026 with a first commit on `main`, and its record in the owner's account.
+    /// Creates a repository of 2026 with a first commit on `main`, and its record in the owner's
+    /// account.
     #[must_use]
     pub fn repository(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_2026(owner, name);
         self.announce(&repo, "sh.tangled.repo", record)
     }
 
-    /// As [`Self::repository`], as it was in 2025: without a DID of its own.
+    /// Creates a repository as [`Self::repository`] does, but of 2025: it has no DID.
     #[must_use]
     pub fn repository_2025(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_2025(owner, name);
         self.announce(&repo, "sh.tangled.repo", record)
     }
 
-    /// A repository of Tangled 1.0: its account on the knot, the declaration in the owner's.
+    /// Creates a repository of Tangled 1.0: its account on the knot, the declaration in the owner's
+    /// account.
     #[must_use]
     pub fn repository_1_0(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_1_0(owner, name);
         self.announce(&repo, "org.tangled.repo.declaration", record)
     }
 
-    /// A fork of a repository of 2026, on the same knot and with the same name.
+    /// Creates a fork of a repository of 2026, on the same knot and with the same name.
     #[must_use]
     pub fn fork(&self, upstream: &Repository, owner: &Account) -> Repository {
         self.fork_on(&self.knot, upstream, owner, &upstream.name)
     }
 
-    /// A fork on this knot and with this name.
+    /// Creates a fork on the given knot with the given name.
     #[must_use]
     pub fn fork_on(
         &self,
@@ -146,7 +152,7 @@ impl World {
         fork
     }
 
-    /// A fork of a repository of Tangled 1.0, on the same knot and with the same name.
+    /// Creates a fork of a repository of Tangled 1.0, on the same knot and with the same name.
     #[must_use]
     pub fn fork_1_0(&self, upstream: &Repository, owner: &Account) -> Repository {
         let (repo, record) = self.knot.add_1_0(owner, &upstream.name);
@@ -161,7 +167,7 @@ impl World {
     }
 }
 
-/// Fills a new fork with what its upstream has now.
+/// Copies the current content of the upstream into a new fork.
 fn copy(upstream: &Repository, fork: &Repository) {
     let path = upstream.path().to_string_lossy().into_owned();
     fork.git.run(["remote", "add", "origin", &path]).ok();

@@ -1,11 +1,11 @@
-//! XRPC: errors, and inputs that are checked as the reference implementation checks them.
+//! XRPC errors, and inputs checked as in the reference implementation.
 
 use forge_double_wire::Reply;
 use serde_json::{Map, Value, json};
 
 use super::host::Incoming;
 
-/// An error as XRPC answers it.
+/// An XRPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) status: u16,
@@ -28,7 +28,7 @@ impl Failure {
         Self::new(400, "InvalidRequest", message)
     }
 
-    /// Internal error, as the reference implementation answers it.
+    /// Returns an internal error, as in the reference implementation.
     pub(crate) fn internal() -> Self {
         Self::new(500, "InternalServerError", "Internal Server Error")
     }
@@ -41,7 +41,7 @@ impl Failure {
     }
 }
 
-/// The answer of a method: JSON, or nothing at all.
+/// Converts the result of a method: JSON, or an empty body.
 pub(crate) fn reply(answer: Answer) -> Reply {
     match answer {
         Ok(Value::Null) => Reply {
@@ -57,7 +57,7 @@ pub(crate) fn reply(answer: Answer) -> Reply {
 pub(crate) struct Input(Map<String, Value>);
 
 impl Input {
-    /// The JSON object in the body.
+    /// Reads the JSON object in the body.
     pub(crate) fn read(request: &Incoming) -> Result<Self, Failure> {
         let kind = request.header("content-type");
         if !kind.starts_with("application/json") {
@@ -81,14 +81,14 @@ impl Input {
         self.0.get(name)
     }
 
-    /// A field that must be there.
+    /// Returns a required field.
     pub(crate) fn need(&self, name: &str) -> Result<&Value, Failure> {
         self.0
             .get(name)
             .ok_or_else(|| Failure::invalid(format!("Missing required key \"{name}\" at $")))
     }
 
-    /// A string that must be there.
+    /// Returns a required string.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Failure> {
         let value = self.need(name)?;
         value.as_str().ok_or_else(|| {
@@ -99,7 +99,7 @@ impl Input {
         })
     }
 
-    /// A string that may be there.
+    /// Returns an optional string.
     pub(crate) fn optional(&self, name: &str) -> Result<Option<&str>, Failure> {
         match self.0.get(name) {
             None => Ok(None),

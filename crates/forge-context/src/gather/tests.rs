@@ -177,7 +177,7 @@ fn since_reads_the_viewer_only_for_latest_review() {
     assert_eq!(by_word.2, [&diff, "view 7", "viewer"]);
     let by_id = asked("grace");
     assert_eq!(by_id.2, [&diff, "view 7"]);
-    // `since` reads reviews; the bundle shows them only where they are included.
+    // `since` reads reviews; the bundle shows reviews only if they are included.
     assert_eq!((by_word.0, by_word.1), (from.clone(), false));
     assert_eq!((by_id.0, by_id.1), (from, false));
 }
@@ -249,7 +249,7 @@ fn view_of_a_missing_pull_is_not_repeated() {
 }
 
 #[test]
-fn unknown_issue_is_dropped_if_only_the_branch_names_it() {
+fn unknown_issue_named_only_by_branch_is_dropped() {
     let mut forge = StubForge::default();
     forge.pull.head_branch = "12-work".to_owned();
     forge.pull.description = "See #13 and #14.".to_owned();
@@ -318,7 +318,7 @@ fn equal_issue_failures_are_one_error() {
     assert_eq!(found.linked_issues.unwrap().len(), 2);
 }
 
-/// A tracker that knows `PROJ-1`, does not know `PROJ-2`, and breaks down over others.
+/// A tracker that knows `PROJ-1`, does not know `PROJ-2`, and fails for all other keys.
 #[derive(Debug)]
 struct StubTracker;
 
@@ -371,7 +371,7 @@ fn duplicate_warnings_are_merged() {
     assert_eq!(said, ["a", "b"]);
 }
 
-/// An observer that writes down which operations began.
+/// An observer that records which operations began.
 #[derive(Default)]
 struct Began(Mutex<Vec<&'static str>>);
 
@@ -469,7 +469,7 @@ const OPERATIONS: [&str; 9] = [
     "list",
 ];
 
-/// Answers of a forge: everything that can be in a verdict, and every error next to it.
+/// Generated answers of a forge: everything that affects a verdict, and an error for each part.
 #[derive(Clone, Debug)]
 struct Answers {
     state: PrState,
@@ -703,7 +703,7 @@ proptest! {
     }
 
     #[test]
-    fn bundle_of_the_same_answers_has_the_same_bytes(
+    fn equal_answers_give_equal_bundle_bytes(
         answers in any_answers(),
         include in any_include(),
     ) {

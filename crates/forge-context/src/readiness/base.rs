@@ -35,7 +35,7 @@ impl Judge<'_> {
         all.into_iter().flatten().collect()
     }
 
-    /// A rule that only the forge can judge.
+    /// Returns the requirement of a rule that only the forge can judge.
     fn unread_rule(&self, rule: Rule, source: WantedBy, what: &str, who: ClearedBy) -> Requirement {
         let base = &self.pull.base_branch;
         if self.is_let_through() {
@@ -65,7 +65,7 @@ impl Judge<'_> {
         Some(locked.blocking(format!("{base} is locked")))
     }
 
-    /// `None` with a merge queue: the queue's own settings choose the method.
+    /// Returns `None` for a base branch with a merge queue: the queue's settings choose the method.
     fn method_allowed(&self) -> Option<Requirement> {
         let of_repo = &self.rules()?.repository_methods;
         if of_repo.is_empty() || self.wants(&BaseRuleKind::MergeQueue).is_some() {
@@ -158,7 +158,7 @@ impl Judge<'_> {
                 let status = RequirementStatus::Unknown;
                 Some(requirement(rule, status, source, &evidence, by()))
             }
-            // GitHub reports the same for a branch that takes pull requests alone.
+            // GitHub reports the same value for a branch that changes only through pull requests.
             (None, Some(false)) => {
                 let evidence = format!("{base} takes no push of yours; a merge may be none");
                 let source = RequirementSource::BranchProtection;
@@ -215,7 +215,8 @@ impl Judge<'_> {
         Some(queued.blocking(blocker))
     }
 
-    /// The forge's own state, where no other requirement explains it.
+    /// Requires that the forge does not report "blocked", unless another requirement explains the
+    /// report.
     pub fn not_blocked(&self, others: &[Requirement]) -> Option<Requirement> {
         let (rule, source) = (Rule::NotBlocked, RequirementSource::Forge);
         if self.is_let_through() {
@@ -254,7 +255,7 @@ impl Judge<'_> {
         Some(requirement(rule, status, source, &evidence, by()))
     }
 
-    /// Rules of the base branch that could not be read; any of them may block.
+    /// Lists the rules of the base branch that could not be read; any of them may block.
     fn unread_lists(&self) -> Vec<&'static str> {
         let unread = self.rules().map(|rules| rules.unread.as_slice());
         let names = unread.unwrap_or_default().iter().map(|what| match what {

@@ -8,7 +8,8 @@ use super::{
     listed, requirement,
 };
 
-/// How long a commit without checks may still get some. GitHub registers checks within seconds.
+/// Time within which a new commit may still get its first check. GitHub registers checks within
+/// seconds.
 const REGISTERS_WITHIN_SECS: i64 = 120;
 
 /// A check that the base branch requires.
@@ -19,13 +20,13 @@ struct WantedCheck<'a> {
 }
 
 impl WantedCheck<'_> {
-    /// Returns true if `check`, which has the name, may come from the required app.
+    /// Returns true if `check`, whose name matches, may come from the required app.
     fn may_be(&self, check: &Check) -> bool {
         self.app.is_none() || check.app.is_none() || check.app == self.app
     }
 
-    /// Returns true if `check`, which has the name, is the required one. A commit status names no
-    /// app, and anybody with push access can set one.
+    /// Returns true if `check`, whose name matches, comes from the required app. A commit status
+    /// names no app, and anybody with push access can set a status.
     fn is(&self, check: &Check) -> bool {
         self.may_be(check) && (self.app.is_none() || check.progress.is_some())
     }
@@ -38,14 +39,14 @@ struct Finding<'a> {
     source: WantedBy,
     /// What happened to the named checks, such as `failed`.
     what: &'a str,
-    /// The evidence if there are none.
+    /// The evidence if no check is named.
     met: String,
     by: &'a [ClearedBy],
     blocker: &'a str,
 }
 
 impl Judge<'_> {
-    /// Returns no requirement for a repository without any checks on a forge that has checks.
+    /// Returns no requirement if the forge has checks but the repository uses none.
     pub fn checks(&self) -> Vec<Requirement> {
         let Some(report) = &self.pull.checks else {
             let mut unread = self.pull.warnings.iter();
@@ -98,13 +99,13 @@ impl Judge<'_> {
         all.map(|((name, app), by)| WantedCheck { name, app, by })
     }
 
-    /// The source that requires the first required check among `checks`.
+    /// Returns the source that requires the first required check among `checks`.
     fn source_of(&self, checks: &[&Check]) -> WantedBy {
         let mut sources = checks.iter().filter_map(|check| {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
             match named.find(|wanted| wanted.may_be(check)) {
                 Some(wanted) => Some(wanted.by),
-                // The name is required, but of another app.
+                // The required check has the same name but belongs to another app.
                 None if self.wanted_checks().any(|w| w.name == check.name) => None,
                 None => (check.required == Some(true)).then(|| RequirementSource::Forge.into()),
             }
@@ -118,7 +119,7 @@ impl Judge<'_> {
         let mut source = self.source_of(&expected);
         let mut missing = names(&expected);
         let mut unsure: Vec<(String, WantedBy)> = Vec::new();
-        // A truncated report may hide a check that has reported.
+        // A truncated report may omit a check that has reported.
         let wanted = self.wanted_checks().filter(|_| !report.truncated);
         for check in wanted {
             let all = report.checks.iter();
@@ -180,7 +181,7 @@ impl Judge<'_> {
         reported
     }
 
-    /// Why it is unknown whether checks of `sha` will report; else `evidence` says that none will.
+    /// Returns why checks may still report on `sha`; otherwise sets `evidence` and returns `None`.
     fn unreported(&self, sha: &str, evidence: &mut String) -> Option<String> {
         let is_known = self.rules().is_some_and(|rules| rules.knows_every_check());
         // Workflow and code scanning rules also report as checks.
@@ -229,7 +230,7 @@ fn is_expected(check: &Check) -> bool {
     check.conclusion.as_deref() == Some("EXPECTED")
 }
 
-/// The names without duplicates: a check appears once for each of its triggers.
+/// Returns the names without duplicates: a check appears once for each of its triggers.
 fn names(checks: &[&Check]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for check in checks {

@@ -10,7 +10,7 @@ use super::{
     requirement,
 };
 
-/// The requirement of [`Rule::Indexed`]; `None` for a forge without a separate appview.
+/// Returns the requirement of [`Rule::Indexed`]; `None` for a forge without a separate appview.
 pub(super) fn indexed(pull: &PullRequest) -> Option<Requirement> {
     let found = pull.ingestion.as_ref()?;
     let author = || cleared(ClearedBy::Author, vec![pull.author.login.clone()]);
@@ -35,7 +35,7 @@ pub(super) fn indexed(pull: &PullRequest) -> Option<Requirement> {
     })
 }
 
-/// The warning for a record that is not known to be indexed, with a recovery.
+/// Warns about a record that is not known to be indexed, and names a recovery.
 pub(crate) fn not_indexed(pull: &PullRequest) -> Option<Warning> {
     let RecordIngestion {
         verdict,

@@ -1,4 +1,4 @@
-//! Judges a pull request by every rule.
+//! Judges a pull request by all rules.
 
 use forge_core::{
     PrKey, Timestamp,
@@ -25,7 +25,7 @@ pub(super) struct WantedBy {
 }
 
 impl WantedBy {
-    /// The source for display. The name of a ruleset is untrusted.
+    /// Returns the source for display. The name of a ruleset is untrusted.
     pub fn text(&self) -> String {
         let word = self.source.name().replace('_', " ");
         match &self.name {
@@ -57,8 +57,8 @@ impl<'a> Judge<'a> {
         }
         let mut all = vec![open, self.no_conflicts(), self.not_draft()];
         all.extend(super::indexed::indexed(self.pull));
-        // In a plain repository GitHub reports BLOCKED and refuses to merge out of order; a GitHub
-        // stack merges from the bottom in one go.
+        // Without a GitHub stack, GitHub reports BLOCKED and refuses to merge out of order; a
+        // GitHub stack merges from the bottom in one go.
         let source = match self.word() {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,
@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
         self.pull.base_rules.as_ref()
     }
 
-    /// Rules of the base branch of one kind, with their sources.
+    /// Returns the base branch rules that `of` selects, with their sources.
     pub fn wanting<T>(
         &self,
         of: impl Fn(&'a BaseRuleKind) -> Option<T>,
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
         all.filter_map(move |rule| Some((of(&rule.wants)?, self.wanted_by(rule))))
     }
 
-    /// The source of a base branch rule of this kind, where there is one.
+    /// Returns the source of a base branch rule of this kind, if there is one.
     pub fn wants(&self, kind: &BaseRuleKind) -> Option<WantedBy> {
         let mut all = self.wanting(|wants| (wants == kind).then_some(()));
         all.next().map(|(_, by)| by)
@@ -123,7 +123,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The forge's merge state, such as `CLEAN`.
+    /// Returns the forge's merge state, such as `CLEAN`.
     pub fn word(&self) -> &str {
         let found = self.pull.mergeability.as_ref();
         found.map_or("", |mergeability| &mergeability.status)

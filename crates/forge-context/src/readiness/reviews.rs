@@ -8,7 +8,7 @@ use super::{
     listed, requirement,
 };
 
-/// The section with the latest opinion of each reviewer.
+/// Name of the section with the latest opinion of each reviewer.
 const LATEST_REVIEWS: &str = "latest_reviews";
 
 impl Judge<'_> {
@@ -40,7 +40,7 @@ impl Judge<'_> {
             .blocking(format!("{count} reviewer(s) requested changes"))
     }
 
-    /// The largest number of approvals that a rule requires, if any does.
+    /// Returns the largest number of approvals that a rule requires.
     fn approvals_wanted(&self) -> Option<(u64, WantedBy)> {
         let all = self.wanting(|kind| match kind {
             BaseRuleKind::Approvals { count } if *count > 0 => Some(*count),
@@ -55,7 +55,7 @@ impl Judge<'_> {
             || self.wants(&BaseRuleKind::LastPushApproval).is_some()
     }
 
-    /// The number of approvals that count: the forge ignores reviewers without push access.
+    /// Counts the valid approvals: the forge ignores reviewers without push access.
     fn approvals(&self) -> u64 {
         let all = self.pull.latest_reviews.iter();
         let barred = all
@@ -157,7 +157,7 @@ impl Judge<'_> {
         }
         let evidence = format!("asked and not reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
-        // One approval of several owners is enough; the other owners stay requested.
+        // One approval suffices for several owners; the other owners stay requested.
         let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
             || self.pull.review_decision == Some(ReviewDecision::ReviewRequired)
                 && self.has_enough_approvals()
@@ -237,8 +237,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns true if the author of a review has no push access, as the forge reports; otherwise by an
-/// association that implies none.
+/// Returns true if the author of a review has no push access. Without a report by the forge,
+/// decides by the author's association.
 fn is_barred(review: &Review) -> bool {
     match (review.author_can_push, review.author_association.as_deref()) {
         (Some(can_push), _) => !can_push,

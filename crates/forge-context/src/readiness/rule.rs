@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 pub enum Rule {
     /// The pull request is open.
     Open,
-    /// The appview has indexed its record.
+    /// The appview has indexed the record of the pull request.
     Indexed,
     /// Head and base merge without conflicts.
     NoConflicts,
@@ -16,9 +16,9 @@ pub enum Rule {
     BranchUnlocked,
     /// Repository and base branch allow a common merge method.
     MethodAllowed,
-    /// The pull request is no draft.
+    /// The pull request is not a draft.
     NotDraft,
-    /// The pull request below is merged.
+    /// The pull request that this one builds on is merged.
     DependencyMerged,
     /// No reviewer's latest opinion requests changes.
     NoChangesRequested,
@@ -48,7 +48,7 @@ pub enum Rule {
     ChecksReported,
     /// Every check has finished.
     ChecksFinished,
-    /// The pull request is in no merge queue.
+    /// The pull request is not in a merge queue.
     OutOfQueue,
 }
 
@@ -59,13 +59,13 @@ pub struct RuleInfo {
     pub rule: Rule,
     /// The stable name.
     pub name: &'static str,
-    /// The condition for met.
+    /// The condition under which the status is met.
     pub met: &'static str,
-    /// The condition for unknown; empty where the status is always known.
+    /// The condition under which the status is unknown; empty if it is always known.
     pub unknown: &'static str,
-    /// The text of its blocker; empty where it has none.
+    /// The text of the blocker; empty if the rule has no blocker.
     pub blocker: &'static str,
-    /// The position of its blocker, from 1.
+    /// The position of the blocker, from 1.
     pub place: u8,
 }
 
@@ -86,7 +86,7 @@ const fn info(
     }
 }
 
-/// Every rule, in the order of the requirements. Blockers 1 to 5 have the texts and the order of
+/// Every rule, in the order of the requirements. Texts and order of blockers 1 to 5 are those of
 /// requirement R-002-13.
 pub const RULES: &[RuleInfo] = &[
     info(Rule::Open, "open", "the pull request is open", "", (0, "")),
@@ -261,7 +261,7 @@ impl Rule {
         RULES.iter().find(|info| info.rule == self)
     }
 
-    /// The stable name.
+    /// Returns the stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.info().map_or("", |info| info.name)

@@ -30,7 +30,7 @@ fn readiness_of_green_pull_is_true() {
     let ready = judge(&pull());
     assert_eq!(ready.ready_to_merge, Some(true));
     assert!(ready.blockers.is_empty());
-    // No pull request below, no separate appview, and no rules of the base branch.
+    // This pull request builds on no other, has no separate appview, and has no base branch rules.
     let names: Vec<&str> = ready.requirements.iter().map(|r| r.rule.name()).collect();
     assert_eq!(
         names,
@@ -125,14 +125,14 @@ fn readiness_without_checks_is_unknown() {
     let reported = found(&ready, Rule::ChecksReported);
     assert_eq!(reported.status, RequirementStatus::Unknown);
     assert_eq!(ready.requirements[0].rule, Rule::ChecksReported);
-    // On a forge without checks the rule does not apply.
+    // The rule does not apply on a forge without checks.
     let none = ForgeRules {
         checks: false,
         ..ALL
     };
     let ready = Readiness::of(&pull, none, None, Timestamp::from_unix(0));
     assert_eq!(ready.ready_to_merge, Some(true));
-    // Checks that cannot be read are unknown; a repository without any checks has no rule.
+    // Unreadable checks are unknown; a repository without checks has no rule about them.
     pull.checks = None;
     assert_eq!(judge(&pull).ready_to_merge, Some(true));
     pull.warnings = vec![Warning::new("no").of_section("checks")];
@@ -230,7 +230,7 @@ fn threads_after_a_truncated_page_are_unknown() {
     let threads = found(&ready, Rule::ThreadsResolved);
     assert_eq!(threads.status, RequirementStatus::Unknown);
     assert_eq!(ready.ready_to_merge, None);
-    // An open thread that was read is certain.
+    // An open thread that was read decides the status.
     pull.threads = Some(vec![thread(true), thread(false)]);
     assert_eq!(judge(&pull).ready_to_merge, Some(false));
 }
@@ -299,7 +299,7 @@ fn approval_of_a_stranger_does_not_count_without_decision() {
         (Some("CONTRIBUTOR"), None, None, Unmet),
         (Some("MEMBER"), None, None, Met),
         (None, None, None, Met),
-        // A bot may have push access.
+        // A bot may have push access even without an association.
         (Some("NONE"), Some(true), None, Met),
         (Some("NONE"), None, Some(ReviewDecision::Approved), Met),
     ] {

@@ -1,4 +1,4 @@
-//! Watches over prepared polls, on a paused clock.
+//! Tests of watches with prepared polls on a paused clock.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn of_state(state: PrState) -> PullRequest {
     PullRequest { state, ..pull() }
 }
 
-/// Runs a watch over `looks`, repeating the last one; returns its lines and its duration.
+/// Runs a watch over `looks`, repeating the last one; returns the output lines and the duration.
 async fn run(
     until: &[WatchUntil],
     since: Option<WatchBaseline>,
@@ -419,7 +419,7 @@ proptest! {
 }
 
 #[test]
-fn watch_until_parses_its_own_names() {
+fn watch_until_names_are_parsed() {
     for until in WatchUntil::ALL {
         assert_eq!(WatchUntil::parse(until.name()).unwrap(), until);
     }

@@ -1,4 +1,4 @@
-//! How much strangers make us read and hold, and what is asked of them after a write.
+//! Limits on what is read of strangers' data and kept in memory, and on requests after a write.
 
 use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
@@ -53,7 +53,7 @@ fn told(warnings: &[Warning], part: &str) -> bool {
     warnings.iter().any(|w| w.message.contains(part))
 }
 
-/// The lists that were asked for of a collection of an account.
+/// Returns the list requests for a collection of an account.
 fn lists_of(stage: &Stage, account: &Account, collection: &str) -> Vec<Recorded> {
     let all = stage.world.pds().host().requests().into_iter();
     let did = account.did.replace(':', "%3A");
@@ -62,7 +62,7 @@ fn lists_of(stage: &Stage, account: &Account, collection: &str) -> Vec<Recorded>
         .collect()
 }
 
-/// Each limit in turn is the first to be reached.
+/// Each case reaches a different limit first.
 #[tokio::test]
 async fn list_over_byte_limit_is_cut_with_warning() {
     let carol_and_dave = ["carol.test", "dave.test"];
@@ -95,7 +95,7 @@ async fn list_over_byte_limit_is_cut_with_warning() {
             add_pulls(&stage, &account, 110, 10 * KIB);
         }
         let repo = repo_with(&stage, limits);
-        // By the accounts themselves.
+        // Without the index, the accounts' own lists are read.
         stage.world.index().host().set_down(true);
         let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
         let count = page.items.len();
@@ -106,7 +106,7 @@ async fn list_over_byte_limit_is_cut_with_warning() {
 }
 
 #[tokio::test]
-async fn cut_list_of_repositories_is_a_warning() {
+async fn truncated_repository_list_gives_a_warning() {
     let stage = Stage::new();
     for n in 0..3 {
         let name = format!("long{n}");
@@ -170,7 +170,7 @@ async fn oversized_page_is_requested_with_fewer_rows() {
     assert_eq!((page.items.len(), page.total), (35, Some(35)));
     let lists = lists_of(&stage, &carol, PULL);
     let of = |limit: &str| lists.iter().filter(|it| it.query.contains(limit)).count();
-    // Statuses are asked for as ever.
+    // The number of requests for statuses does not change.
     let statuses = lists_of(&stage, &carol, STATUS).len();
     assert_eq!(
         (of("limit=100") - statuses, of("limit=10") - of("limit=100")),
@@ -178,7 +178,7 @@ async fn oversized_page_is_requested_with_fewer_rows() {
     );
 }
 
-/// Many small values take many times the bytes of their body in memory.
+/// In memory, a page of many small values is many times as large as its body.
 #[tokio::test]
 async fn page_of_many_small_values_is_refused() {
     let stage = Stage::new();
@@ -217,7 +217,7 @@ async fn record_of_many_small_values_is_refused() {
     assert!(e.message().contains(part), "{e:?}");
 }
 
-/// Each has one, which the backlinks name.
+/// Each account has one record, which the backlinks name.
 #[tokio::test]
 async fn records_of_many_accounts_share_the_list_limit() {
     let stage = Stage::new();
@@ -242,7 +242,7 @@ async fn records_of_many_accounts_share_the_list_limit() {
     assert!(told(&view.warnings, part), "{:?}", view.warnings);
 }
 
-/// Strangers choose how many records and patches are read at once.
+/// The number of records and patches that are read at once depends on strangers.
 #[tokio::test]
 async fn oversized_record_or_blob_is_refused() {
     let stage = Stage::new();
@@ -284,13 +284,13 @@ async fn oversized_answer_of_a_service_is_refused() {
     );
 }
 
-/// Bytes are bytes, whatever their server calls them.
+/// The content type of a blob does not change its bytes.
 #[tokio::test]
 async fn blob_sent_as_json_is_read_as_bytes() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
-    // Serialised again, the JSON would have other bytes.
+    // Parsing and serialising this JSON again would change its bytes.
     let odd = "{ \"a\" :  1 }\n";
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let blob = pds.blob(&stage.alice.did, "application/gzip", odd.as_bytes());
@@ -305,7 +305,7 @@ async fn blob_sent_as_json_is_read_as_bytes() {
 }
 
 #[tokio::test]
-async fn write_reads_no_collection_of_a_stranger() {
+async fn write_does_not_read_strangers_collections() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let carol = pds.account("carol.test", PASSWORD);
@@ -339,7 +339,8 @@ async fn write_reads_no_collection_of_a_stranger() {
     for who in [&carol, &stage.bob] {
         assert_eq!(lists_of(&stage, who, COMMENT).len(), 0);
         assert_eq!(lists_of(&stage, who, "sh.tangled.label.op").len(), 0);
-        // The newest states are read before the write: someone may have just closed it.
+        // The newest states are read before the write: another account may have just closed the
+        // issue.
         assert_eq!(lists_of(&stage, who, STATUS).len(), 1);
     }
 }

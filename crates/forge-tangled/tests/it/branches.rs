@@ -11,7 +11,7 @@ use crate::stage::Stage;
 
 const DELETE: &str = "sh.tangled.repo.deleteBranch";
 
-/// A merge that takes the branch with it.
+/// Requests a merge that also deletes the branch.
 fn with_branch() -> MergeReq {
     MergeReq {
         delete_branch: true,
@@ -26,7 +26,8 @@ fn push(stage: &Stage) -> String {
         .commit("topic", "Later", &[("later.txt", Some("later\n"))])
 }
 
-/// Asserts that the branch is at `tip`, that the knot got no deletion, and that a warning says why.
+/// Asserts that the branch is still at `tip`, that the knot got no deletion, and that a warning
+/// says why.
 #[track_caller]
 fn is_kept<T>(stage: &Stage, tip: &str, outcome: &Outcome<T>, why: &str) {
     assert_eq!(stage.repo.git.oid("topic").as_deref(), Some(tip));
@@ -63,7 +64,7 @@ async fn merged_branch_is_deleted_by_a_later_call() {
     let gone = again(&stage, &made, &with_branch()).await;
     assert!(gone.value.branch_deleted && !gone.unchanged, "{gone:?}");
     assert_eq!(stage.repo.git.oid("topic"), None);
-    // No request deletes a missing branch.
+    // A missing branch is not deleted again.
     let none = again(&stage, &made, &with_branch()).await;
     assert!(!none.value.branch_deleted && none.unchanged);
     assert_eq!(stage.world.knot().host().count_of(DELETE), 1);
@@ -122,10 +123,10 @@ async fn closing_keeps_branch_with_unsubmitted_commits() {
     };
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
-    // A closed pull request's branch may have got commits since.
+    // The branch of a closed pull request may have new commits that no round has.
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
-    // In a round they are not lost.
+    // Commits that a round contains are not lost.
     forge.reopen(&made.id, None).await.unwrap();
     forge
         .resubmit(&made.id, &Resubmit::default())
@@ -140,7 +141,7 @@ async fn round_added_after_merge_is_not_merged() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
-    // A client adds a round to a merged pull request; that round was never merged.
+    // Another client adds a round after the merge; this round was never merged.
     let pds = stage.world.pds();
     let (_, mut record) = pds.record(&made.node_id).unwrap();
     let mut round = record["rounds"][0].clone();

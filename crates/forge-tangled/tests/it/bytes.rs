@@ -36,7 +36,7 @@ fn rkey(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap()
 }
 
-/// Has another patch in the place of the newest round, whose `From` line is the same.
+/// Replaces the newest round by another patch with the same `From` line.
 async fn replace_round(stage: &Stage, made: &PullRequest) {
     let forge = stage.tangled(&stage.alice);
     let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
@@ -51,7 +51,7 @@ fn put_round(stage: &Stage, made: &PullRequest, blob: &[u8]) {
     pds.put(did, PULL, rkey(&made.node_id), record);
 }
 
-/// Keeps the newest round's blob on its server, which drops unreferenced blobs.
+/// References the newest round's blob, because a server drops unreferenced blobs.
 fn keep_blob(stage: &Stage, made: &PullRequest) {
     let pds = stage.world.pds();
     let (_, record) = pds.record(&made.node_id).unwrap();
@@ -95,7 +95,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(now.head_oid, seen.head_oid, "its author's word is the same");
     let [was, is] = [&seen, &now].map(|pull| pull.head_id().unwrap());
     assert_ne!(was, is);
-    // The commit that the author names says nothing about the bytes.
+    // The commit in the `From` line does not determine the bytes of the patch.
     for expected in [was, seen.head_oid.as_deref().unwrap()] {
         let e = forge.merge(&made.id, &at(expected)).await.unwrap_err();
         is_head_conflict(&e, expected, is);
@@ -108,7 +108,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
 }
 
-/// `git am` applies a change after the signature of a mail, and no view shows it.
+/// `git am` also applies a change after the signature of a mail, which no view shows.
 #[tokio::test]
 async fn round_with_change_after_signature_is_not_merged() {
     let stage = Stage::new();
@@ -131,7 +131,7 @@ async fn round_with_change_after_signature_is_not_merged() {
 }
 
 #[tokio::test]
-async fn diff_between_rounds_tells_of_unseen_changes_of_each() {
+async fn diff_between_rounds_warns_about_unseen_changes() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -156,7 +156,7 @@ async fn diff_between_rounds_tells_of_unseen_changes_of_each() {
         rounds: Some(Rounds { round, since }),
         ..DiffReq::default()
     };
-    // The commit is the head of the newest round, since which nothing is shown.
+    // The given commit is the head of the newest round, which has no later changes.
     let since_newest = DiffReq {
         since: Some(newer),
         ..DiffReq::default()
@@ -179,7 +179,8 @@ async fn diff_between_rounds_tells_of_unseen_changes_of_each() {
     }
 }
 
-/// A round names its commits itself: a knot's diff of commits of these names is of another change.
+/// The author of a round chooses its commit ids, for which the knot may have the diff of another
+/// change.
 #[tokio::test]
 async fn round_naming_foreign_commits_shows_own_patch() {
     let stage = Stage::new();
@@ -211,7 +212,7 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     keep_blob(&stage, &made);
     replace_round(&stage, &made).await;
     let (is, _) = stage.world.pds().record(&made.node_id).unwrap();
-    // The first read returns the old round, and the read before the merge the new.
+    // The first read returns the old round, the read before the merge returns the new round.
     let fault = Fault::answer(200, &JSON, stale.to_string());
     let host = stage.world.pds().host();
     host.fault(fault.on(RECORD).about(rkey(&made.node_id)));
@@ -224,7 +225,8 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
 }
 
-/// A value with a stamp has no CID of its own, so that its server can send two under one.
+/// The CID of a value with a stamp cannot be verified, so its server can send two values under one
+/// CID.
 #[tokio::test]
 async fn record_changed_under_same_cid_is_a_conflict() {
     let stage = Stage::new();
@@ -275,7 +277,7 @@ async fn blob_of_other_bytes_is_protocol_error() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
-    // A PDS has the blob under its own CID, and sends it under another.
+    // A PDS stores the blob under its correct CID and sends it under another.
     let other =
         "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
     let own = pds.blob(&stage.alice.did, "text/plain", other.as_bytes());
@@ -319,7 +321,7 @@ async fn record_of_other_value_is_protocol_error() {
     let forge = stage.tangled(&stage.alice);
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
     is_mismatch(&stage, &e, &made.node_id, [&named, &own]);
-    // The record of another account is a mismatch, too.
+    // The record of another account is also a mismatch.
     pds.host().clear_faults();
     pds.host().fault(sent(&uri, &value));
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
@@ -335,7 +337,7 @@ async fn listed_foreign_or_mismatched_records_are_skipped() {
         "status": "sh.tangled.repo.pull.status.closed",
     });
     let pds = stage.world.pds();
-    // Bob may push, and withdrew his status; the server still has it, and the owner's.
+    // Bob, who may push, deleted his status. The server still sends that status and the owner's.
     let (of_bob, cid) = pds.put(&stage.bob.did, STATUS, "3mkuuamwfj322", closed.clone());
     pds.delete(&stage.bob.did, STATUS, "3mkuuamwfj322");
     let of_owner = format!("at://{}/{STATUS}/3mkuuamwfj322", stage.alice.did);
@@ -389,7 +391,7 @@ async fn gzip_members_are_shown_indexed_and_merged_alike() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
     let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
-    // Some readers stop at the end of the first member, others go on.
+    // Some readers stop at the end of the first member, others continue.
     let second = patch
         .replace("topic.txt", "second.txt")
         .replace("Add topic", "Add second");
@@ -404,7 +406,7 @@ async fn gzip_members_are_shown_indexed_and_merged_alike() {
     for file in ["topic.txt", "second.txt"] {
         assert_eq!(stage.repo.git.show("main", file), "one\n");
     }
-    // Bytes after the last member belong to no member, and every reader refuses them.
+    // Bytes after the last member belong to no member; every reader refuses them.
     let other = stage.open(&stage.handle(&stage.alice), "other").await;
     put_round(
         &stage,

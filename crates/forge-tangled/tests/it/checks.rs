@@ -1,4 +1,4 @@
-//! Checks: what the repository's spindle ran.
+//! Checks: the pipelines that the repository's spindle has run.
 
 use forge_core::{
     ErrorKind, PageReq, Repo,
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::stage::Stage;
 
-/// A repository with a spindle, and an open pull request.
+/// Creates a repository with a spindle, and opens a pull request.
 async fn with_spindle() -> (Stage, SpindleDouble, Repo, PullRequest) {
     let stage = Stage::new();
     let spindle = SpindleDouble::start().unwrap();
@@ -63,7 +63,7 @@ async fn newest_run_of_each_workflow_counts() {
 }
 
 #[tokio::test]
-async fn unknown_check_state_is_no_success() {
+async fn unknown_check_state_is_not_success() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let head = pull.head_oid.clone().unwrap();
     spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "queued")]);

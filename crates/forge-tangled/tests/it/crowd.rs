@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::stage::Stage;
 
-/// How many edit at once.
+/// Number of concurrent edits.
 const MANY: usize = 30;
 
-/// Changes a pull request from concurrent processes: half of them the title, half the description.
+/// Edits a pull request from concurrent processes: half change the title, half the description.
 async fn edit_at_once(stage: &Stage, pr: &PrId) {
     let dir = tempfile::tempdir().unwrap();
     let settings = forge_tangled::Settings {
@@ -37,7 +37,7 @@ async fn edit_at_once(stage: &Stage, pr: &PrId) {
     }
 }
 
-/// Each edit made a version that differs from the one before in its text alone.
+/// Checks that each edit made a version that differs from the previous version only in its text.
 fn each_is_kept(versions: &[(String, Value)], text: impl Fn(&Value) -> Option<&str>) {
     let mut texts: Vec<String> = Vec::new();
     for pair in versions.windows(2) {
@@ -80,7 +80,7 @@ async fn thirty_concurrent_ticket_edits_are_kept() {
     let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
     let made = made.unwrap().value;
     edit_at_once(&stage, &made.id).await;
-    // The knot's accounts are in the same network.
+    // The accounts of knots are in the same network double.
     let versions = stage.world.pds().versions(&made.node_id);
     each_is_kept(&versions, |value| value["text"].as_str());
 }

@@ -1,4 +1,4 @@
-//! Names of the protocol that are others by configuration: the hosts speak by them alone.
+//! Configured protocol names: the hosts accept only names that differ from the defaults.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
-/// Fields of the records of a collection, and of other typed objects: the path of a field, and the
-/// key of its name.
+/// Fields of the records of a collection and of other typed objects: the path of a field, and the
+/// configuration key of its name.
 const RECORDS: &[(&str, &[(&str, &str)])] = &[
     (
         "sh_pull",
@@ -165,7 +165,7 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The keys of methods, a field of theirs, and the key of its name.
+/// The keys of methods, a field of these methods, and the key of the field's name.
 type Row = (&'static [&'static str], &'static str, &'static str);
 
 /// Parameters of the queries to a host.
@@ -232,7 +232,7 @@ const QUERIES: &[Row] = &[
     (&["spindle_pipelines"], "commits", "spindle_field_commits"),
 ];
 
-/// The same for the bodies of requests.
+/// Fields in the bodies of requests.
 const INPUTS: &[Row] = &[
     (
         &[
@@ -288,7 +288,7 @@ const INPUTS: &[Row] = &[
     ),
 ];
 
-/// The same of answers.
+/// Fields of answers.
 const ANSWERS: &[Row] = &[
     (
         &["index_list_pulls", "index_list_issues"],
@@ -424,7 +424,7 @@ const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
 const PIPELINES: &[&str] = &["spindle_pipelines"];
 const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
-/// Replaces each name of the protocol, by its key; equal names stay equal.
+/// Replaces each name of the protocol, given by its key; equal names stay equal.
 fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut nsids: BTreeMap<&str, String> = BTreeMap::new();
     let mut others = BTreeMap::new();
@@ -449,7 +449,7 @@ fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     others
 }
 
-/// Everything has another name than usual, on all hosts, and the client knows it.
+/// Renames everything on all hosts and returns settings with the new names.
 fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
     let mut usual: BTreeMap<String, String> = Dialects::default().names().into_iter().collect();
     usual.remove("audience");
@@ -528,8 +528,8 @@ fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
     }
 }
 
-/// The methods of tangled that were called, which have to be called by their new names. No usual
-/// name of a collection, a type or a method was sent.
+/// Returns the `sh.tangled` methods that were called, and checks that the new names were used. No
+/// default name of a collection, a type or a method may have been sent.
 fn called(host: &Host) -> Vec<String> {
     for request in host.requests() {
         let sent = format!("{} {} {}", request.path, request.query, request.body);
@@ -550,7 +550,7 @@ fn has(called: &[String], name: &str) -> bool {
     called.iter().any(|it| *it == format!("org.example.{name}"))
 }
 
-/// A spindle that Alice's repository names.
+/// Creates a spindle that Alice's repository names.
 fn spindle_of(stage: &Stage) -> SpindleDouble {
     let spindle = SpindleDouble::start().unwrap();
     let did = &stage.alice.did;
@@ -629,7 +629,7 @@ async fn pull_request_lifecycle_uses_configured_names() {
     assert!(has(&index, "indexlistpulls"), "{index:?}");
     assert!(has(&index, "indexlistcomments"), "{index:?}");
     assert!(has(&called(spindle.host()), "spindlepipelines"));
-    // The world has it all by the usual names.
+    // The records in the world use the default names.
     let did = &stage.alice.did;
     let statuses = stage
         .world
@@ -742,7 +742,7 @@ async fn fork_knot_answers_use_configured_names() {
         },
         ..CreatePull::new("side", "From a fork")
     };
-    // The knot fetches into an unusual ref.
+    // The knot fetches into a ref that is not the default.
     let main = stage.repo.git.oid("main").unwrap();
     let said = json!({ "xknotanswerfetched": true, "xknotanswerfetchedref": main });
     let kind = [("content-type", "application/json")];
@@ -819,7 +819,8 @@ async fn spindle_answers_use_configured_names() {
     }
 }
 
-/// The double of 1.0 knows one audience: who is configured to ask for that one is never refused.
+/// The 1.0 double accepts one audience, so a client that is configured for this audience is never
+/// refused.
 #[tokio::test]
 async fn ticket_uses_configured_names_and_audience() {
     for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {

@@ -1,4 +1,4 @@
-//! Pull requests from forks: which one is meant, what it has, another round of it.
+//! Pull requests from forks: which fork is meant, its commits, and new rounds.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::stage::{PASSWORD, Stage, action};
 const PULL: &str = "sh.tangled.repo.pull";
 const AS_PATCH: Action = Action::again(&[(Param::Head, Arg::Omit), (Param::Patch, Arg::Choose)]);
 
-/// Carol, who may not push to the repository.
+/// Creates Carol, who has no push access to the repository.
 fn carol(stage: &Stage) -> (Account, Repo) {
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let client = Client::new(Arc::new(stage.tangled(&carol)), Policy::default());
@@ -40,7 +40,7 @@ fn commit(fork: &Repository, file: &str) {
 
 #[tokio::test]
 async fn fork_branch_is_opened_resubmitted_and_merged() {
-    // The fork is on the same knot, or on another that has only fetched objects.
+    // The fork is on the same knot, or on another knot that has only fetched objects.
     for elsewhere in [false, true] {
         let stage = Stage::new();
         let (account, repo) = carol(&stage);
@@ -50,7 +50,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
             false => stage.world.knot(),
         };
         let fork = stage.world.fork_on(knot, &stage.repo, &account, "widget");
-        // New upstream commits are no part of the change.
+        // New upstream commits are not part of the change.
         stage
             .repo
             .git
@@ -90,7 +90,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
         let forge = stage.tangled(&account);
         let again = forge.resubmit(&made.id, &Resubmit::default()).await;
         assert_eq!(again.unwrap().value.rounds, Some(2));
-        // The fork's knot makes a single diff of two commits, push rights or not.
+        // The fork's knot makes a single diff of two commits, with or without push access.
         let bob = stage.handle(&stage.bob);
         let diff = bob.diff(&made.id, &DiffReq::default()).await.unwrap();
         assert!(diff.warnings.is_empty(), "{:?}", diff.warnings);
@@ -158,7 +158,7 @@ async fn ambiguous_fork_must_be_named() {
     let made = made.unwrap().value;
     let files = repo.view(&made.id, PrFields::FILES).await.unwrap().files;
     assert_eq!(files.unwrap()[0].path, "gadget.txt");
-    // The same branch of the other fork is a different head.
+    // A branch of the same name in the other fork is a different head.
     let made = repo
         .create(&from("carol.test", Some("widget"), "topic"))
         .await;

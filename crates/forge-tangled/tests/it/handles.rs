@@ -1,4 +1,5 @@
-//! A handle belongs to the account that it resolves to, if the DID document names it back.
+//! A handle belongs to the account that it resolves to if the account's DID document names the
+//! handle.
 
 use forge_core::{PullRequests, RepoId, RepoPath, Repos};
 
@@ -18,7 +19,8 @@ fn named(stage: &Stage, owner: &str, name: &str) -> RepoId {
 async fn handle_missing_from_did_document_is_not_found() {
     for renamed in [Some("other.test"), None] {
         let stage = Stage::new();
-        // The handle's domain still leads to her, and her document names another or none.
+        // The handle's domain still resolves to Alice, but her document names another handle or
+        // none.
         stage.world.directory().rename(&stage.alice.did, renamed);
         let forge = stage.tangled_with(stage.settings(), None);
         let e = forge.repo(&stage.id()).await.unwrap_err();
@@ -28,10 +30,10 @@ async fn handle_missing_from_did_document_is_not_found() {
             "{e:?}"
         );
         assert!(e.hint().unwrap().text().contains("DID"), "{e:?}");
-        // The new handle is not hers before it resolves to her.
+        // The new handle is not Alice's until it resolves to her account.
         let e = forge.repo(&named(&stage, "other.test", "widget")).await;
         assert!(e.unwrap_err().is_not_found());
-        // By DID the account is found, and is shown by it.
+        // The account is found by its DID, and is shown as its DID.
         let by_did = named(&stage, &stage.alice.did, "widget");
         assert_eq!(forge.repo(&by_did).await.unwrap().id, by_did);
     }
@@ -49,7 +51,7 @@ async fn claimed_foreign_handle_is_shown_as_did() {
     let forge = stage.tangled(&stage.alice);
     let view = forge.view(&made.id, Default::default()).await.unwrap();
     assert_eq!(view.author.login, stage.bob.did);
-    // The handle stays hers.
+    // The handle still belongs to Alice.
     assert_eq!(forge.repo(&stage.id()).await.unwrap().id, stage.id());
 }
 
@@ -74,7 +76,7 @@ async fn did_web_account_is_found_on_own_host() {
     let forge = stage.tangled_with(stage.settings(), None);
     let e = forge.repo(&named(&stage, &carol.did, "hers")).await;
     assert!(e.unwrap_err().is_not_found());
-    // No other kind of DID is looked up anywhere.
+    // DIDs of other methods are not looked up.
     for did in [
         "did:web:localhost:users:carol",
         "did:web:carol.example%3A8443",

@@ -1,4 +1,4 @@
-//! Records that were written to do harm, or by accident.
+//! Malformed records, whether malicious or accidental.
 
 use forge_core::{
     Action, Call, Issues, Labels, PageReq, Param, PrId, PrKey, PullRequests, Repos, Warning,
@@ -65,7 +65,7 @@ async fn unreadable_label_is_a_warning() {
     let e = forge.edit(&made.id, &bug).await.unwrap_err();
     assert!(e.message().contains("there is no label 'bug'"), "{e:?}");
     assert!(e.message().contains(&label), "{e:?}");
-    // A deleted definition is no label any more.
+    // A deleted definition no longer defines a label.
     pds.delete(&stage.bob.did, "sh.tangled.label.definition", "nameless");
     let forge = stage.tangled(&stage.alice);
     let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
@@ -101,7 +101,7 @@ async fn hostile_pulls_are_shown_or_reported() {
     ] {
         odd.push(pds.add(&stage.bob.did, PULL, record).0);
     }
-    // Each depends on the other, and one on itself.
+    // Two pull requests depend on each other, and a third depends on itself.
     for (n, below) in [(0, 1), (1, 0), (2, 2)] {
         let (_, mut record) = pds.record(&odd[n]).unwrap();
         record["dependentOn"] = json!(odd[below]);
@@ -193,7 +193,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
     let index = stage.world.index();
     for (index_is_down, backlinks_too, method, pages) in [
         (false, false, "sh.tangled.feed.listComments", 10),
-        // A hundred records a page, and an empty page after the last full page.
+        // A page has a hundred records; an empty page follows the last full page.
         (true, false, "com.atproto.repo.listRecords", 101),
         (true, true, "com.atproto.repo.listRecords", 101),
     ] {
@@ -216,7 +216,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
         });
         assert_eq!(asked.iter().sum::<usize>(), pages, "{method}");
     }
-    // The last comment exceeds the limit, so a warning says so.
+    // The last comment exceeds the limit, as a warning says.
     for n in 0..5 {
         let comment = json!({
             "subject": {"uri": good.node_id, "cid": good.version},
@@ -234,7 +234,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
     assert_eq!(view.comments_count, MANY);
     let told = |w: &forge_core::Warning| w.message.contains("more than 10000 records");
     assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
-    // The limit also holds for the backlinks, when those are read.
+    // Without the index the backlinks are read, with the same limit.
     index.host().set_down(true);
     index.backlinks().set_down(false);
     let view = stage
@@ -278,13 +278,13 @@ async fn tangled_1_0_reads_ten_thousand_records_over_cursors() {
         };
         all.iter().filter(of_it).count()
     };
-    // A hundred records a page, and an empty page after the last full page.
+    // A page has a hundred records; an empty page follows the last full page.
     let forge = stage.tangled(&stage.bob);
     let query = PullQuery::default();
     let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
     assert_eq!(page.items.len(), 50);
     assert_eq!(pages(TICKET), 101);
-    // Comments are read once for the list, not for each row.
+    // Comments are read once per list, not once per row.
     assert_eq!(pages(SAID), 101);
     let pr = PrId {
         repo: id,
@@ -296,7 +296,7 @@ async fn tangled_1_0_reads_ten_thousand_records_over_cursors() {
 }
 
 #[tokio::test]
-async fn answers_to_oneself_and_odd_times_are_only_data() {
+async fn self_replies_and_odd_times_are_shown_as_data() {
     let stage = Stage::new();
     let good = stage.open(&stage.handle(&stage.alice), "topic").await;
     let pds = stage.world.pds();
@@ -340,7 +340,7 @@ async fn hostile_tickets_are_shown_or_reported() {
         all
     };
     let huge = "x".repeat(900_000);
-    // Read for what is right in them, in a list too.
+    // The valid parts of these records are read, also in a list.
     let odd = [
         put("track.ticket", plain(json!({"state": 7}))),
         put("track.ticket", plain(json!({"state": huge}))),
@@ -357,7 +357,7 @@ async fn hostile_tickets_are_shown_or_reported() {
         "track.ticket",
         json!({"title": {"text": "I"}, "state": [], "assignees": {}, "createdAt": at}),
     );
-    // No pull requests and no issues.
+    // These records are neither pull requests nor issues.
     let mut hostile = vec![
         put("track.ticket", plain(json!({"title": 7}))),
         put("track.ticket", json!({"title": {"deep": [[[[[]]]]]}})),
@@ -501,7 +501,7 @@ async fn hostile_issues_are_shown_or_reported() {
     }
 }
 
-/// Addresses refused in a DID document are refused as redirect targets, too.
+/// Redirects to addresses that are refused in DID documents are also refused.
 #[tokio::test]
 async fn redirect_to_private_address_is_refused() {
     let stage = Stage::new();

@@ -97,7 +97,7 @@ async fn repository_claimed_by_another_account_is_refused() {
         .put(&stage.bob.did, "sh.tangled.repo", "mine-now", record);
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let claimed = named("bob.test", "mine-now");
-    // A list is read while the knot is asked, and is not given out.
+    // While the knot is queried, a list may already be read, but it is not returned.
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let forge = stage.tangled(&stage.bob);
@@ -113,7 +113,7 @@ async fn repository_claimed_by_another_account_is_refused() {
 }
 
 /// The claiming record also names a knot: a knot without the repository, or the claimant's own,
-/// which lies.
+/// which gives false answers.
 #[tokio::test]
 async fn repository_claimant_cannot_choose_the_deciding_knot() {
     let stage = Stage::new();
@@ -181,7 +181,7 @@ async fn moved_repository_is_read_from_identitys_knot() {
         .unwrap();
     assert_eq!((page.items.len(), page.warnings.len()), (1, 0));
     assert_eq!(old.host().count(), old.host().count_of(DESCRIBE));
-    // A knot without an answer about the owner does not confirm the claim.
+    // A knot that does not answer who the owner is does not confirm the claim.
     let fault = Fault::error(501, "MethodNotImplemented", "No.");
     knot.fault(fault.on(DESCRIBE).always());
     let forge = stage.tangled(&stage.bob);
@@ -219,7 +219,7 @@ async fn repository_of_2025_is_read_only() {
     assert!(!no(Capability::PrView) && !no(Capability::PrDiff));
 }
 
-/// By whatever name one asks: what has a declaration is never written to as before.
+/// Whatever name is used, a repository with a declaration is never written with the older protocol.
 #[tokio::test]
 async fn newly_declared_repository_uses_1_0() {
     let stage = Stage::new();
@@ -263,7 +263,7 @@ async fn newly_declared_repository_uses_1_0() {
 }
 
 #[tokio::test]
-async fn strangers_cannot_make_us_contact_local_services() {
+async fn strangers_cannot_trigger_requests_to_local_services() {
     let stage = Stage::new();
     let settings = Settings {
         reach: Reach::Public,
@@ -348,7 +348,7 @@ async fn page_with_ambiguous_number_is_not_trusted() {
     assert_eq!(statuses.len(), 2, "the opening ones");
 }
 
-/// A knot that lacks the method proves nothing.
+/// A knot without the method neither confirms nor refutes the owner.
 #[tokio::test]
 async fn knot_without_owner_answer_is_a_warning() {
     let stage = Stage::new();

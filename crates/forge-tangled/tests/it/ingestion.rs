@@ -1,4 +1,4 @@
-//! A test for each ingestion state, and for each mood of the index that leads to it.
+//! A test for each ingestion state, and for each index behaviour that leads to it.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ async fn unindexed_record_is_pending_after_timeout() {
 }
 
 #[tokio::test]
-async fn unknown_index_method_confirms_no_deletion() {
+async fn unknown_index_method_does_not_confirm_a_deletion() {
     const LIST: &str = "sh.tangled.feed.listComments";
     let stage = Stage::new();
     let index = stage.world.index().host();
@@ -118,7 +118,7 @@ async fn lost_record_is_put_once_more() {
     assert_eq!(record["mentions"], serde_json::json!([]));
 }
 
-/// A command that was cut off behind its write, and is run again.
+/// A command that was interrupted after its write is run again.
 #[tokio::test]
 async fn repeated_change_is_pending_while_index_lost_record() {
     const PULL: &str = "sh.tangled.repo.pull";
@@ -146,7 +146,7 @@ async fn repeated_change_is_pending_while_index_lost_record() {
     forge.close(&made.id, &close).await.unwrap();
     let closed = forge.close(&made.id, &close).await.unwrap();
     let statuses = pds.records(&stage.alice.did, STATUS);
-    // The first was written with the pull request.
+    // The first status was written together with the pull request.
     assert_eq!(statuses.len(), 2);
     let closing = statuses.iter().map(|s| &s.0).max().unwrap();
     for (outcome, of) in [
@@ -163,8 +163,8 @@ async fn repeated_change_is_pending_while_index_lost_record() {
     assert_eq!(pds.record(&made.node_id), stored, "nothing was written");
 }
 
-/// A comment and the deletion of a branch are done although the rest was so already; the second time
-/// they were so, too.
+/// A comment and the deletion of a branch are executed although the state is already set. The
+/// second time, both are already done.
 #[tokio::test]
 async fn steps_of_repeated_change_are_reported() {
     const COMMENT: &str = "sh.tangled.feed.comment";
@@ -243,7 +243,7 @@ async fn collection_unknown_to_index_is_pds_only() {
         .unwrap();
     let instead = "close it on the web".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
-    // A label of an unindexed record is not shown, either.
+    // A label of an unindexed record is also not shown.
     let settings = Settings {
         not_ingested: not_ingested_in("2025-10", &Dialects::default()),
         ..stage.settings()
@@ -293,7 +293,7 @@ async fn record_about_missing_subject_is_ineffective() {
         assert!(reason.starts_with(&said), "{reason}");
         let instead = report.instead.unwrap();
         assert_eq!(instead.action(), Some(&Action::op(Op::PrList)));
-        // A server that cannot tell whether the record exists proves nothing.
+        // A server that cannot tell whether the record exists does not prove that it is missing.
         pds.host()
             .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());
         let report = forge.check_ingestion(&uri).await.unwrap();
@@ -411,7 +411,7 @@ async fn knot_without_collaborators_is_a_warning() {
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Closed);
     assert!(told.contains("from the index at"), "{told}");
-    // Bob's status does not count while his right is unknown, and a warning says so.
+    // While Bob's push access is unknown, his status does not count, and a warning says so.
     stage.world.index().host().fault(gone());
     let (state, told) = seen().await;
     assert_eq!(state, PrState::Open);
@@ -439,7 +439,7 @@ async fn every_status_record_is_in_the_history() {
     let page = forge_core::PageReq::first(10);
     let history = forge.history(&made.id, page).await.unwrap().items;
     let detail = |n: usize| history[n].detail.clone().unwrap_or_default();
-    // The opening status is no event of its own.
+    // The opening status is not a separate event.
     assert_eq!(detail(0), format!("its status record is {opening}"));
     let ids: Vec<_> = history.iter().skip(1).map(|e| e.id.as_str()).collect();
     assert_eq!(ids, [of_stranger.as_str(), &of_author]);
@@ -484,7 +484,7 @@ async fn label_definition_reports_ingestion() {
     };
     for (mood, words) in [
         ("", ["confirmed", "confirmed", "confirmed"]),
-        // The last write restores the earlier record, which the index has.
+        // The last write restores the earlier record, which the index still has.
         ("lag", ["pending", "pending", "confirmed"]),
         ("down", ["pending", "pending", "pending"]),
         ("no definitions", ["pds_only", "pds_only", "confirmed"]),

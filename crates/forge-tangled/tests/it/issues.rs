@@ -1,4 +1,4 @@
-//! Issues: the words of their writes, who may set a state, and reading when the index is down.
+//! Issues: ingestion states of writes, permission to set a state, and reading without the index.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn issue_writes_have_ingestion_states() {
     let id = made.value.id.clone();
     assert_eq!(made.value.state, IssueState::Open);
     assert!(stage.world.index().knows(&made.value.node_id).is_some());
-    // Without a state it is open: none is written with it.
+    // An issue without a state is open, so no state is written with a new issue.
     let did = &stage.alice.did;
     assert!(stage.world.pds().records(did, STATE).is_empty());
     let comment = forge.comment_issue(&id, "Nice").await.unwrap();
@@ -250,7 +250,7 @@ async fn strangers_issue_state_is_refused_and_ignored() {
     let refused = forge.set_issue_state(&issue.id, &close).await.unwrap_err();
     assert_eq!(refused.code(), "permission_denied");
     assert!(stage.world.pds().records(&carol.did, STATE).is_empty());
-    // A client wrote a state without permission: the index shows it, a view ignores it.
+    // A client wrote a state without permission: the index shows this state, a view ignores it.
     let state = json!({
         "issue": issue.node_id,
         "state": "sh.tangled.repo.issue.state.closed",
@@ -267,7 +267,7 @@ async fn strangers_issue_state_is_refused_and_ignored() {
     let row = &rows.unwrap().items[0];
     assert_eq!(row.state, IssueState::Closed);
     assert!(said(&row.warnings, "as the index has it"), "{row:?}");
-    // A collaborator may.
+    // A collaborator may set the state.
     let closed = bob.set_issue_state(&issue.id, &close).await.unwrap();
     assert_eq!(closed.value.state, IssueState::Closed);
 }
@@ -474,7 +474,7 @@ async fn issues_of_2025_are_read_and_not_written() {
         .world
         .pds()
         .put(&stage.alice.did, STATE, "3mkuuamwfj323", state);
-    // No index takes a state without a time in; its own server has it.
+    // No index ingests a state without a time; the account's own server has the state.
     stage.world.index().host().set_down(true);
     let forge = stage.tangled(&stage.alice);
     let key = IssueId {
@@ -608,7 +608,7 @@ async fn issue_closing_comment_is_written_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
-    // A new comment is not written without a state change, and a warning says so.
+    // Without a state change a new comment is not written, as a warning says.
     let other = to(IssueState::Closed).with_comment("Nor later.");
     let forge = stage.tangled(&stage.alice);
     let unsaid = forge.set_issue_state(&id, &other).await.unwrap();

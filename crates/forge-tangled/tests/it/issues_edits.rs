@@ -1,4 +1,4 @@
-//! Edits of whole issues: writes, checks before them, and the rest after a failure.
+//! Edits of whole issues: writes, checks before writes, and the remaining steps after a failure.
 
 use forge_core::{
     Issues,
@@ -38,7 +38,7 @@ async fn with_fields(stage: &Stage, forge: &Tangled) {
     defined.await.unwrap();
 }
 
-/// Everything at once, but for the text.
+/// Returns an edit of everything except the text.
 fn whole(parent: &IssueId) -> EditIssue {
     EditIssue {
         assignees: SetChange {
@@ -65,7 +65,7 @@ fn counts(stage: &Stage) -> [usize; 3] {
     [COMMENT, OP, STATE].map(|collection| count(stage, collection))
 }
 
-/// The bodies of the requests to a method since the record was reset.
+/// Returns the bodies of requests to a method since the record was reset.
 fn bodies(stage: &Stage, method: &str) -> Vec<Value> {
     let requests = stage.world.pds().host().requests();
     let sent = requests.iter().filter(|r| r.method() == Some(method));
@@ -104,7 +104,7 @@ async fn whole_edit_is_one_put_and_one_write() {
         .map(|w| w["collection"].as_str().unwrap())
         .collect();
     assert_eq!(collections, [COMMENT, OP, STATE]);
-    // The comment is about the version that the text made.
+    // The comment refers to the version that the edit of the text created.
     assert_eq!(writes[0]["value"]["subject"]["cid"], value.version);
     let added = writes[1]["value"]["add"].as_array().unwrap();
     assert_eq!(added.len(), 3, "assignee, value and parent: {added:?}");
@@ -133,7 +133,7 @@ async fn repeated_edit_changes_nothing() {
     };
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let before = counts(&stage);
-    // As of a command that was cut off behind the write.
+    // This resembles a repetition after a command was interrupted.
     let again = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(again.unchanged && again.already, "{again:?}");
     assert!(again.warnings[0].message.ends_with("is closed already"));
@@ -143,7 +143,7 @@ async fn repeated_edit_changes_nothing() {
             .starts_with("the comment was there already")
     );
     assert_eq!(counts(&stage), before);
-    // A new comment is written nevertheless, and named as a step.
+    // A new comment is still written, and named as a step.
     let other = EditIssue {
         comment: Some("Still done.".to_owned()),
         ..edit
@@ -152,7 +152,7 @@ async fn repeated_edit_changes_nothing() {
     assert!(said.already && !said.unchanged, "{said:?}");
     assert_eq!(said.done_all_the_same().as_deref(), Some("comment"));
     assert_eq!(count(&stage, COMMENT), before[0] + 1);
-    // A comment alone is written each time.
+    // An edit of only a comment is written each time.
     let comment = EditIssue {
         comment: Some("Still done.".to_owned()),
         ..EditIssue::default()
@@ -182,7 +182,7 @@ async fn edit_is_refused_before_any_write() {
         comment: Some("Hm.".to_owned()),
         ..edit.clone()
     };
-    // Relations that are not defined, another's text, another's state, a reason, a stale version.
+    // Refused: undefined relations, texts and states of others, a reason, a stale version.
     let related = EditIssue {
         title: Some("Two".to_owned()),
         ..with_comment(&EditIssue {
@@ -293,7 +293,7 @@ async fn edit_lost_answer_neither_fails_nor_repeats() {
 }
 
 #[tokio::test]
-async fn edits_of_a_batch_have_results_of_their_own() {
+async fn edits_of_a_batch_have_separate_results() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let bob = stage.tangled(&stage.bob);
@@ -330,7 +330,7 @@ async fn edits_of_a_batch_have_results_of_their_own() {
         Err("permission_denied"),
     ];
     assert_eq!(titles, wanted);
-    // Twice the same issue: one after the other, in their order.
+    // Two edits of the same issue run one after the other, in their order.
     let close = |state| EditIssue {
         state: Some(state),
         ..EditIssue::default()

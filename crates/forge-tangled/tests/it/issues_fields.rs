@@ -1,4 +1,4 @@
-//! Fields of issues: labels with values, their definitions, and what hostile values do.
+//! Fields of issues: labels with values, their definitions, and hostile values.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ async fn open(stage: &Stage, forge: &Tangled) -> Issue {
     made.unwrap().value
 }
 
-/// The definitions of Alice's of that name.
+/// Returns Alice's label definitions with that name.
 fn definitions(stage: &Stage, name: &str) -> Vec<Value> {
     let all = stage.world.pds().records(&stage.alice.did, DEFINITION);
     let mut values: Vec<Value> = all.into_iter().map(|(_, _, value)| value).collect();
@@ -142,7 +142,7 @@ async fn field_of_another_kind_or_rights_is_refused() {
 }
 
 #[tokio::test]
-async fn field_cut_off_definition_is_taken_up_again() {
+async fn field_interrupted_definition_is_resumed() {
     let stage = Stage::new();
     let fault = Fault::error(400, "InvalidRequest", "no");
     let put = fault.on("com.atproto.repo.putRecord");
@@ -231,7 +231,7 @@ async fn values_are_set_replaced_and_cleared() {
     assert_eq!(cleared.value.values.keys().collect::<Vec<_>>(), ["size"]);
     let records = stage.world.pds().records(&stage.alice.did, OP);
     let newest = records.iter().max_by_key(|(uri, ..)| uri.clone()).unwrap();
-    // The index checks the value of a removal, too.
+    // The index also checks the value of a removal.
     assert_eq!(newest.2["delete"][0]["value"], "Doing");
     let none = forge
         .edit_issue(&id, &setting(&[("state", None)]))
@@ -342,7 +342,7 @@ async fn hostile_field_values_are_ignored_or_text() {
         });
         stage.world.pds().put(did, OP, key, op);
     };
-    // A stranger's, one whose operands are none, and one with a far future.
+    // Operations by a stranger, with malformed operands, and with a time in the far future.
     put(
         &carol.did,
         "3mkuuamwfj322",
@@ -364,7 +364,7 @@ async fn hostile_field_values_are_ignored_or_text() {
     let view = forge.issue(&issue.id, &IssueFields::NONE).await.unwrap();
     assert_eq!(view.values["state"], "Doing");
     assert_eq!(view.values["note"], long);
-    // The first listed of two definitions with a name is the field.
+    // If two definitions have the same name, the first listed is the field.
     let twin = stage.use_label(&json!({
         "name": "State", "valueType": {"type": "string", "format": "any", "enum": ["Evil"]},
         "scope": ["sh.tangled.repo.issue"], "createdAt": "2026-06-01T00:00:00Z",

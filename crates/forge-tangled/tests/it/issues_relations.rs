@@ -62,7 +62,7 @@ fn blocked_by(add: &[&IssueId], remove: &[&IssueId]) -> EditIssue {
     }
 }
 
-/// The key of a definition of Alice's.
+/// Returns the key of one of Alice's definitions.
 fn key(stage: &Stage, name: &str) -> String {
     let all = stage
         .world
@@ -97,7 +97,7 @@ async fn relations_are_read_from_both_ends() {
     assert_eq!(titles(&of_first.blocking), ["Second"]);
     let of_second = relations(&bob, &second.id).await;
     assert_eq!(titles(&of_second.blocked_by), ["First"]);
-    // A relation is a label, but no field.
+    // A relation is stored as a label, but is not a field.
     let view = bob.issue(&second.id, &RELATIONS).await.unwrap();
     assert!(view.values.is_empty(), "{:?}", view.values);
     assert_eq!(view.labels.len(), 2);
@@ -138,7 +138,7 @@ async fn related_issues_read_list_once_and_give_neighbours() {
     found.sort_unstable();
     assert_eq!(found, ["Parent", "Part 0", "Part 1", "Part 2", "Part 3"]);
     assert!(set.issues.iter().all(|i| i.relations.is_some()));
-    // A list of issues, and the labels and states of both accounts that may push.
+    // One list of issues, and the labels and states of both accounts with push access.
     assert_eq!(index.count_of("sh.tangled.repo.listIssues"), 1);
     assert_eq!(index.requests().len(), 1);
     assert_eq!(pds.count_of("com.atproto.repo.listRecords"), 4);
@@ -249,7 +249,7 @@ async fn related_issue_state_ignores_strangers() {
         "sh.tangled.repo.issue.state",
         state(&blocker.node_id),
     );
-    // The author's own counts.
+    // The operations of the issue's author count.
     pds.add(
         &carol.did,
         "sh.tangled.repo.issue.state",
@@ -378,7 +378,7 @@ async fn unreadable_blocker_is_a_warning_of_the_issue() {
     let forge = ready(&stage).await;
     let waits = open(&stage, &forge, "Waits", None).await;
     let free = open(&stage, &forge, "Free", None).await;
-    // The issue's server does not answer: a missing issue would no longer block.
+    // The issue's server does not answer. Treating the issue as missing would unblock the other.
     let pds = stage.world.pds();
     let value = format!("at://{}/sh.tangled.repo.issue/3mkuuamwfj333", stage.bob.did);
     let down = Fault::gateway(502).on("com.atproto.repo.getRecord");

@@ -106,7 +106,7 @@ async fn comment_names_role_of_author() {
             .collect();
         assert_eq!(roles, [Some("OWNER"), Some("COLLABORATOR"), Some("NONE")]);
     }
-    // While collaborators are unknown, no author is called a stranger.
+    // While collaborators are unknown, no author is shown as a stranger.
     stage.world.knot().host().set_down(true);
     let forge = stage.tangled(&carol);
     let comments = forge
@@ -168,7 +168,7 @@ async fn history_has_states_labels_and_comments_in_order() {
         .set_issue_state(&issue.id, &SetIssueState::to(IssueState::Open))
         .await
         .unwrap();
-    // A stranger's, with more than anybody reads, of the year 2999.
+    // A stranger's operation, of the year 2999, with more operands than are read.
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let add: Vec<_> = (0..500)
         .map(|n| json!({"key": format!("k{n}\n"), "value": "v"}))
@@ -196,7 +196,7 @@ async fn history_has_states_labels_and_comments_in_order() {
     assert_eq!(
         events,
         [
-            // By its key, which is of May.
+            // The time is taken from the record key, which is of May.
             (Labeled, "carol.test", "none"),
             (Opened, "alice.test", "author"),
             (Assigned, "alice.test", "owner"),

@@ -18,7 +18,7 @@ use crate::stage::{Stage, action};
 const MERGE: &str = "sh.tangled.repo.merge";
 const DECLARATION: &str = "org.tangled.repo.declaration";
 
-/// Settings without a cache, as if each call came after expiry.
+/// Returns settings without a cache, as if each call came after expiry.
 fn forgetful(stage: &Stage) -> Settings {
     Settings {
         kept: Duration::ZERO,
@@ -91,7 +91,8 @@ async fn declaration_during_process_switches_to_1_0() {
     assert_eq!(forge.era(&id).await.unwrap(), Era::Org10);
 }
 
-/// After the declaration no record of the older protocol is written, not even the same one again.
+/// After the declaration no record of the older protocol is written; retries of earlier writes stop
+/// as well.
 #[tokio::test]
 async fn declaration_during_process_stops_reputs() {
     const PULL: &str = "sh.tangled.repo.pull";
@@ -110,7 +111,7 @@ async fn declaration_during_process_stops_reputs() {
         "createdAt": "2026-06-01T00:00:00Z", "rounds": [],
     });
     let (pull, _) = pds.add(alice, PULL, pull);
-    // The knot names the owner, as it did before the declaration.
+    // The knot names the same owner as before the declaration.
     let described = json!({ "repoDid": repo.did, "ownerDid": alice, "rkey": "moving" });
     let answer = Fault::answer(
         200,
@@ -138,7 +139,7 @@ async fn declaration_during_process_stops_reputs() {
     assert_ne!(first, second, "it was put again");
     let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
     pds.put(alice, DECLARATION, "moving", declaration);
-    // First by the look, then by what is known from it.
+    // The first pass reads the declaration, the second uses the cache.
     for _ in 0..2 {
         let e = forge.put_again(&at).await.unwrap_err();
         assert_eq!(e.code(), "precondition_failed", "{e:?}");
@@ -164,7 +165,7 @@ async fn cached_facts_send_no_requests() {
     assert_eq!(stage.settings().kept, Duration::from_secs(300));
 }
 
-/// The writes to a repository of 2026, each by a name.
+/// The writes to a repository of 2026, by name.
 const WRITES: [&str; 17] = [
     "create",
     "resubmit",
@@ -283,7 +284,7 @@ async fn declaration_during_process_stops_older_writes() {
     }
 }
 
-/// The protocol to write is unknown then; reads go on.
+/// Without this list the protocol to write is unknown; reads continue.
 #[tokio::test]
 async fn writes_need_the_owners_declaration_list() {
     let stage = Stage::new();

@@ -1,6 +1,6 @@
-//! A client that is killed at one of its requests, and the command given again by another.
+//! A client is killed at one of its requests, and another client repeats the command.
 //!
-//! The fast suite takes some of the requests, the stress lane all.
+//! The fast suite kills at some of the requests, the stress lane at all.
 
 use std::{future::Future, path::Path, time::Duration};
 
@@ -32,12 +32,12 @@ impl Scene {
         }
     }
 
-    /// A process of its own: it knows nothing but the stored session.
+    /// Returns a new process that knows only the stored session.
     fn process(&self) -> Tangled {
         self.waiting(self.stage.settings().wait)
     }
 
-    /// The same, with another patience.
+    /// Returns a new process that waits for the index for `wait`.
     fn waiting(&self, wait: Duration) -> Tangled {
         let settings = Settings {
             sessions: Some(self.sessions.path().to_owned()),
@@ -60,7 +60,7 @@ impl Scene {
         }
     }
 
-    /// Runs `work` until it is at the request of this number, and no further; whether it came there.
+    /// Runs `work` until it reaches request `at`; returns whether the request was reached.
     async fn until(
         &self,
         at: u64,
@@ -80,7 +80,7 @@ impl Scene {
         trap.has_sprung()
     }
 
-    /// Has a process create, as far as [`Self::until`] lets it.
+    /// Creates in a process that is stopped as in [`Self::until`].
     async fn until_created(&self, at: u64, after: bool, id: RepoId, req: &CreatePull) -> bool {
         let (process, req) = (self.process(), req.clone());
         let work = async move {
@@ -89,8 +89,8 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Creates in a new process an object that may exist already, as `before` lists it; exactly one
-    /// exists then. Returns how many existed.
+    /// Creates in a new process an object that may exist already; `before` lists the earlier ones.
+    /// Checks that exactly one exists then. Returns how many existed.
     async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
         let done = self.process().create(self.stage.repo_id(), req).await;
         let title = &req.title;
@@ -112,7 +112,7 @@ impl Scene {
         before.len()
     }
 
-    /// Has a process resubmit, as far as [`Self::until`] lets it.
+    /// Resubmits in a process that is stopped as in [`Self::until`].
     async fn until_resubmitted(&self, at: u64, after: bool, pr: &PrId, req: Resubmit) -> bool {
         let (process, id) = (self.process(), pr.clone());
         let work = async move {
@@ -121,7 +121,7 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Has a process close, as far as [`Self::until`] lets it.
+    /// Closes in a process that is stopped as in [`Self::until`].
     async fn until_closed(&self, at: u64, after: bool, pr: &PrId, req: CloseReq) -> bool {
         let (process, id) = (self.process(), pr.clone());
         let work = async move {
@@ -130,7 +130,7 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// The records of a collection about a pull request.
+    /// Returns the records of a collection about a pull request.
     fn about(&self, collection: &str, uri: &str) -> Vec<Value> {
         let all = self
             .stage
@@ -171,9 +171,9 @@ impl Scene {
     }
 }
 
-/// Has `once` kill something at every `step`-th request, before and after it is carried out, until
-/// neither of the two comes so far any more; it says whether it did. More than `least` requests are
-/// wanted: a client that did nothing would be killed nowhere.
+/// Calls `once` to kill at every `step`-th request, before and after the request is executed, until
+/// neither call reaches its request. `once` returns whether it did. Requires more than `least`
+/// requests: with too few the test would prove nothing.
 async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -188,7 +188,7 @@ async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, b
     assert!(at > least, "{at} requests");
 }
 
-/// A round with a comment.
+/// Returns a resubmission with a comment.
 fn with_more() -> Resubmit {
     Resubmit {
         comment: Some("With more.".to_owned()),
@@ -196,7 +196,7 @@ fn with_more() -> Resubmit {
     }
 }
 
-/// A closing with a comment.
+/// Returns a closing request with a comment.
 fn not_now() -> CloseReq {
     CloseReq {
         comment: Some("Not now.".to_owned()),
@@ -204,7 +204,7 @@ fn not_now() -> CloseReq {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out: for a pull request from a
+/// Kills at every `step`-th request, before and after it is executed: for a pull request from a
 /// branch, and, in longer steps, from a fork and stacked.
 pub async fn creation(step: u64) {
     for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
@@ -253,7 +253,7 @@ pub async fn creation(step: u64) {
     }
 }
 
-/// A pull request without a branch that adds one file.
+/// Returns a request for a pull request without a branch that adds one file.
 fn without_a_branch(kind: &str, file: &str) -> CreatePull {
     let mut req = CreatePull::new("", file);
     match kind {
@@ -269,7 +269,7 @@ fn without_a_branch(kind: &str, file: &str) -> CreatePull {
     req
 }
 
-/// Waits for the next second, so that later records have another time.
+/// Waits for the next second, so that later records have a later time.
 async fn another_second() {
     let now = Timestamp::now();
     while Timestamp::now() == now {
@@ -277,8 +277,8 @@ async fn another_second() {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out: what has no branch that
-/// tells it apart, given again in another second.
+/// Kills at every `step`-th request, before and after it is executed, while opening pull requests
+/// that have no branch to identify them. The command is repeated in a later second.
 pub async fn creation_without_a_branch(step: u64) {
     let scene = Scene::new();
     for kind in ["edits", "patch"] {
@@ -300,7 +300,7 @@ pub async fn creation_without_a_branch(step: u64) {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out.
+/// Kills at every `step`-th request, before and after it is executed.
 pub async fn round(step: u64) {
     let scene = Scene::new();
     at_each_request(step, 8, async |at, after| {
@@ -326,8 +326,8 @@ pub async fn round(step: u64) {
     .await;
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. The comment with a round,
-/// or with closing, is written once.
+/// Kills at every `step`-th request, before and after it is executed. The comment with a round, or
+/// with closing, is written once.
 pub async fn comments(step: u64) {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let scene = Scene::new();
@@ -369,7 +369,7 @@ pub async fn comments(step: u64) {
     assert!(found > 0);
 }
 
-/// A merge that takes the branch with it.
+/// Requests a merge that also deletes the branch.
 fn with_branch() -> MergeReq {
     MergeReq {
         delete_branch: true,
@@ -377,12 +377,12 @@ fn with_branch() -> MergeReq {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. The branch is gone in the
+/// Kills at every `step`-th request, before and after it is executed. The branch is deleted in the
 /// end.
 pub async fn merge(step: u64) {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;
-    // A further line would apply after any number of equal lines, so a repeated merge would show.
+    // A further line applies after any number of equal lines, so a repeated merge would be visible.
     let lines = |n: u64| "x\n".repeat(usize::try_from(n).unwrap());
     scene.commit("main", "Ten lines", "same", &lines(10));
     let mut length: u64 = 10;
@@ -448,7 +448,7 @@ impl Tickets {
         self.repo.git.commit(branch, branch, &file);
     }
 
-    /// A merge from a clone, which is made in `dir`.
+    /// Requests a merge from a clone, which is created in `dir`.
     fn merge_from(&self, dir: &Path) -> MergeReq {
         let clone = GitDir::init(dir, &[]);
         let path = self.repo.path().to_string_lossy().into_owned();
@@ -477,7 +477,7 @@ impl Tickets {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out.
+/// Kills at every `step`-th request, before and after it is executed.
 pub async fn ticket_creation(step: u64) {
     let tickets = Tickets::new();
     let mut begun: u32 = 0;
@@ -518,7 +518,7 @@ pub async fn ticket_creation(step: u64) {
     assert!(begun > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is carried out.
+/// Kills at every `step`-th request, before and after it is executed.
 pub async fn ticket_round(step: u64) {
     let tickets = Tickets::new();
     let mut found: u32 = 0;
@@ -544,7 +544,7 @@ pub async fn ticket_round(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. The state is set, and the
+/// Kills at every `step`-th request, before and after it is executed. The state is set, and the
 /// comment of a state or of a round is written once.
 pub async fn ticket_comments(step: u64) {
     let tickets = Tickets::new();
@@ -568,7 +568,7 @@ pub async fn ticket_comments(step: u64) {
         assert_eq!(said, 1, "close, request {at}, after: {after}");
         assert_eq!(tickets.records().titled(&branch)[0].1["state"], "closed");
         found += u32::from(before == 1);
-        // The same comment later is a new comment.
+        // The same comment at a later time is a new comment.
         if at == 1 {
             let process = scene.process();
             process.reopen(&pr, None).await.unwrap();
@@ -581,13 +581,13 @@ pub async fn ticket_comments(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is carried out. The round is pushed once,
+/// Kills at every `step`-th request, before and after it is executed. The round is pushed once,
 /// onto the current base branch, and recorded.
 pub async fn ticket_merge(step: u64) {
     let tickets = Tickets::new();
     let dir = tempfile::tempdir().unwrap();
     let req = tickets.merge_from(dir.path());
-    // Time for the knot to notice a merge by itself.
+    // Leaves time for the knot to detect a merge itself.
     let process = || tickets.scene.waiting(Duration::from_millis(50));
     let git = &tickets.repo.git;
     let mut found: u32 = 0;

@@ -1,4 +1,4 @@
-//! Links: references in records, pages of the web, and unknown parts.
+//! Links: references in records, URLs of web pages, and unknown parts.
 
 use forge_core::{
     Issues, PrKey, Warning,
@@ -64,7 +64,7 @@ async fn references_of_records_are_links_in_both_directions() {
     assert_eq!(two.state, Some(LinkState::Open));
     assert_eq!(two.to_string(), uri);
     assert!(said(&found.warnings, "comments elsewhere"), "{found:?}");
-    // An index that takes in no states is not believed about them.
+    // The client does not trust the states of an index that ingests none.
     let old = Settings {
         not_ingested: not_ingested_in("2026-06", &Dialects::default()),
         ..stage.settings()
@@ -99,13 +99,14 @@ async fn repository_page_urls_resolve_to_records() {
     );
     assert_eq!(found.mentions[1].title, None);
     assert!(found.closes.is_empty());
-    // The comments and the two lists; two pages of this repository, and none of the other.
+    // Requests: the comments and two lists. Two pages of this repository are read, and no page of
+    // the other.
     assert_eq!(index.host().requests().len(), 3);
     assert_eq!(index.web().requests().len(), 2);
     let found = forge.links(&of(&one)).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), [""; 0]);
     assert!(said(&found.warnings, "are named by 1 more"), "{found:?}");
-    // By its number on the web it is named by the page as well.
+    // The page also names the issue by its number on the web.
     let by_number = Subject::Issue(IssueId::number(stage.id(), 1));
     let found = forge.links(&by_number).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);

@@ -1,4 +1,4 @@
-//! The backend on tangled's doubles, and what they can do to it.
+//! Tests of the backend on doubles of tangled's services, including their faults.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

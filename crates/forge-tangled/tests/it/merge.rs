@@ -1,4 +1,4 @@
-//! Merges that go wrong half-way.
+//! Merges that fail half-way.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn subjects(stage: &Stage) -> String {
     stage.repo.git.log("main", "%s")
 }
 
-/// Opens one from a patch.
+/// Opens a pull request from a patch.
 async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     let req = CreatePull {
         patch: Some(patch.into()),
@@ -37,7 +37,7 @@ async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     forge.create(stage.repo_id(), &req).await.unwrap().value
 }
 
-/// Merges on the knot while the record fails, and checks the result.
+/// Merges on the knot while writing the record fails, and checks the result.
 async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<Merge> {
     let pds = stage.world.pds().host();
     pds.fault(Fault::gateway(502).on(APPLY).always());
@@ -49,8 +49,8 @@ async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<M
     merged
 }
 
-/// Commits to `main` between our read of the branch and the merge: the first answer about the
-/// branch is stale.
+/// Commits to `main` between the client's read of the branch and the merge: the first answer about
+/// the branch is stale.
 fn pushed_meanwhile(stage: &Stage, message: &str) {
     let git = &stage.repo.git;
     let before = git.oid("main").unwrap();
@@ -61,7 +61,7 @@ fn pushed_meanwhile(stage: &Stage, message: &str) {
     knot.fault(stale.on("sh.tangled.repo.branch"));
 }
 
-/// Commits onto `from`, a minute apart since `at`, each with a file of its own.
+/// Returns a stream of commits onto `from`, a minute apart since `at`, each with a separate file.
 fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
     let mut stream = String::new();
     for n in 0..count {
@@ -220,7 +220,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     assert!(merged.value.already_merged, "{merged:?}");
     git.set_branch("main", &main);
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
-    // The knot's output cannot be told from a file that contains U+FFFD.
+    // The knot's output for such bytes is the same as for a file that contains U+FFFD.
     git.commit_bytes("latin1", &Identity::ADA, "Latin-1", &files);
     let req = CreatePull::new("latin1", "Latin-1");
     let made = forge.create(stage.repo_id(), &req).await.unwrap();
@@ -241,11 +241,11 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
 }
 
 #[tokio::test]
-async fn status_record_alone_is_no_merge() {
+async fn status_record_does_not_prove_a_merge() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
-    // The knot says yes and does nothing.
+    // The knot reports success and does nothing.
     knot.fault(Fault::answer(200, &[], "").on(MERGE));
     let forge = stage.tangled(&stage.alice);
     let e = forge
@@ -273,7 +273,7 @@ async fn unreadable_branch_after_merge_stays_undecided() {
     assert!(e.message().contains("holds it cannot be told"), "{e:?}");
     assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
     assert!(subjects(&stage).contains("Add topic"));
-    // The hint repeats the merge.
+    // The hint is to repeat the merge.
     assert_eq!(*action(&e), merging(&made.node_id));
     knot.clear_faults();
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
@@ -290,7 +290,7 @@ fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
     stage.world.pds().add(&by.did, STATUS, status);
 }
 
-/// Warnings of a view about the state.
+/// Returns the warnings of a view about the state.
 fn doubts(view: &PullRequest) -> Vec<&str> {
     let doubts = view.warnings.iter().filter(|w| w.section == Some("state"));
     doubts.map(|w| w.message.as_str()).collect()
@@ -299,7 +299,7 @@ fn doubts(view: &PullRequest) -> Vec<&str> {
 #[tokio::test]
 async fn merged_status_is_verified_on_branch() {
     let stage = Stage::new();
-    // She may set the state of what she opens, and may not push.
+    // Carol may set the state of the pull requests she opens, but has no push access.
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let forge = stage.tangled(&stage.alice);
     for (by, right) in [
@@ -336,7 +336,7 @@ async fn merged_status_is_verified_on_branch() {
         let e = round.unwrap_err();
         assert_eq!(e.message(), format!("{told}; no round was added"));
 
-        // The hint says to reopen.
+        // The hint is to reopen.
         let opened = forge.reopen(&made.id, None).await.unwrap();
         assert_eq!(opened.value.state, PrState::Open);
         assert_eq!(opened.warnings[0].message, told);
@@ -353,7 +353,8 @@ async fn merged_status_is_verified_on_branch() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
 }
 
-/// Authors without push rights can claim a merge; the stack above does not count on the claim.
+/// Authors without push access can claim a merge; a stacked pull request does not rely on the
+/// claim.
 #[tokio::test]
 async fn authors_merged_claim_does_not_unblock_stack() {
     for (author_may_push, code) in [(false, Err("precondition_failed")), (true, Ok(()))] {
@@ -418,7 +419,7 @@ async fn row_without_index_names_author_of_merged_status() {
     assert!(told[0].contains("bob.test (collaborator)"), "{told:?}");
 }
 
-/// The round that was merged stays merged, whatever is submitted by another program since.
+/// A merged round stays merged, whatever another program has submitted since.
 #[tokio::test]
 async fn later_round_does_not_undo_a_merge() {
     let stage = Stage::new();
@@ -458,9 +459,10 @@ async fn malformed_log_stops_the_merge() {
     }
 }
 
-/// The knot reports success without merging, and another account has pushed a commit of that name.
+/// The knot reports success without merging, and another account has pushed a commit with this
+/// subject.
 #[tokio::test]
-async fn commit_with_same_subject_is_no_merge_proof() {
+async fn commit_with_same_subject_does_not_prove_a_merge() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
     pushed_meanwhile(&stage, "One more");
@@ -486,14 +488,14 @@ async fn merged_plain_diff_is_found_by_subject_and_lines() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);
-    // The diff would apply again and again.
+    // The diff could be applied again and again.
     let diff =
         "diff --git a/same b/same\n--- a/same\n+++ b/same\n@@ -7,3 +7,4 @@ x\n x\n x\n x\n+x\n";
     let made = open_from(&stage, diff, "One more").await;
     merged_and_not_recorded(&stage, &made).await;
     let tip = git.oid("main");
     let forge = stage.tangled(&stage.alice);
-    // Without the changes of a commit with the same subject, the merge stays undecided.
+    // If the changes of a commit with the same subject cannot be read, the merge stays undecided.
     let knot = stage.world.knot().host();
     knot.fault(Fault::gateway(502).on("sh.tangled.repo.compare").always());
     let named = MergeReq {
@@ -527,7 +529,7 @@ async fn commit_with_same_subject_only_is_undecided() {
         "{e:?}"
     );
     assert_eq!(git.oid("main"), tip);
-    // The hint says to choose another subject.
+    // The hint is to choose another subject.
     let named = MergeReq {
         subject: Some("More of it".into()),
         ..MergeReq::default()
@@ -552,7 +554,7 @@ async fn commit_with_same_author_and_subject_is_compared() {
         ("more", now, Ok(true)),
         ("more", WRITTEN, Ok(true)),
         ("also", now, Err("already_exists")),
-        // Older than the round, so that it is no merge of it.
+        // A commit older than the round cannot be its merge.
         ("also", WRITTEN, Ok(false)),
     ] {
         let stage = Stage::new();
@@ -623,7 +625,7 @@ async fn foreign_push_is_not_taken_for_lost_merge() {
         assert_eq!(knot.faults_left(), 0);
         let view = forge.view(&made.id, Default::default()).await.unwrap();
         assert_eq!(view.state, PrState::Open, "{pushed}");
-        // The call that the hint names.
+        // The hint names this call.
         let merged = forge.merge(&made.id, &MergeReq::default()).await;
         let merged = merged.map(|m| m.value.already_merged);
         assert_eq!(merged.map_err(|e| e.code()), again, "{pushed}");
@@ -649,7 +651,7 @@ async fn round_longer_than_log_page_is_found() {
 }
 
 #[tokio::test]
-async fn merge_below_many_pushes_is_found() {
+async fn merge_before_many_pushes_is_found() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     merged_and_not_recorded(&stage, &made).await;
@@ -671,7 +673,7 @@ async fn short_log_stops_the_merge() {
         "Hash": "00", "Message": "Theirs",
         "Author": { "Name": "A", "Email": "a@example.com", "When": now },
     });
-    // The same page whatever the cursor is.
+    // The double sends the same page for every cursor.
     let page: Vec<Value> = vec![commit; 100];
     let answer = Fault::answer(200, &JSON, json!({ "commits": page }).to_string());
     let knot = stage.world.knot().host();

@@ -1,4 +1,4 @@
-//! Comments of 2025, which were records of two other kinds.
+//! Comments of 2025, which were records of two other collections.
 
 use forge_core::{
     Issues, PullRequests,

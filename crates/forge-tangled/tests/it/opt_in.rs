@@ -1,4 +1,4 @@
-//! Drafts by a marker in the title, and verdicts in comments: where the configuration asks for them.
+//! Optional features: drafts by a marker in the title, and verdicts in comments.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ async fn disabled_feature_names_key_and_writes_nothing() {
         e.hint().unwrap().text().contains("verdict_comments"),
         "{e:?}"
     );
-    // Calls that skip the capabilities are refused, too.
+    // Calls that do not check the capabilities first are refused as well.
     let forge = stage.tangled(&stage.alice);
     let e = forge.set_draft(&made.id, true).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
@@ -166,7 +166,7 @@ async fn verdict_is_a_comment_on_reviewed_round() {
     );
     assert_eq!(read.author_association.as_deref(), Some("COLLABORATOR"));
 
-    // An approval is of its round, and over with it.
+    // An approval applies to its round only, so a new round ends it.
     stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
     let forge = stage.tangled(&stage.alice);
     forge.resubmit(pr, &Resubmit::default()).await.unwrap();
@@ -178,7 +178,7 @@ async fn verdict_is_a_comment_on_reviewed_round() {
         (read.state, read.round, read.commit),
         (ReviewState::Dismissed, Some(0), made.head_oid)
     );
-    // A request for changes stands.
+    // A request for changes stays valid in later rounds.
     let request = NewReview::new(Verdict::RequestChanges, "No.");
     bob.submit_review(pr, &request).await.unwrap();
     stage.repo.git.commit("topic", "C", &[("c", Some("z\n"))]);
@@ -210,7 +210,7 @@ async fn verdicts_of_owner_and_collaborators_count() {
     );
     let e = bob.submit_review(&pr, &approval).await.unwrap_err();
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Rule));
-    // Other programs write without asking for the right.
+    // Other programs write such comments without checking permissions.
     let (_, _, forged) = stage.world.pds().records(&carol.did, COMMENT).remove(0);
     stage.world.pds().add(&stage.bob.did, COMMENT, forged);
 

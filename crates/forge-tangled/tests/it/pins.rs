@@ -13,7 +13,7 @@ use crate::stage::{PASSWORD, Stage, action};
 const CREATE: &str = "com.atproto.server.createSession";
 const RESOLVE: &str = "com.atproto.identity.resolveHandle";
 
-/// Alice's world, and Mallory with a server that keeps what it is sent.
+/// Alice's world, and Mallory with a server that records the requests it gets.
 struct Hijack {
     stage: Stage,
     theirs: PdsDouble,
@@ -48,14 +48,15 @@ impl Hijack {
         }
     }
 
-    /// A process of Alice's, who logged in as `account`.
+    /// Returns a process of Alice, who logged in as `account`.
     fn process(&self, account: &str, pin: Option<Pin>) -> Tangled {
         let login = login(account, pin);
         let logins = FixedLogin(Some(login));
         self.stage.tangled_by(self.settings(), logins)
     }
 
-    /// From now on Alice's handle is Mallory's, both ways.
+    /// Moves Alice's handle to Mallory: the handle resolves to Mallory, and Mallory's document
+    /// names it.
     fn take_handle(&self) {
         let stage = &self.stage;
         let answer = json!({ "did": self.mallory.did }).to_string();
@@ -129,7 +130,7 @@ async fn hijacked_handle_sends_nothing() {
     world.nothing_was_sent();
 }
 
-/// As of a password from the environment, which nothing is stored with.
+/// A password from the environment is also used without a stored login.
 #[tokio::test]
 async fn moved_handle_of_an_earlier_session_sends_nothing() {
     let world = Hijack::new();
@@ -141,13 +142,13 @@ async fn moved_handle_of_an_earlier_session_sends_nothing() {
     let e = world.write(&forge, "second").await.unwrap_err();
     says_log_in_again(&e, &[&world.stage.alice.did, &world.mallory.did]);
     world.nothing_was_sent();
-    // By the DID it is clear who is meant.
+    // The DID identifies the account without the handle.
     let forge = world.process(&world.stage.alice.did, None);
     world.write(&forge, "third").await.unwrap();
     assert_eq!(world.theirs.host().count(), 0);
 }
 
-/// An older version followed the handle, and has left a session of each account.
+/// An older version followed the handle and stored a session of each account.
 #[tokio::test]
 async fn sessions_of_two_accounts_under_one_handle_send_nothing() {
     let world = Hijack::new();
@@ -182,7 +183,7 @@ async fn older_session_pins_the_account() {
     world.nothing_was_sent();
 }
 
-/// The pin is on the account alone, so its owner may rename it.
+/// The pin names only the account, so its owner may rename the account.
 #[tokio::test]
 async fn renamed_account_keeps_login() {
     let world = Hijack::new();
@@ -196,7 +197,7 @@ async fn renamed_account_keeps_login() {
     assert_eq!(pds.count_of(CREATE), 1);
 }
 
-/// App passwords and sessions are made by one server, and are of no use at another.
+/// App passwords and sessions are issued by one server and are invalid on another.
 #[tokio::test]
 async fn moved_server_of_a_pinned_account_gets_nothing() {
     let world = Hijack::new();
@@ -216,7 +217,7 @@ async fn moved_server_of_a_pinned_account_gets_nothing() {
     for (account, pin, branch) in [
         ("bob.test", pin.clone(), "a"),
         (bob.did.as_str(), pin, "b"),
-        // Pinned by the session.
+        // The stored session pins the account.
         ("bob.test", None, "c"),
         (&bob.did, None, "d"),
     ] {
@@ -227,7 +228,7 @@ async fn moved_server_of_a_pinned_account_gets_nothing() {
     }
 }
 
-/// Keeps pins as a store of accounts does.
+/// Stores pins as a store of accounts does.
 #[derive(Clone, Debug, Default)]
 struct Kept(Arc<Mutex<Option<Pin>>>);
 
@@ -248,7 +249,7 @@ async fn login_from_older_version_is_pinned_at_first_use() {
     let world = Hijack::new();
     let kept = Kept::default();
     let process = || world.stage.tangled_by(world.stage.settings(), kept.clone());
-    // No session is kept here: the pin alone holds.
+    // No session is stored here: only the pin protects.
     world.write(&process(), "first").await.unwrap();
     assert_eq!(*kept.0.lock().unwrap(), Some(world.pin()));
     world.take_handle();
@@ -275,7 +276,7 @@ async fn new_login_needs_handle_and_did_to_agree() {
     world.nothing_was_sent();
 }
 
-/// Looking at the handle costs no request more than following it did.
+/// Verifying the handle costs no more requests than resolving it did.
 #[tokio::test]
 async fn pinned_login_costs_two_lookups() {
     let world = Hijack::new();
@@ -286,7 +287,7 @@ async fn pinned_login_costs_two_lookups() {
         let forge = world.process("alice.test", pin);
         pds.host().reset_record();
         directory.host().reset_record();
-        // The second pull request exists already.
+        // The second attempt finds that the pull request exists.
         let _ = forge.create(&id, &CreatePull::new("t", "T")).await;
         let asked = pds.host().requests();
         let handles = asked.iter().filter(|it| it.method() == Some(RESOLVE));
@@ -299,13 +300,13 @@ async fn pinned_login_costs_two_lookups() {
     }
 }
 
-/// The way out for a login that nothing is stored with.
+/// Recovery for a login without stored data.
 #[tokio::test]
 async fn new_password_of_moved_account_reaches_new_server() {
     let world = Hijack::new();
     let first = world.process("bob.test", None);
     world.write(&first, "first").await.unwrap();
-    // The same DID, whose document names that server from then on.
+    // The DID stays the same, and its document names the new server.
     let moved = world.theirs.account("bob.test", "another0canary0");
     assert_eq!(moved.did, world.stage.bob.did);
     world.stage.world.pds().host().reset_record();

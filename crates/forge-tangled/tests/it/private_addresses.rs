@@ -1,4 +1,4 @@
-//! Names of strangers that lead to private addresses.
+//! Strangers' host names that resolve to private addresses.
 
 use std::{
     io,
@@ -17,7 +17,7 @@ use crate::stage::{Stage, action};
 
 const DESCRIBE: &str = "sh.tangled.repo.describeRepo";
 
-/// Every name leads to one address. The requested names are recorded.
+/// Resolves every name to one address and records the requested names.
 #[derive(Debug)]
 struct Everywhere(IpAddr, Mutex<Vec<String>>);
 
@@ -29,7 +29,7 @@ impl Lookup for Everywhere {
     }
 }
 
-/// A client for whom every name leads to `address`.
+/// Returns a client for which every name resolves to `address`.
 fn client(settings: Settings, address: &str) -> (Tangled, Arc<Everywhere>) {
     let lookup = Arc::new(Everywhere(address.parse().unwrap(), Mutex::default()));
     let http = Http::new(forge_http::Settings {
@@ -42,7 +42,7 @@ fn client(settings: Settings, address: &str) -> (Tangled, Arc<Everywhere>) {
     (forge, lookup)
 }
 
-/// A port of this machine that must get no connection, and an address with a name for it.
+/// Opens a port of this machine that must get no connection; returns it with a URL by name.
 fn trap() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -102,7 +102,7 @@ async fn redirect_to_a_private_address_is_refused() {
     refused(&e, &trap);
 }
 
-/// A knot is asked for the owner; a silent one would only raise doubt.
+/// The knot is queried for the owner; without an answer there would only be a warning.
 #[tokio::test]
 async fn knot_at_a_private_address_confirms_nobody() {
     let stage = Stage::new();

@@ -1,13 +1,14 @@
-//! Guarantees that hold however a client ends or a server fails. The stress lane has more of each.
+//! Guarantees that hold whenever a client is killed or a server fails. The stress lane tests more
+//! cases.
 
 use crate::{claims, kill};
 
-/// Step between the killed requests, wide enough here.
+/// Step between the killed requests.
 const STEP: u64 = 3;
 
 #[test]
-fn no_claim_of_sixty_random_writes_is_false() {
-    // Each of the five words is drawn, or it fails.
+fn sixty_random_writes_report_true_results() {
+    // Fails unless each of the five ingestion states occurs.
     let tally = claims::hold(60);
     println!("{tally:?}");
     assert_eq!(tally.words.len(), 5, "{tally:?}");
@@ -20,7 +21,7 @@ async fn killed_create_opens_pull_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_create_without_branch_opens_pull_once() {
-    // Every second request is killed, before and after; the write is among them.
+    // Every second request is killed, before and after; the write is among these requests.
     kill::creation_without_a_branch(2).await;
 }
 

@@ -24,7 +24,7 @@ const STATUS: &str = "sh.tangled.repo.pull.status";
 /// A method on any host, its maximum count, and its purpose.
 type Costs = [(&'static str, usize, &'static str)];
 
-/// Opening with a label, where who is who and where the repository is are known.
+/// Opening with a label when identities and the repository's host are cached.
 const CREATE: &Costs = &[
     (
         "sh.tangled.repo.getDefaultBranch",
@@ -64,7 +64,7 @@ const CREATE: &Costs = &[
     ),
 ];
 
-/// A second round, with the newest round already read, and the view after it.
+/// A second round when the newest round is already read, and the view after it.
 const RESUBMIT: &Costs = &[
     (
         "com.atproto.repo.getRecord",
@@ -104,7 +104,7 @@ const RESUBMIT: &Costs = &[
     ),
 ];
 
-/// Long enough that requests which are sent at once are in work at once, also on a slow machine.
+/// Long enough that concurrent requests overlap, even on a slow machine.
 const SLOW: Duration = Duration::from_millis(200);
 
 fn hosts(stage: &Stage) -> [&Host; 5] {
@@ -122,7 +122,7 @@ fn reset(stage: &Stage) {
     hosts(stage).iter().for_each(|host| host.reset_record());
 }
 
-/// Every request since the last reset is in `costs`, and none exceeds its count.
+/// Checks that every request since the last reset is in `costs`, and that none exceeds its count.
 fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for request in hosts(stage).iter().flat_map(|host| host.requests()) {
@@ -141,7 +141,7 @@ fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
     }
 }
 
-/// Rows of a list.
+/// Returns a query for list rows.
 fn rows() -> PullQuery {
     PullQuery {
         fields: PrFields::ROW,
@@ -149,7 +149,7 @@ fn rows() -> PullQuery {
     }
 }
 
-/// The first page of a list.
+/// Reads the first page of a list.
 async fn first_page(forge: &Tangled, stage: &Stage, query: &PullQuery) -> Page<PullRequest> {
     let page = PageReq::first(30);
     forge.list(stage.repo_id(), query, page).await.unwrap()
@@ -170,7 +170,7 @@ async fn create_takes_two_writes_and_an_index_read() {
         ..NewLabel::default()
     };
     repo.define_label(&label).await.unwrap();
-    // A session, and all that is looked up once.
+    // The first pull request creates the session and fills the caches.
     stage.open(&repo, "first").await;
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
     let mut req = CreatePull::new("topic", "T");
@@ -301,7 +301,7 @@ async fn list_trusts_indexed_states_and_view_verifies() {
         let row = &page.items[0];
         let marks: Vec<_> = row.warnings.iter().map(|w| w.section).collect();
         if index_is_down {
-            // Then who set it was looked at.
+            // Without the index, the author of the status was checked.
             assert_eq!((row.state, marks), (PrState::Open, vec![]));
         } else {
             assert_eq!((row.state, marks), (PrState::Merged, vec![Some("state")]));
@@ -320,7 +320,7 @@ async fn merged_view_asks_knot_only_when_needed() {
     forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     forge.view(&made.id, PrFields::NONE).await.unwrap();
     let knot = stage.world.knot().host();
-    // The branch, its log, and what the commit changes that may be it.
+    // Requests for the branch, its log, and the changes of a candidate commit.
     for (fields, asked, told) in [(PrFields::NONE, 0, 1), (PrFields::MERGEABILITY, 3, 0)] {
         reset(&stage);
         let view = forge.view(&made.id, fields).await.unwrap();
@@ -330,7 +330,7 @@ async fn merged_view_asks_knot_only_when_needed() {
     }
 }
 
-/// At 100 ms a request, 20 of them one after the other are two seconds.
+/// At 100 ms per request, 20 sequential requests take two seconds.
 const CHAIN: usize = 20;
 const AUTHORS: usize = 50;
 const PULLS: usize = 1_000;
@@ -359,7 +359,7 @@ async fn thousand_pulls_without_index_stay_in_budget() {
             }
         }
     }
-    // Handles lead to their owners' hosts, which are not the server of all accounts.
+    // Handles resolve at their owners' hosts, not at the server of all accounts.
     let settings = Settings {
         handles: Some(Origin::configured(&stage.world.directory().host().url()).unwrap()),
         ..stage.settings()
@@ -397,7 +397,7 @@ async fn thousand_pulls_without_index_stay_in_budget() {
     let twice: Vec<_> = asked.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:#?}");
     let documents = asked.keys().filter(|it| it.starts_with("/did:plc:"));
-    // Bob, who may write; Alice is known.
+    // Bob, who may write, is looked up; Alice is known.
     assert_eq!(documents.count(), AUTHORS + 1);
     let requests: usize = hosts(&stage).iter().map(|host| host.count()).sum();
     let chain = Recorded::longest_chain(&hosts(&stage));
@@ -484,7 +484,7 @@ async fn search_matches_people_labels_and_states_locally() {
     let reviews = search("review:none");
     let refused = forge.list(stage.repo_id(), &reviews, PageReq::first(9));
     assert_eq!(refused.await.unwrap_err().code(), "invalid_input");
-    // Without the index as well.
+    // The same search works without the index.
     stage.world.index().host().set_down(true);
     let page = first_page(&forge, &stage, &search("author:@me label:bug")).await;
     assert_eq!(page.items.len(), 1, "{:?}", page.warnings);
@@ -503,7 +503,7 @@ async fn first_list_waits_for_four_requests() {
     assert_eq!(page.items.len(), 1);
     let knot = stage.world.knot().host();
     assert_eq!(knot.count_of("sh.tangled.repo.describeRepo"), 1);
-    // The handle, who that is, and the record; the knot says whose it is while the index lists.
+    // The chain: handle, DID document, record; the knot confirms the owner while the index lists.
     assert_eq!(Recorded::longest_chain(&hosts(&stage)), 4);
 }
 
@@ -520,7 +520,7 @@ async fn pages_meet_without_gaps() {
         let mut next = PageReq::first(2);
         loop {
             let page = repo.list(&query, next).await.unwrap();
-            // The index does not say how many there are.
+            // The index does not report the total.
             assert_eq!(page.total, None);
             seen.extend(page.items.into_iter().map(|p| p.head_branch));
             match page.next {
@@ -577,7 +577,7 @@ async fn without_index_fallbacks_are_asked_with_warning() {
     }
 }
 
-/// Backlinks that name an account of two, and then fail.
+/// Makes the backlinks name two accounts and then fail.
 fn break_off(stage: &Stage, named: &str) {
     const LINKS: &str = "blue.microcosm.links.getBacklinkDids";
     let page = json!({ "total": 2, "linking_dids": [named], "cursor": "1" }).to_string();
@@ -606,7 +606,7 @@ async fn interrupted_backlinks_are_marked_incomplete() {
     assert_eq!((page.items.len(), page.total), (1, None));
     let told = |part: &str| page.warnings.iter().any(|w| w.message.contains(part));
     assert!(told("named 1 of 2 accounts"), "{:?}", page.warnings);
-    // The other questions were not answered at all.
+    // The remaining backlink queries failed completely.
     assert!(told("named 0 accounts"), "{:?}", page.warnings);
 }
 
@@ -647,7 +647,7 @@ async fn not_found_follows_a_full_search() {
     };
     assert!(find("nowhere").await.unwrap().is_empty());
     index.host().set_down(true);
-    // The backlinks know all of them, too.
+    // The backlinks are complete as well, so the search is certain.
     assert!(find("nowhere").await.unwrap().is_empty());
     index.backlinks().set_down(true);
     let e = find("nowhere").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Handles by DNS and by their own hosts, through the whole resolver.
+//! Resolution of handles by DNS and HTTPS, through the whole resolver.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const HANDLE: &str = "somebody.handles.example";
 const TXT: &str = "_atproto.somebody.handles.example";
 const WELL_KNOWN: &str = "/.well-known/atproto-did";
 
-/// A world in which Alice with `widget` and Carol with `hers` both say that the handle is theirs.
+/// A world in which the documents of both Alice (`widget`) and Carol (`hers`) name the same handle.
 struct Names {
     stage: Stage,
     carol: Account,
@@ -46,7 +46,7 @@ impl Names {
         }
     }
 
-    /// A client that has looked nothing up yet.
+    /// Returns a client with empty caches.
     fn client(&self, settings: Settings) -> Tangled {
         let proxy = self.hosts.url();
         let proxies = Proxies::from_env(&|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
@@ -76,8 +76,8 @@ impl Names {
         found.map(|info| info.id)
     }
 
-    /// The account that the handle resolves to, seen by the single repository that each has. Both
-    /// ways are checked: the handle is in the id.
+    /// Asserts that the handle resolves to `account`, by the only repository of the account. Both
+    /// directions are checked: the repository's id has the handle.
     async fn leads_to(&self, account: &Account) {
         let (name, others) = match account.did == self.carol.did {
             true => ("hers", "widget"),
@@ -109,7 +109,7 @@ impl Names {
 }
 
 #[tokio::test]
-async fn dns_wins_over_https_on_disagreement() {
+async fn dns_takes_precedence_over_https() {
     let names = Names::new();
     let (alice, carol) = (&names.stage.alice, &names.carol);
     names.dns_says(&[&alice.did]);
@@ -118,7 +118,7 @@ async fn dns_wins_over_https_on_disagreement() {
     names.host_says(&carol.did);
     names.leads_to(alice).await;
     assert!(names.hosts.asked(HANDLE).iter().all(|it| it == WELL_KNOWN));
-    // An attacker who adds a second record must not take the handle over.
+    // An attacker who adds a second record must not take over the handle.
     names.dns_says(&[&alice.did, &carol.did]);
     names.leads_to(carol).await;
     names.dns_says(&[]);
@@ -149,7 +149,7 @@ async fn handle_without_back_reference_is_not_found() {
         let why = "does not name that handle back";
         assert!(e.message().contains(why), "{e:?}");
     }
-    // A claimed handle is not shown as hers before it resolves to her.
+    // A claimed handle is not shown for an account until it resolves to the account.
     let by_did = names.repo(names.settings(), &alice.did, "widget").await;
     let shown = |owner: &str| RepoPath::Named {
         owner: owner.to_owned(),
@@ -183,7 +183,7 @@ async fn lost_dns_query_is_retried() {
     found.unwrap();
 }
 
-/// The first record alone would be Alice's.
+/// The first record of the truncated answer would name Alice.
 #[tokio::test]
 async fn truncated_dns_answer_is_ignored() {
     let names = Names::new();
@@ -261,7 +261,7 @@ async fn handle_redirects_are_limited_and_public() {
     assert!(names.fails().await.is_not_found());
     assert_eq!(names.hosts.asked(HANDLE).len() - before, 4);
 
-    // A service on this machine would trust a request from the same machine.
+    // A service on this machine may trust requests from this machine.
     let pds = names.stage.world.pds().host();
     let here = Page::redirect(&format!("{}{WELL_KNOWN}", pds.url()));
     names.hosts.set(HANDLE, Some(here));
@@ -275,7 +275,7 @@ async fn handle_redirects_are_limited_and_public() {
     assert_eq!(pds.count(), before);
 }
 
-/// The first handle of a document counts, and no other.
+/// Only the first handle of a document counts.
 #[tokio::test]
 async fn second_handle_of_did_document_is_ignored() {
     let names = Names::new();
@@ -303,14 +303,14 @@ async fn second_handle_of_did_document_is_ignored() {
         });
         let page = Page::text(document.to_string());
         names.hosts.set(HANDLE, Some(page));
-        // The account found has no data at the PDS.
+        // The resolved account has no data at the PDS.
         let e = names.fails().await;
         let why = format!("does not name that handle back (it names {first})");
         assert_eq!(e.message().contains(&why), !found, "{aliases:?}: {e:?}");
     }
 }
 
-/// The document of a `did:web` is a host's, too.
+/// The document of a `did:web` is also read from a host that a stranger chooses.
 #[tokio::test]
 async fn did_web_document_is_read_from_host() {
     let names = Names::new();

@@ -42,7 +42,7 @@ async fn comment_names_the_commented_round() {
     assert_eq!(all[2].reply_to.as_ref(), Some(&first.id));
 }
 
-/// An id of a comment says nothing of the pull request that the comment is about.
+/// The id of a comment does not contain the pull request that the comment is about.
 #[tokio::test]
 async fn comment_on_another_pull_request_is_not_found() {
     let stage = Stage::new();
@@ -67,7 +67,7 @@ async fn comment_on_another_pull_request_is_not_found() {
     assert!(bob.comments(&pr, first()).await.unwrap().items.is_empty());
     let there = bob.comments(&other, first()).await.unwrap().items;
     assert_eq!((there.len(), there[0].body.as_str()), (1, "Mine."));
-    // Comments of 2025 name their pull request elsewhere.
+    // Comments of 2025 name their pull request in another field.
     let old =
         json!({ "pull": pr.key.to_string(), "body": "Old", "createdAt": "2025-11-01T00:00:00Z" });
     let pds = stage.world.pds();
@@ -116,7 +116,7 @@ async fn versions_are_read_as_rounds_and_preserved() {
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }
 
-/// For two commits that change a line, a single diff is shorter than both together.
+/// If two commits change the same line, their single diff is shorter than both diffs together.
 #[tokio::test]
 async fn stacked_round_is_a_single_diff() {
     let stage = Stage::new();
@@ -160,7 +160,7 @@ async fn stacked_round_is_a_single_diff() {
     let why = "has other commits than this round";
     assert!(sum == summed && told.contains(why), "{sum:?} {told}");
 
-    // The knot's merge makes other commits, and the next round builds on those.
+    // The knot's merge creates new commits, and the next round builds on these.
     repo.merge(&lower, &MergeReq::default()).await.unwrap();
     build_on("main", ["3\n", "4\n"]);
     forge.resubmit(&upper, &Resubmit::default()).await.unwrap();

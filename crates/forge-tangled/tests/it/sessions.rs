@@ -30,12 +30,12 @@ fn stored(stage: &Stage, dir: &tempfile::TempDir) -> Settings {
     }
 }
 
-/// A process of Alice's, which shares its sessions with the others of that directory.
+/// Returns a process of Alice that shares its sessions with other processes of the directory.
 fn process(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
     stage.tangled_with(stored(stage, dir), Some(&stage.alice))
 }
 
-/// Opens a pull request from a new branch: something that needs a session.
+/// Opens a pull request from a new branch, which needs a session.
 async fn write(tangled: &Tangled, stage: &Stage, branch: &str) {
     stage.repo.git.commit(branch, "A", &[(branch, Some("x\n"))]);
     let req = CreatePull::new(branch, "T");
@@ -61,7 +61,8 @@ async fn expired_token_is_renewed_once_for_waiters() {
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
     write(&tangled, &stage, "first").await;
-    // The server's clock is three hours ahead of ours: it says no to what looks fresh to us.
+    // The server's clock is three hours ahead of ours, so the server refuses a token that we take
+    // for valid.
     stage.world.pds().set_clock(3 * 3600);
     for branch in ["a", "b", "c"] {
         stage.repo.git.commit(branch, "A", &[(branch, Some("x\n"))]);
@@ -113,13 +114,13 @@ async fn stored_session_rejects_wrong_password() {
     assert_eq!(e.unwrap_err().code(), "unauthenticated");
     let host = stage.world.pds().host();
     assert_eq!(host.count_of(CREATE), 2);
-    // The correct password keeps its own session, by handle or DID.
+    // The correct password keeps its own session, by handle or by DID.
     let by_did = stage.tangled_as(stored(&stage, &dir), &stage.alice.did, PASSWORD);
     write(&by_did, &stage, "c").await;
     assert_eq!(host.count_of(CREATE), 2);
 }
 
-/// A refused token has changed nothing, whatever the call and the status.
+/// A refused token has changed nothing, whichever call was refused and with whichever status.
 #[tokio::test]
 async fn refused_token_is_renewed_and_call_retried_once() {
     for (status, word) in [
@@ -203,7 +204,7 @@ fn copied(from: &tempfile::TempDir) -> tempfile::TempDir {
     to
 }
 
-/// Machines that share a home's copy share no lock.
+/// Machines with a copy of the same home share no lock.
 #[tokio::test]
 async fn session_renewed_elsewhere_continues_or_reopens() {
     let stage = Stage::new();
@@ -215,7 +216,7 @@ async fn session_renewed_elsewhere_continues_or_reopens() {
     let calls = || [CREATE, REFRESH].map(|it| pds.host().count_of(it));
     pds.set_clock(3 * 3600);
     write(&on(&ours), &stage, "a").await;
-    // For a while the old token gives the same new ones.
+    // For a while the old token still gives the same new tokens.
     write(&on(&soon), &stage, "b").await;
     assert_eq!(calls(), [1, 2]);
     pds.set_clock(6 * 3600);
@@ -226,7 +227,7 @@ async fn session_renewed_elsewhere_continues_or_reopens() {
     assert_eq!(calls(), [2, 4]);
 }
 
-/// The server signs with a key that the identity does not name any more.
+/// The server signs with a key that the identity no longer names.
 #[tokio::test]
 async fn rotated_signing_key_merges_nothing() {
     let stage = Stage::new();
@@ -260,7 +261,7 @@ async fn echoed_password_is_masked() {
 }
 
 #[tokio::test]
-async fn unreachable_server_ends_no_session() {
+async fn unreachable_server_does_not_end_the_session() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
@@ -301,7 +302,7 @@ async fn expired_token_is_renewed_once_across_processes() {
     let process = || process(&stage, &dir);
     write(&process(), &stage, "first").await;
     stage.world.pds().set_clock(3 * 3600);
-    // Each opens the lock file for itself, as processes do.
+    // Each process opens the lock file separately.
     let processes: Vec<_> = (0..8).map(|_| process()).collect();
     let made = stage.world.pds().records(&stage.alice.did, PULL);
     let uri = &made[0].0;
@@ -319,7 +320,7 @@ async fn expired_token_is_renewed_once_across_processes() {
     assert_eq!((pds.count_of(CREATE), pds.count_of(REFRESH)), (1, 1));
 }
 
-/// Runs something until its request of this number has been carried out, and no further.
+/// Runs a write until request `at` has been executed; the process ends there.
 async fn killed(stage: &Stage, at: u64, tangled: Tangled, branch: &str) -> bool {
     let trap = Trap::new(at, true);
     let hosts = [stage.world.pds().host(), stage.world.knot().host()];
@@ -351,7 +352,7 @@ async fn new_tokens_are_saved_before_use() {
         if !killed(&stage, at, process(), "killed").await {
             break;
         }
-        // The answer came and was not lost: the old token has nothing to go by any more.
+        // The refresh was answered, so the old token is no longer valid.
         if pds.host().count_of(REFRESH) == 1 {
             renewed_first += 1;
             pds.set_clock(3 * 3600 + 3 * 3600);
@@ -377,7 +378,7 @@ async fn clock_skew_of_ten_minutes_is_harmless() {
             (1, 0),
             "{skew}"
         );
-        // The token is expired by the server's clock, though not by ours.
+        // The token has expired by the server's clock, but not by ours.
         stage.world.pds().set_clock(skew + 2 * 3600);
         write(&forge, &stage, "third").await;
         assert_eq!(
@@ -392,7 +393,7 @@ async fn clock_skew_of_ten_minutes_is_harmless() {
 async fn last_action_wins_despite_slow_clock() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
-    // Bob's clock is ten minutes ahead of ours, and another is years ahead.
+    // Bob's clock is ten minutes ahead of ours, and another clock is years ahead.
     let ahead = chrono::Utc::now() + chrono::TimeDelta::minutes(10);
     for (word, at, closes) in [
         ("open", ahead.to_rfc3339(), true),
@@ -425,7 +426,7 @@ async fn last_action_wins_despite_slow_clock() {
     }
 }
 
-/// Servers and knots agree on the time, and we are ten minutes off.
+/// Servers and knots agree on the time, and our clock is ten minutes off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn knots_accept_tokens_despite_wrong_clock() {
     for skew in [-600, 600] {
@@ -453,7 +454,7 @@ async fn knots_accept_tokens_despite_wrong_clock() {
             (host.count_of(CREATE), host.count_of(REFRESH))
         };
         assert_eq!(renewed(), (1, 0), "{skew}");
-        // The session is expired by the server's clock: a new session gets the knot's token.
+        // The session has expired by the server's clock; a new session gets the knot's token.
         set_clocks(skew + 2 * 3600);
         let closed = forge.close(&made.id, &Default::default()).await.unwrap();
         assert_eq!(closed.value.state, PrState::Closed, "{skew}");
@@ -461,8 +462,7 @@ async fn knots_accept_tokens_despite_wrong_clock() {
     }
 }
 
-/// If the knot's clock is wrong, the knot refuses the server's tokens: the error says so, and
-/// nothing is merged.
+/// A knot with a wrong clock refuses the server's tokens: the error says so, and nothing is merged.
 #[tokio::test]
 async fn knot_with_wrong_clock_is_reported() {
     let stage = Stage::new();
@@ -485,7 +485,7 @@ async fn knot_with_wrong_clock_is_reported() {
     assert!(!merged.value.already_merged);
 }
 
-/// A process with its pauses: a restart takes a while.
+/// Returns a process with real pauses between retries: a restart takes time.
 fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
     let http = Http::new(forge_http::Settings {
         in_flight: 8,
@@ -500,7 +500,7 @@ fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
     Tangled::new(stored(stage, dir), http.unwrap(), Arc::new(logins))
 }
 
-/// A host that dies at a request, before or behind carrying it out, and is still down for the next.
+/// Fails a request before or after executing it, and then two more requests.
 fn dies(committed: bool) -> Fault {
     let fault = match committed {
         true => Fault::reset().committed(),
@@ -579,7 +579,7 @@ async fn tangled_1_0_restart_leaves_one_ticket_and_round() {
     }
 }
 
-/// A server that gives everybody a token, and keeps what it was sent.
+/// Starts a server that issues a token to everybody and records what it receives.
 fn thief() -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -604,7 +604,7 @@ fn thief() -> (String, Arc<Mutex<String>>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redirect_of_service_auth_takes_no_token_along() {
+async fn redirect_of_service_auth_does_not_forward_tokens() {
     for (of_the_knot, method) in [
         (false, "com.atproto.server.getServiceAuth"),
         (true, "com.atproto.repo.createRecord"),
@@ -628,7 +628,8 @@ async fn redirect_of_service_auth_takes_no_token_along() {
                 .await;
             assert!(made.is_err(), "{method} {status}");
             let sent = sent.lock().unwrap().clone();
-            // A read is followed without credentials, a write is not.
+            // The redirect of a read is followed without credentials; that of a write is not
+            // followed.
             assert_eq!(sent.is_empty(), of_the_knot, "{method} {status}: {sent}");
             for secret in ["authorization", "dpop", &PASSWORD.to_lowercase()] {
                 assert!(!sent.contains(secret), "{method} {status}: {sent}");

@@ -1,4 +1,4 @@
-//! Answers of another form, and failures that pass: neither is "there is nothing".
+//! Malformed answers and transient failures must not be taken for missing data.
 
 use forge_core::{
     Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,
@@ -102,7 +102,7 @@ async fn malformed_account_answer_error_names_the_field() {
 }
 
 #[tokio::test]
-async fn unknown_branch_method_is_no_missing_branch() {
+async fn unknown_branch_method_is_not_a_missing_branch() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let knot = stage.world.knot().host();
@@ -119,7 +119,7 @@ async fn unknown_branch_method_is_no_missing_branch() {
 }
 
 #[tokio::test]
-async fn unknown_record_method_is_no_missing_record() {
+async fn unknown_record_method_is_not_a_missing_record() {
     let stage = Stage::new();
     let owner = stage.handle(&stage.alice);
     let (lower, upper) = (
@@ -145,7 +145,7 @@ async fn unknown_record_method_is_no_missing_record() {
         answers(odd);
         let e = forge.view(&lower.id, PrFields::NONE).await.unwrap_err();
         assert!(!e.message().contains("there is no pull request"), "{e:?}");
-        // The parent of the stack is unknown then.
+        // The parent in the stack is then unknown.
         let e = forge.merge(&upper.id, &MergeReq::default()).await;
         let e = e.unwrap_err();
         assert!(e.message().contains("getRecord"), "{e:?}");
@@ -159,7 +159,7 @@ async fn unknown_record_method_is_no_missing_record() {
     forge.merge(&upper.id, &MergeReq::default()).await.unwrap();
 }
 
-/// Before all accounts are asked in its place.
+/// The index is retried before all accounts are read instead.
 #[tokio::test]
 async fn transient_index_failure_is_retried_once() {
     for passing in [
@@ -271,7 +271,7 @@ async fn branch_of_unconfirmed_repository_is_kept() {
         delete_branch: true,
         ..CloseReq::default()
     };
-    // The pull request is closed already, so only the branch is written.
+    // The pull request is already closed, so only the branch would be deleted.
     let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
     let told = closed.unwrap().warnings;
     let refused = |w: &forge_core::Warning| w.message.contains("this was not written");
@@ -283,7 +283,7 @@ async fn branch_of_unconfirmed_repository_is_kept() {
     assert!(stage.repo.git.oid("topic").is_none());
 }
 
-/// The knot tells its version, and knows no collaborators.
+/// The knot reports its version, and has no collaborators method.
 #[tokio::test]
 async fn knot_without_collaborators_needs_proof_of_age() {
     for (capabilities, is_doubted) in [
@@ -308,7 +308,7 @@ async fn knot_without_collaborators_needs_proof_of_age() {
     }
 }
 
-/// The knot tells its version, and accepts no repository DIDs.
+/// The knot reports its version, and does not accept repository DIDs.
 #[tokio::test]
 async fn proven_old_knot_is_not_asked_for_owner() {
     let question = "sh.tangled.repo.describeRepo";

@@ -1,4 +1,4 @@
-//! A world with a repository of Alice's, which Bob may write to, and what a client needs to know.
+//! A world with Alice's repository, to which Bob may write, and the client settings for it.
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
@@ -14,23 +14,23 @@ use forge_tangled_world::{Account, Repository, World};
 use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 
-/// The password of everybody.
+/// The password of every account.
 pub const PASSWORD: &str = "0canary0-correct-horse";
 
-/// The call that a failure's hint names.
+/// Returns the call that the hint of a failure names.
 pub fn action(e: &Error) -> &Action {
     let action = e.hint().and_then(Hint::action);
     action.unwrap_or_else(|| panic!("no call is named: {e:?}"))
 }
 
-/// Merging a pull request, as hints name it.
+/// Returns the action to merge a pull request, as hints name it.
 pub fn merging(uri: impl ToString) -> Action {
     Action::op(Op::PrMerge)
         .on(uri)
         .with(Param::Method, "rebase")
 }
 
-/// World, accounts, repository.
+/// A world with accounts and a repository.
 pub struct Stage {
     pub world: World,
     pub alice: Account,
@@ -45,7 +45,7 @@ impl Stage {
         Self::of(World::start().unwrap())
     }
 
-    /// In a world that behaves otherwise.
+    /// Creates a stage in a given world.
     pub fn of(world: World) -> Self {
         let alice = world.pds().account("alice.test", PASSWORD);
         let bob = world.pds().account("bob.test", PASSWORD);
@@ -67,7 +67,7 @@ impl Stage {
             id,
             _logs: watch_logs(),
         };
-        // The label that assigns, as tangled gives it to all repositories that are made on the web.
+        // The label for assignees, which tangled adds to every repository made on the web.
         stage.use_label(&json!({
             "name": "assignee",
             "valueType": { "type": "string", "format": "did" },
@@ -78,7 +78,7 @@ impl Stage {
         stage
     }
 
-    /// Defines a label of Alice's under its name, and has the repository use it; its at-uri.
+    /// Defines a label in Alice's account, adds it to the repository, and returns its at-uri.
     pub fn use_label(&self, definition: &Value) -> String {
         let (pds, did) = (self.world.pds(), &self.alice.did);
         let name = definition["name"].as_str().unwrap();
@@ -93,7 +93,7 @@ impl Stage {
         label
     }
 
-    /// Settings by which a client finds the world.
+    /// Returns settings that lead a client to the world's hosts.
     pub fn settings(&self) -> Settings {
         let at = |url: String| Origin::configured(&url).unwrap();
         let index = self.world.index();
@@ -110,12 +110,12 @@ impl Stage {
         }
     }
 
-    /// A client of an account.
+    /// Returns a client of an account.
     pub fn tangled(&self, account: &Account) -> Tangled {
         self.tangled_with(self.settings(), Some(account))
     }
 
-    /// A client with other settings, or without an account.
+    /// Returns a client with other settings, or without an account.
     pub fn tangled_with(&self, settings: Settings, account: Option<&Account>) -> Tangled {
         match account {
             Some(account) => self.tangled_as(settings, &account.handle, PASSWORD),
@@ -123,7 +123,7 @@ impl Stage {
         }
     }
 
-    /// A client with this login.
+    /// Returns a client with this login.
     pub fn tangled_as(&self, settings: Settings, handle: &str, password: &str) -> Tangled {
         let login = Login {
             account: handle.to_owned(),
@@ -133,12 +133,12 @@ impl Stage {
         self.tangled_by(settings, FixedLogin(Some(login)))
     }
 
-    /// A client whose login comes from there.
+    /// Returns a client that reads its login from `logins`.
     pub fn tangled_by(&self, settings: Settings, logins: impl LoginSource + 'static) -> Tangled {
         Tangled::new(settings, http(), Arc::new(logins))
     }
 
-    /// Opens a pull request from a new branch whose one commit adds a file.
+    /// Opens a pull request from a new branch with one commit that adds a file.
     pub async fn open(&self, repo: &Repo, branch: &str) -> PullRequest {
         let message = format!("Add {branch}");
         let file = format!("{branch}.txt");
@@ -149,23 +149,23 @@ impl Stage {
         repo.create(&req).await.unwrap().value
     }
 
-    /// The repository, for an account.
+    /// Returns the repository's handle for an account.
     pub fn handle(&self, account: &Account) -> Repo {
         let client = Client::new(Arc::new(self.tangled(account)), Policy::default());
         client.repo(self.id())
     }
 
-    /// The repository's id.
+    /// Returns the repository's id.
     pub fn id(&self) -> RepoId {
         self.id.clone()
     }
 
-    /// The same, borrowed.
+    /// Returns the repository's id as a reference.
     pub fn repo_id(&self) -> &RepoId {
         &self.id
     }
 
-    /// The id of a repository by its DID.
+    /// Returns the id of a repository by its DID.
     pub fn id_of(&self, repo: &Repository) -> RepoId {
         RepoId {
             path: RepoPath::Did(repo.did.clone()),
@@ -173,7 +173,7 @@ impl Stage {
         }
     }
 
-    /// A new repository of Tangled 1.0 that is Alice's, and its id.
+    /// Creates a repository of Tangled 1.0 for Alice; returns it with its id.
     pub fn repo_1_0(&self) -> (Repository, RepoId) {
         let repo = self.world.repository_1_0(&self.alice, "new");
         let id = self.id_of(&repo);

@@ -102,7 +102,7 @@ async fn intermediate_merge_is_not_overwritten() {
         let old = json!({"uri": uri, "cid": cid, "value": value}).to_string();
         value["state"] = json!("merged");
         knot.put_record(&repo.did, TICKET, rkey, value);
-        // The first read is of the version before the merge.
+        // The first read returns the version before the merge.
         let old = Fault::answer(200, &[("content-type", "application/json")], old);
         knot.host().fault(old.on(GET).about(rkey));
         let set = match before {

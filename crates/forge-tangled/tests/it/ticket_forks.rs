@@ -1,4 +1,4 @@
-//! Tangled 1.0: changes from forks, and what is asked of a knot.
+//! Tangled 1.0: changes from forks, and the requests to knots.
 
 use forge_core::{
     PageReq, PullRequests, RepoPath, Repos,
@@ -108,7 +108,7 @@ async fn branches_come_from_git_without_2026_methods() {
     let view = forge.view(&pr, PrFields::STATS).await.unwrap();
     assert_eq!(view.changed_files, Some(2));
     assert!(view.warnings.is_empty(), "{:?}", view.warnings);
-    // Two commits on a file are shown one after the other, with a warning.
+    // Two commits on one file are shown as separate diffs, with a warning.
     repo.git.commit("topic", "Change a", &[("a", Some("2\n"))]);
     forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let diff = forge.diff(&pr, &DiffReq::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! A repository of Tangled 1.0 to write tickets in.
+//! A repository of Tangled 1.0 in which tickets are written.
 
 use forge_core::{
     PullRequests, RepoId,
@@ -12,14 +12,14 @@ use crate::stage::Stage;
 
 pub const TICKET: &str = "org.tangled.track.ticket";
 
-/// With the branch `topic`.
+/// Creates a repository with the branch `topic`.
 pub fn ground(stage: &Stage) -> (Repository, RepoId) {
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
     (repo, id)
 }
 
-/// The same with labels: those of an existing ticket.
+/// Creates a repository with labels, learned from an existing ticket.
 pub fn labelled_ground(stage: &Stage, labels: &[&str]) -> (Repository, RepoId) {
     let (repo, id) = ground(stage);
     let tokens: Vec<Value> = labels.iter().map(|key| json!({ "key": key })).collect();
@@ -32,13 +32,13 @@ pub fn labelled_ground(stage: &Stage, labels: &[&str]) -> (Repository, RepoId) {
     (repo, id)
 }
 
-/// The pull request `One` from `topic`.
+/// Opens the pull request `One` from `topic`.
 pub async fn opened(forge: &Tangled, repo: &RepoId) -> PullRequest {
     let made = forge.create(repo, &CreatePull::new("topic", "One")).await;
     made.unwrap().value
 }
 
-/// The record of a ticket.
+/// Returns the record of a ticket.
 pub fn record(stage: &Stage, repo: &Repository, uri: &str) -> Value {
     let all = stage.world.knot().records(&repo.did, TICKET);
     all.into_iter().find(|(it, ..)| it == uri).unwrap().2

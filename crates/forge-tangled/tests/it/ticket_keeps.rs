@@ -1,4 +1,4 @@
-//! Tangled 1.0: what a write leaves alone.
+//! Tangled 1.0: data that a write must not change.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn labelled(name: &str) -> EditPull {
     }
 }
 
-/// An account's records of the protocol before 1.0, and its declarations.
+/// Returns an account's records of the protocol before 1.0, and its declarations.
 fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
     let collections = [
         "org.tangled.repo.declaration",
@@ -56,10 +56,10 @@ fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
 }
 
 #[tokio::test]
-async fn no_write_touches_a_record_of_before() {
+async fn older_protocol_records_are_never_written() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug"]);
-    // The repository was of 2026, and that record still exists.
+    // The repository was of 2026, and its older record still exists.
     let before_it = json!({
         "name": "new", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
         "labels": [], "createdAt": "2026-05-01T00:00:00Z",
@@ -147,7 +147,7 @@ async fn immutable_comment_is_not_reported_missing() {
 
 /// Other programs may write fields that this version does not know.
 #[tokio::test]
-async fn fields_from_the_future_survive_every_change() {
+async fn unknown_fields_survive_every_change() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug"]);
     let forge = stage.tangled(&stage.alice);
@@ -216,7 +216,7 @@ async fn eight_concurrent_ticket_labels_are_kept() {
     let forge = stage.tangled(&stage.alice);
     let made = opened(&forge, &id).await;
     let forges: Vec<_> = names.iter().map(|_| stage.tangled(&stage.alice)).collect();
-    // All of them read it before the first has written.
+    // All processes read the record before the first has written.
     let host = stage.world.knot().host();
     host.set_latency(Duration::from_millis(20));
     let edits = forges.iter().zip(&names).map(|(forge, name)| {

@@ -1,4 +1,4 @@
-//! Merging on Tangled 1.0: in a clone, by rebase and push, then the state.
+//! Merging on Tangled 1.0: rebase and push in a clone, then the state.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl Ground {
     }
 }
 
-/// True if a warning calls the spelling of the state a guess.
+/// Returns true if a warning calls the spelling of the state a guess.
 fn is_guessed(warnings: &[Warning]) -> bool {
     let told = "'merged', which is a guess";
     warnings.iter().any(|w| w.message.contains(told))
@@ -94,7 +94,7 @@ async fn round_is_rebased_onto_current_base() {
         .commit("main", "Meanwhile", &[("c", Some("1\n"))]);
     let own_refs = || {
         let refs = GitDir::at(ground.dir.path()).refs();
-        // A push leaves its remote-tracking ref behind.
+        // A push creates a remote-tracking ref.
         let own = refs
             .lines()
             .filter(|r| !r.contains("refs/remotes/knot/main"));
@@ -166,7 +166,7 @@ async fn fast_forward_keeps_commit_ids() {
     };
     let merged = ground.forge.merge(&ground.pr, &req).await.unwrap();
     assert_eq!(merged.value.commit, head);
-    // As the repository's other tickets spell it.
+    // The state is spelled as in the repository's other tickets.
     assert_eq!(ground.state(), "merge-completed");
 }
 
@@ -197,7 +197,7 @@ async fn refused_merge_changes_nothing() {
     };
     let moved = ground.forge.merge(&ground.pr, &moved).await.unwrap_err();
     assert_eq!(moved.code(), "conflict");
-    // The knot takes no push over HTTP.
+    // The knot accepts no push over HTTP.
     let url = format!(
         "{}/{}",
         ground.stage.world.knot().host().url(),
@@ -243,7 +243,7 @@ async fn refused_merge_changes_nothing() {
     assert_eq!(closed.unwrap_err().code(), "precondition_failed");
 }
 
-/// The newest round counts, not what its branch has come to since.
+/// The newest round is merged, not the later commits of its branch.
 #[tokio::test]
 async fn merge_message_for_commits_is_refused() {
     let ground = Ground::new().await;
@@ -331,7 +331,7 @@ async fn unreadable_branch_after_push_stays_undecided() {
     let path = ground.repo.path().to_string_lossy().into_owned();
     let clone = GitDir::at(ground.dir.path());
     clone.run(["fetch", "--quiet", "knot"]).ok();
-    // The clone can push to the knot, but not fetch.
+    // The clone can push to the knot, but cannot fetch.
     for args in [
         &["remote", "set-url", "--push", "knot", &path][..],
         &["remote", "set-url", "knot", "/nowhere"],
@@ -357,7 +357,7 @@ async fn unreadable_branch_after_push_stays_undecided() {
     assert_eq!(ground.state(), "merged");
 }
 
-/// The changes are known by what they are, also where they could not be made once more.
+/// The changes are recognized by their content, even if they could not be created again.
 #[tokio::test]
 async fn merge_onto_moved_branch_is_recorded_later() {
     let ground = Ground::new().await;
@@ -380,7 +380,7 @@ async fn merge_onto_moved_branch_is_recorded_later() {
     assert_eq!((ground.state().as_str(), git.oid("main")), ("merged", tip));
 }
 
-/// A ticket's "merged" state proves no merge: the branch is checked too.
+/// A ticket's "merged" state does not prove a merge: the branch is checked as well.
 #[tokio::test]
 async fn merged_ticket_state_is_verified_in_clone() {
     let ground = Ground::new().await;
@@ -401,7 +401,7 @@ async fn merged_ticket_state_is_verified_in_clone() {
     assert!(!ground.subjects().contains("Add a"));
 }
 
-/// A reverted change is not on the branch, even though the history has it.
+/// A reverted change is no longer on the branch, although the history has it.
 #[tokio::test]
 async fn reverted_change_is_not_merged() {
     let ground = Ground::new().await;
@@ -417,14 +417,14 @@ async fn reverted_change_is_not_merged() {
     assert_eq!(git.show("main", "b"), "1\n");
 }
 
-/// Merges `main` into `topic`, with files of the merge's own.
+/// Merges `main` into `topic`; the merge commit also adds the files `own`.
 fn merge_main(git: &GitDir, own: &[(&str, &str)]) {
     let [topic, main] = ["topic", "main"].map(|branch| git.oid(branch).unwrap());
     let mut stream = format!(
         "commit refs/heads/topic\ncommitter Ada <ada@example.com> 1767300000 +0000\n\
          data 6\nMerged\nfrom {topic}\nmerge {main}\n"
     );
-    // A stream says of a merge all that its first parent has not.
+    // In a fast-import stream a merge commit lists all differences from its first parent.
     for (path, text) in [("c", "1\n")].iter().chain(own) {
         stream += &format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len());
     }
@@ -435,7 +435,7 @@ fn merge_main(git: &GitDir, own: &[(&str, &str)]) {
 async fn round_with_evil_merge_commit_is_refused() {
     for (has_commits, own, merged) in [
         (true, &[("own", "1\n")][..], Err("precondition_failed")),
-        // A rebase would leave nothing of it.
+        // A rebase would drop the merge commit's own changes.
         (false, &[("own", "1\n")], Err("precondition_failed")),
         (true, &[], Ok(false)),
     ] {
@@ -467,7 +467,7 @@ async fn round_with_evil_merge_commit_is_refused() {
         let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
         assert_eq!(done, merged, "commits: {has_commits}, own: {own:?}");
         if merged.is_ok() {
-            // A file deleted later does not make the merge commit doubtful.
+            // Deleting a file later does not make the merge commit suspicious.
             git.commit("main", "Drop d", &[("d", None)]);
             let again = forge.merge(&ground.pr, &ground.req()).await.unwrap();
             let doubts = |w: &Warning| w.message.contains("does not show its commits");
@@ -476,7 +476,7 @@ async fn round_with_evil_merge_commit_is_refused() {
     }
 }
 
-/// A knot that sets the state by itself is not written to.
+/// If the knot itself sets the state, the client does not write it.
 #[tokio::test]
 async fn knot_setting_merged_state_is_not_written_to() {
     let ground = Ground::new().await;

@@ -1,9 +1,9 @@
-//! Ticket records that a knot holds for a repository of Tangled 1.0.
+//! Ticket records that a knot stores for a repository of Tangled 1.0.
 
 use forge_tangled_world::{KnotDouble, Repository};
 use serde_json::Value;
 
-/// The records of a repository, read without a request.
+/// Reads the records of a repository without a request.
 pub struct TicketRecords<'a> {
     knot: &'a KnotDouble,
     did: &'a str,
@@ -23,14 +23,14 @@ impl<'a> TicketRecords<'a> {
         all.map(|(uri, _, value)| (uri, value))
     }
 
-    /// The tickets with this title, by at-uri.
+    /// Returns the tickets with this title, by at-uri.
     pub fn titled(&self, title: &str) -> Vec<(String, Value)> {
         self.all("track.ticket")
             .filter(|(_, value)| value["title"]["text"] == title)
             .collect()
     }
 
-    /// How many rounds a ticket has.
+    /// Returns the number of rounds of a ticket.
     pub fn rounds(&self, uri: &str) -> usize {
         let rkey = uri.rsplit('/').next().unwrap();
         self.all("review.patch")
@@ -38,7 +38,7 @@ impl<'a> TicketRecords<'a> {
             .count()
     }
 
-    /// Number of comments on a ticket with this text.
+    /// Returns the number of comments on a ticket with this text.
     pub fn said(&self, uri: &str, text: &str) -> usize {
         self.all("feed.comment")
             .filter(|(_, value)| value["subject"]["uri"] == uri && value["body"]["text"] == text)

@@ -1,4 +1,4 @@
-//! Tangled 1.0, read from the account of the repository.
+//! Reading and writing tickets of Tangled 1.0 in the account of the repository.
 
 use forge_core::{
     Action, Labels, Op, PageReq, Param, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos,
@@ -156,12 +156,12 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
         .await
         .unwrap();
     assert_eq!(found.key, pr.key);
-    // The index was never needed.
+    // The same reads work without the index.
     stage.world.index().host().set_down(true);
     assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
 }
 
-/// The owner stands in the manifest, whose keys are not documented.
+/// The manifest names the owner; its keys are not documented.
 #[tokio::test]
 async fn manifest_without_owner_is_a_warning() {
     let stage = Stage::new();
@@ -213,7 +213,7 @@ async fn manifest_without_owner_is_a_warning() {
     }
 }
 
-/// A knot's answer about a range of commits is valid for a single repository.
+/// A knot's answer about a range of commits applies to a single repository.
 #[tokio::test]
 async fn patch_of_other_repository_is_not_shown() {
     let stage = Stage::new();
@@ -251,7 +251,7 @@ async fn patch_of_other_repository_is_not_shown() {
     assert_eq!(files, ["lie", "a"]);
 }
 
-/// Unchanged results carry the experimental warning, after the reason.
+/// Checks that the result is unchanged and that the experimental warning follows the reason.
 #[track_caller]
 fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     let told = warnings.iter().skip(1);
@@ -259,13 +259,13 @@ fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     assert!(unchanged && told.count() == 1, "{warnings:?}");
 }
 
-/// True if a warning calls this name a guess.
+/// Returns true if a warning calls this name a guess.
 fn guessed(warnings: &[Warning], name: &str) -> bool {
     let told = format!("'{name}', which is a guess");
     warnings.iter().any(|w| w.message.contains(&told))
 }
 
-/// Writes to a repository of 1.0, on knots that want either audience.
+/// Writes to a repository of 1.0, on knots that require either audience.
 #[tokio::test]
 async fn ticket_lifecycle() {
     for audience in [Audience::Host, Audience::Repository] {
@@ -312,7 +312,7 @@ async fn ticket_lifecycle() {
             ..Resubmit::default()
         };
         for is_said in [false, true] {
-            // The second time the comment exists, too.
+            // The second time, the comment already exists.
             let same = forge.resubmit(&pr, &same).await.unwrap();
             is_experimental(same.already, &same.warnings);
             assert_eq!(same.unchanged, is_said, "{same:?}");
@@ -450,7 +450,7 @@ async fn ticket_with_refused_patch_is_deleted() {
     let forge = stage.tangled(&stage.alice);
     let req = CreatePull::new("topic", "One");
     let e = forge.create(&id, &req).await.unwrap_err();
-    // The guess may be why.
+    // The guessed spelling may be the reason.
     assert!(
         e.hint()
             .unwrap()

@@ -1,4 +1,4 @@
-//! Tangled 1.0: what was begun and not finished.
+//! Tangled 1.0: writes that were interrupted.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn count(stage: &Stage, repo: &Repository, collection: &str) -> usize {
     stage.world.knot().records(&repo.did, collection).len()
 }
 
-/// A ticket without a round.
+/// Creates a ticket without a round.
 fn begun(stage: &Stage, repo: &Repository, who: &str, title: &str) -> String {
     let ticket = json!({
         "title": {"text": title}, "body": {"text": "Old"}, "state": "open",
@@ -65,7 +65,7 @@ async fn lost_round_is_submitted_by_a_rerun() {
     );
 }
 
-/// An older round of the same head is none of what was submitted.
+/// An older round of the same head is not the submitted round.
 #[tokio::test]
 async fn dropped_round_is_not_mistaken_for_older_round() {
     let stage = Stage::new();
@@ -113,7 +113,7 @@ async fn rerun_finishes_only_own_ticket_of_same_title() {
     }
 }
 
-/// The last editor need not be the author.
+/// The last editor may be another account than the author.
 #[tokio::test]
 async fn unfinished_ticket_is_neither_erased_nor_emptied() {
     let stage = Stage::new();
@@ -149,7 +149,7 @@ async fn ticket_without_round_takes_named_branch() {
     assert_eq!(*action(&e), Action::again(&[(Param::Head, Arg::Choose)]));
     let named = Resubmit {
         head: Some("topic".into()),
-        // Patch that the command line makes of the clone's branch.
+        // The command line makes such a patch of the clone's branch.
         patch: Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec()),
         ..Resubmit::default()
     };
@@ -163,7 +163,7 @@ async fn ticket_without_round_takes_named_branch() {
     };
     let e = forge.resubmit(&pr, &only_a_patch).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    // The branch is then the ticket's own.
+    // The branch then belongs to the ticket.
     let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
     let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
     assert_eq!(round.value.head_oid, Some(head));
@@ -203,7 +203,7 @@ async fn failed_comment_is_a_warning_and_retried() {
     assert_eq!(records[0].2["state"], Value::from("closed"));
 }
 
-/// Fails a read after a write: the write passes, then `read` gets the fault.
+/// Fails a read after a write: `write` succeeds, then `read` gets the fault.
 fn behind(write: &str, read: &str, answer: Fault) -> Fault {
     let passes = Fault::delayed(Duration::ZERO).on(write);
     passes.then(answer.on(read).always())

@@ -1,4 +1,4 @@
-//! A process that runs for weeks: logins change, files are slow, and clocks are wrong.
+//! A process that runs for weeks: changing logins, slow files, and wrong clocks.
 
 use std::{
     process::Command,
@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
-/// The logins that are read, one after the other; the last stays.
+/// Returns these logins one after the other, then repeats the last.
 #[derive(Clone, Debug)]
 struct Changing(Arc<Mutex<Vec<Result<Option<Login>>>>>);
 
@@ -54,7 +54,7 @@ fn unread() -> Error {
 }
 
 #[tokio::test]
-async fn login_of_a_running_process_is_read_anew() {
+async fn changed_login_is_reread_by_running_process() {
     let stage = Stage::new();
     let settings = Settings {
         kept: Duration::ZERO,
@@ -78,9 +78,9 @@ async fn login_of_a_running_process_is_read_anew() {
     }
 }
 
-/// Within the time for which a login is kept.
+/// The refused login is read again although its cache time has not ended.
 #[tokio::test]
-async fn refused_login_is_read_anew_at_once() {
+async fn refused_login_is_reread_immediately() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let wrong = login(&stage.bob, "0canary0-wrong");
@@ -122,7 +122,7 @@ async fn tokens_of_one_account_are_not_sent_for_another() {
 /// A file that blocks delays no other call.
 #[cfg(unix)]
 #[tokio::test]
-async fn slow_session_file_holds_up_no_other_call() {
+async fn slow_session_file_does_not_delay_other_calls() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ async fn slow_session_file_holds_up_no_other_call() {
         ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.bob));
-    // Every reader of the pipe waits for a writer, each time.
+    // Each reader of the pipe blocks until there is a writer.
     std::thread::spawn(move || {
         for _ in 0..9 {
             std::thread::sleep(Duration::from_millis(500));

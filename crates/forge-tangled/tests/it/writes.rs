@@ -181,7 +181,7 @@ async fn label_delete_uses_current_record_and_reports_unread() {
     let e = e.unwrap_err();
     assert_eq!(e.code(), "network", "{e:?}");
     assert!(e.message().contains(&docs), "{e:?}");
-    // By its at-uri it is known without its record.
+    // A label named by at-uri is known without its record.
     forge.delete_label(stage.repo_id(), &docs).await.unwrap();
     let repo = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
     let (_, record) = stage.world.pds().record(&repo).unwrap();
@@ -245,7 +245,7 @@ async fn account_label_value_is_written_as_did() {
     let value = |did: &str| json!([{"key": reviewer, "value": did}]);
     let edit = labelled(&bob.handle, &[]);
     let edited = repo.edit(&made.id, &edit).await.unwrap().value;
-    // The displayed value can be typed.
+    // The displayed value is accepted as input.
     let shown = format!("reviewer:{}", bob.did);
     assert_eq!(edited.labels[0].name, shown);
     let edit = labelled("@me", &[shown]);
@@ -258,7 +258,7 @@ async fn account_label_value_is_written_as_did() {
     assert_eq!(ops[1]["delete"], value(&bob.did));
 }
 
-/// The label was added by a clock in 2036, so ours is earlier.
+/// The label was added under a clock in 2036, so our clock is earlier.
 #[tokio::test]
 async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
@@ -274,7 +274,7 @@ async fn label_is_removed_despite_slow_clock() {
         "subject": made.node_id, "performedAt": "2036-01-01T00:00:00.5Z",
         "add": [{"key": label, "value": "null"}], "delete": [],
     });
-    // A key of the same second.
+    // A record key of the same second.
     pds.put(&stage.alice.did, OP, "3vacbxdfk2222", added);
     let bob = stage.handle(&stage.bob);
     let view = bob.view(&made.id, Default::default()).await.unwrap();
@@ -341,7 +341,7 @@ async fn partial_edit_names_the_failed_part() {
         let view = repo.view(&made.id, Default::default()).await.unwrap();
         assert!(view.labels.is_empty(), "{:?}", view.labels);
     }
-    // A label alone has no other part.
+    // An edit of only a label has no other part.
     pds.host()
         .fault(Fault::error(400, "InvalidRequest", "no").on(APPLY));
     let alone = EditPull {
@@ -390,7 +390,7 @@ async fn failed_state_change_reports_written_comment() {
         .pds()
         .records(&stage.alice.did, "sh.tangled.feed.comment");
     assert_eq!(comments.len(), 2, "each was said once");
-    // Also when our clock is earlier than the last state.
+    // The same holds if our clock is earlier than the last state.
     let closed = json!({
         "pull": made.node_id, "status": format!("{STATUS}.closed"),
         "createdAt": "2036-01-01T00:00:00Z",
@@ -518,7 +518,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
     let from = format!("From: \"bob.test\" <{}>\n", stage.bob.did);
     assert!(round.contains(&from), "{round}");
     assert!(round.contains("new file mode 100755"), "{round}");
-    // Dated as the tip that it is on: the same edits are the same bytes whenever they are made.
+    // The commit has the date of its parent, so the same edits give the same bytes at any time.
     let dates = stage.repo.git.log("main", "%cD");
     let date = format!("\nDate: {}\n", dates.lines().next().unwrap());
     assert!(round.contains(&date), "{date}: {round}");
@@ -531,7 +531,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
         "Odd",
         &[("odd", Some(b"a\r\n\xff\n"))],
     );
-    // The same if the branch has moved, with other bytes.
+    // If the branch has moved, the same edits give other bytes but the same pull request.
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
     let odd = CreatePull {
@@ -652,7 +652,7 @@ async fn pull_requests_of_2025_are_read() {
         assert!(e.message().contains("no DID of its own"), "{e}");
     }
 
-    // No index lists such a repository. Strangers are found by what their records name it by.
+    // No index lists such a repository. Strangers' records are found by the name they use for it.
     let mut with_target = base;
     with_target["title"] = "Stranger's".into();
     let oldest = json!({

@@ -1,4 +1,4 @@
-//! The branches of a repository.
+//! Behaviour of branch lists.
 
 use forge_core::{PageReq, model::Branch};
 

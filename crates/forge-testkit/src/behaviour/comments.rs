@@ -1,4 +1,4 @@
-//! Comments on the pull request.
+//! Behaviour of comments on a pull request.
 
 use forge_core::{
     PageReq, PrId,
@@ -16,7 +16,7 @@ pub(super) fn cases(set: &mut Set) {
         an_empty_body [Comments];
         a_body_over_the_limit [Comments];
         comment_on_missing_pull_is_not_found [Comments];
-        closed_pull_takes_comments [Comments, PrClose];
+        closed_pull_accepts_comments [Comments, PrClose];
         the_count_follows [Comments, CommentDelete];
         a_reply [Comments, CommentReply];
         reply_to_missing_comment_is_not_found [Comments, CommentReply];
@@ -124,7 +124,7 @@ async fn comment_on_missing_pull_is_not_found(fx: Fixture) {
     );
 }
 
-async fn closed_pull_takes_comments(fx: Fixture) {
+async fn closed_pull_accepts_comments(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
     say(&fx, &pr, "Why?").await;

@@ -1,4 +1,4 @@
-//! The commits.
+//! Behaviour of commit lists.
 
 use forge_core::PageReq;
 

@@ -1,4 +1,4 @@
-//! Opening a pull request.
+//! Behaviour of opening a pull request.
 
 use forge_core::{
     ErrorKind, PageReq,
@@ -17,7 +17,7 @@ pub(super) fn cases(set: &mut Set) {
         labels_are_found_in_any_case [PrLabels, LabelEdit];
         reviewers_are_asked [PrReviewers];
         assignees_and_me [PrAssignees];
-        an_unknown_label_names_the_near_one [PrLabels, LabelEdit];
+        unknown_label_suggests_a_similar_name [PrLabels, LabelEdit];
         too_many_labels [PrLabels, LabelEdit];
         an_empty_title;
         a_title_at_the_limit_and_over_it;
@@ -133,7 +133,7 @@ async fn assignees_and_me(fx: Fixture) {
     assert_eq!(logins, wanted);
 }
 
-async fn an_unknown_label_names_the_near_one(fx: Fixture) {
+async fn unknown_label_suggests_a_similar_name(fx: Fixture) {
     fx.define(&["documentation", "bug"]).await;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");

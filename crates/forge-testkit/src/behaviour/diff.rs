@@ -1,4 +1,4 @@
-//! The diff and the patch series.
+//! Behaviour of the diff and the patch series.
 
 use forge_core::{
     PrId,

@@ -1,4 +1,4 @@
-//! Changing what a pull request says.
+//! Behaviour of editing a pull request.
 
 use forge_core::{
     PageReq,

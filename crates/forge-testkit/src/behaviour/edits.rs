@@ -1,4 +1,4 @@
-//! Pull requests from whole-file edits.
+//! Behaviour of pull requests made from whole-file edits.
 
 use forge_core::{
     PageReq,
@@ -32,7 +32,7 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// A pull request of these edits and nothing else.
+/// Returns a request for a pull request that consists of these edits.
 fn of(edits: Vec<FileEdit>) -> CreatePull {
     CreatePull {
         edits,
@@ -44,7 +44,7 @@ fn some() -> CreatePull {
     of(vec![FileEdit::write("new.txt", "new\n")])
 }
 
-/// Edits on a branch that is at `head`.
+/// Returns a request for edits on a branch whose head is `head`.
 fn push(branch: &str, head: &str, edits: Vec<FileEdit>) -> PushEdits {
     PushEdits::new(branch, head, "Edit some files", edits)
 }
@@ -106,7 +106,7 @@ async fn push_of_unfitting_edits_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-/// Message of the refusal, after checking that the request left nothing.
+/// Returns the message of the refusal, after checking that the request changed nothing.
 async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
     let e = invalid(fx.author.create(req).await, field);
@@ -189,7 +189,7 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
     };
     let pr = fx.author.create(&req).await.unwrap().value;
     if pr.head_branch.is_empty() {
-        // Forges whose rounds are patches make no branch.
+        // Forges whose rounds are patches create no branch.
         assert_eq!(fx.git.refs(), before);
     } else {
         assert_eq!(pr.head_branch, "edit/one");
@@ -315,7 +315,7 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
         let said = left_nothing(&fx, &of(vec![edit]), "edits").await;
         assert!(said.contains("'src'"), "{said}");
     }
-    // Below a file there is no room, unless it goes.
+    // A file cannot contain another file unless the outer file is deleted.
     let below = FileEdit::write("README.md/more", "x\n");
     let before = fx.git.refs();
     let e = fx
@@ -343,7 +343,7 @@ async fn edits_with_another_source_are_refused(fx: Fixture) {
         },
         ..some()
     };
-    // A forge without head forks refuses the fork first.
+    // A forge that does not support heads in forks refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");

@@ -1,4 +1,4 @@
-//! How failures look.
+//! Behaviour of errors: codes, messages and hints.
 
 use forge_core::{
     PageReq,

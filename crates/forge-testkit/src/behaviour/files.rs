@@ -1,4 +1,4 @@
-//! The changed files.
+//! Behaviour of the list of changed files.
 
 use forge_core::{
     PageReq, PrId,

@@ -1,4 +1,4 @@
-//! From a branch to its pull requests, and what concerns the viewer.
+//! Behaviour of finding a branch's pull requests, and those that concern the viewer.
 
 use forge_core::model::{CreatePull, EditPull, PrFields, Reviewer, SetChange, StateFilter};
 

@@ -1,4 +1,4 @@
-//! Behaviour of the handle before and around a backend.
+//! Behaviour of the handle, before and after a call of the backend.
 
 use std::{
     collections::BTreeSet,
@@ -26,7 +26,7 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// The author's handle under another policy.
+/// Returns the author's handle with another policy.
 fn under(fx: &Fixture, policy: Policy) -> forge_core::Repo {
     fx.author.with_policy(policy)
 }

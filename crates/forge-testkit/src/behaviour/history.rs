@@ -1,4 +1,4 @@
-//! The status history.
+//! Behaviour of the status history.
 
 use forge_core::{
     PageReq,
@@ -11,7 +11,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         history_begins_with_opened [PrHistory];
         events_have_actors_in_order [PrHistory, PrClose, PrReopen, PrDraft, MergeCommit];
-        repeated_changes_are_no_events [PrHistory, PrClose];
+        repeated_changes_add_no_events [PrHistory, PrClose];
         history_is_paged [PrHistory, PrClose, PrReopen];
         history_of_missing_pull_is_not_found [PrHistory];
     ];
@@ -65,7 +65,7 @@ async fn events_have_actors_in_order(fx: Fixture) {
     );
 }
 
-async fn repeated_changes_are_no_events(fx: Fixture) {
+async fn repeated_changes_add_no_events(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Issues: opening, lists, states, comments.
+//! Behaviour of issues: opening, lists, states, comments.
 
 use std::collections::BTreeMap;
 
@@ -246,7 +246,8 @@ async fn pull_requests_are_not_listed(fx: Fixture) {
         repo: pr.id.repo.clone(),
         key: pr.id.key.clone(),
     };
-    // With separate numbers this is an issue; otherwise no issue has the number.
+    // If issues and pull requests are numbered separately, this is an issue; otherwise no issue has
+    // the number.
     match fx.author.issue(&id, &IssueFields::default()).await {
         Ok(issue) => assert_eq!(issue.title, "It breaks"),
         Err(e) => assert_eq!(
@@ -289,7 +290,7 @@ async fn close_twice(fx: Fixture) {
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     assert_eq!(bodies(&fx, &id).await, [""; 0]);
-    // The unwritten comment is named, and the hint is to write it.
+    // The warning names the unwritten comment, and the hint writes the comment.
     let hints = outcome.warnings.iter().filter_map(|w| w.hint.as_ref());
     let mut calls = hints.filter_map(|hint| hint.action().map(Action::call));
     assert!(
@@ -440,7 +441,7 @@ async fn history_has_closed_and_reopened(fx: Fixture) {
     assert_eq!(events[0].created_at, issue.created_at);
 }
 
-/// The titles of parent, parts, blockers and blocked issues.
+/// Returns the titles of parent, sub-issues, blockers and blocked issues.
 async fn related(fx: &Fixture, id: &IssueId) -> [Vec<String>; 4] {
     let fields = IssueFields {
         relations: true,
@@ -529,7 +530,7 @@ async fn concurrent_edit_of_stale_version_is_refused(fx: Fixture) {
     };
     refused(lost, "conflict");
     assert_eq!(view(&fx, &issue.id).await.title, won.title);
-    // A comment is a change, too.
+    // A new comment counts as a change.
     fx.author.comment_issue(&issue.id, "Third.").await.unwrap();
     let stale = EditIssue {
         expected_version: Some(won.version),

@@ -1,4 +1,4 @@
-//! The labels of a repository.
+//! Behaviour of the labels of a repository.
 
 use forge_core::{
     PageReq,

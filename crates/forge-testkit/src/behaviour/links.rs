@@ -1,4 +1,4 @@
-//! Links between pull requests and issues.
+//! Behaviour of links between pull requests and issues.
 
 use forge_core::{
     Capability, PrKey, Warning,
@@ -12,15 +12,15 @@ use super::{Fixture, Set, cases, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        plain_texts_link_nothing [IssueCreate, Links];
+        plain_texts_are_not_links [IssueCreate, Links];
         links_of_missing_subject_are_not_found [IssueView, Links];
         a_description_names_an_issue [IssueCreate, Links];
         an_issue_names_a_pull_request [IssueCreate, Links];
         a_comment_names_an_issue [IssueCreate, Comments, Links];
         issue_comment_names_another_issue [IssueCreate, IssueComment, Links];
         closing_words_link_pull_and_issue [IssueCreate, Links];
-        code_names_nothing [IssueCreate, Links];
-        unknown_numbers_link_nothing [Links];
+        names_in_code_are_not_links [IssueCreate, Links];
+        unknown_numbers_are_not_links [Links];
         other_repositories_are_not_asked [Links];
         more_than_is_looked_at [IssueCreate, Links];
         a_circle_of_names [IssueCreate, IssueEdit, Links];
@@ -58,7 +58,7 @@ async fn of_issue(fx: &Fixture, issue: &Issue) -> Links {
     links(fx, &Subject::Issue(issue.id.clone())).await
 }
 
-/// How a text names it where it belongs.
+/// Formats a key as a text in the same repository refers to it.
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),
@@ -66,7 +66,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// Subjects at the ends of links, with their titles.
+/// Returns the linked subjects with their titles.
 fn ends(links: &[Link]) -> Vec<(SubjectKind, &PrKey, &str)> {
     let end = |link: &'_ Link| link.kind.expect("a kind");
     let title = |link: &'_ Link| link.title.is_some();
@@ -85,12 +85,12 @@ fn is_issue(issue: &Issue) -> (SubjectKind, &PrKey, &str) {
     (SubjectKind::Issue, &issue.id.key, &issue.title)
 }
 
-/// No list has anything in it.
+/// Returns true if all lists are empty.
 fn nothing(links: &Links) -> bool {
     links.lists().iter().all(|(_, list)| list.is_empty())
 }
 
-async fn plain_texts_link_nothing(fx: Fixture) {
+async fn plain_texts_are_not_links(fx: Fixture) {
     let (issue, pull) = (
         issue(&fx, "It breaks", "Sometimes.").await,
         pull(&fx, "fix", "Sometimes.").await,
@@ -143,7 +143,7 @@ async fn a_comment_names_an_issue(fx: Fixture) {
     if fx.facts.texts_link {
         assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
     } else {
-        // The links are unknown, and a warning says so.
+        // The links are unknown, as a warning says.
         assert!(nothing(&found) && !found.warnings.is_empty(), "{found:?}");
     }
 }
@@ -171,14 +171,14 @@ async fn closing_words_link_pull_and_issue(fx: Fixture) {
     };
     assert_eq!(ends(outward), [is_issue(&issue)]);
     assert_eq!(ends(inward), [is(&pull)]);
-    // The link is in a single list in each direction.
+    // Each direction has the link in only one of its lists.
     for links in [&of_pull, &of_issue] {
         let all: usize = links.lists().iter().map(|(_, list)| list.len()).sum();
         assert_eq!(all, 1, "{links:?}");
     }
 }
 
-async fn code_names_nothing(fx: Fixture) {
+async fn names_in_code_are_not_links(fx: Fixture) {
     let issue = issue(&fx, "It breaks", "").await;
     let name = name(&issue.id.key);
     let text = format!("`{name}`\n\n```\nfixes {name}\n```\n\nAnd `fixes {name}`.\n");
@@ -188,7 +188,7 @@ async fn code_names_nothing(fx: Fixture) {
     }
 }
 
-async fn unknown_numbers_link_nothing(fx: Fixture) {
+async fn unknown_numbers_are_not_links(fx: Fixture) {
     let pull = pull(&fx, "fix", "See #77, fixes #78, #99999999999 and #0.").await;
     let found = of_pull(&fx, &pull).await;
     assert!(nothing(&found), "{found:?}");

@@ -1,4 +1,4 @@
-//! Lists: filters, pages, cursors.
+//! Behaviour of lists: filters, pages, cursors.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
         label_filter_needs_every_label [PrLabels, LabelEdit];
         by_base;
         by_head;
-        drafts_alone_or_none [PrCreateDraft];
+        drafts_are_listed_or_excluded [PrCreateDraft];
         filters_combine [PrLabels, LabelEdit];
         pages_cover_everything_once;
         filtered_page_is_filled [PrLabels, LabelEdit];
@@ -231,7 +231,7 @@ async fn by_head(fx: Fixture) {
     assert_eq!(ids(&fx, &query).await, [a]);
 }
 
-async fn drafts_alone_or_none(fx: Fixture) {
+async fn drafts_are_listed_or_excluded(fx: Fixture) {
     let ready = fx.open("ready").await.id;
     fx.feature("draft");
     let mut req = CreatePull::new("draft", "D");

@@ -1,4 +1,4 @@
-//! Merging.
+//! Behaviour of merging.
 
 use forge_core::{
     Changed, ErrorKind, PrId, Precondition,
@@ -60,7 +60,7 @@ fn conflicts(error: &forge_core::Error) -> Vec<String> {
     files.clone()
 }
 
-/// Two commits on a branch, while the base moves on elsewhere.
+/// Opens a pull request of two commits whose base branch has a new commit.
 async fn diverged(fx: &Fixture) -> PrId {
     fx.git.commit("feature", "One", &[("one", Some("1\n"))]);
     fx.git.commit("feature", "Two", &[("two", Some("2\n"))]);
@@ -317,7 +317,7 @@ async fn a_stale_expected_head(fx: Fixture) {
     let pr = diverged(&fx).await;
     let stale = fx.git.oid("feature");
     let moved = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
-    // The forge has noticed the push before its refs are compared.
+    // Viewing ensures that the forge has processed the push before its refs are compared.
     fx.view(&pr).await;
     let before = fx.git.refs();
     let req = MergeReq {
@@ -486,7 +486,7 @@ async fn repeated_merge_deletes_remaining_branch(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
     let rebase = by(MergeMethod::Rebase);
     fx.author.merge(&pr, &rebase).await.unwrap();
-    // Unmerged commits keep the branch.
+    // A branch with unmerged commits is kept.
     let elsewhere = fx
         .git
         .commit("feature", "Later", &[("later.txt", Some("later\n"))]);
@@ -508,7 +508,8 @@ async fn merge_without_commits_is_refused_or_merged(fx: Fixture) {
     let pr = fx.open_from("feature").await.id;
     fx.git.set_branch("main", &head);
     match fx.author.merge(&pr, &by(MergeMethod::Merge)).await {
-        // A forge may notice that the head has reached the base, and call that merged.
+        // A forge may detect that the head has reached the base, and report the pull request as
+        // merged.
         Ok(merge) => assert!(merge.value.already_merged),
         Err(e) => assert!(
             matches!(

@@ -1,4 +1,4 @@
-//! Mergeability of pull requests.
+//! Behaviour of mergeability.
 
 use forge_core::model::MergeState;
 
@@ -10,7 +10,7 @@ pub(super) fn cases(set: &mut Set) {
         conflict_names_the_files [PrMergeability];
         both_ends_are_named [PrMergeability];
         draft_is_reported [PrMergeability, PrDraft];
-        asking_changes_nothing [PrMergeability];
+        mergeability_query_changes_no_ref [PrMergeability];
         solved_conflict_is_mergeable [PrMergeability];
         mergeability_of_closed_pull_is_refused [PrMergeability, PrClose];
         mergeability_of_missing_pull_is_not_found [PrMergeability];
@@ -57,7 +57,7 @@ async fn draft_is_reported(fx: Fixture) {
     );
 }
 
-async fn asking_changes_nothing(fx: Fixture) {
+async fn mergeability_query_changes_no_ref(fx: Fixture) {
     let pr = fx.open_conflict("feature").await.id;
     let before = fx.git.refs();
     fx.author.mergeability(&pr).await.unwrap();

@@ -1,8 +1,9 @@
-//! The behaviour suite: what every backend must do alike.
+//! The behaviour suite: requirements that every backend must meet.
 //!
-//! A case runs on a rig whose forge has the capabilities that the case needs, in a repository of
-//! its own. The name of the trial is `<rig>::<module>::<case>`. Refusals are tested too: every "no"
-//! has a trial that asks for the operation and expects the refusal before anything is written.
+//! A case runs in its own repository, on a rig whose forge has the capabilities that the case
+//! needs. The name of the trial is `<rig>::<module>::<case>`. Missing capabilities are tested as
+//! well: for each a trial requests the operation and expects the refusal before anything is
+//! written.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -44,7 +45,7 @@ pub use rig::{Facts, Fixture, Rig, SharedRig};
 
 type Case = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The trials of `rig`.
+/// Returns the trials of `rig`.
 #[must_use]
 pub fn trials(rig: &SharedRig) -> Vec<Trial> {
     let mut set = Set {
@@ -96,11 +97,11 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
     set.trials
 }
 
-/// The trials that have been chosen for one rig.
+/// The trials selected for one rig.
 struct Set {
     rig: SharedRig,
     trials: Vec<Trial>,
-    /// The exceptions that were met.
+    /// The exceptions that matched a case.
     excepted: Vec<&'static str>,
 }
 
@@ -109,7 +110,7 @@ impl Set {
         self.rig.capabilities()
     }
 
-    /// Adds a case if the forge has what it needs.
+    /// Adds a case if the forge has the capabilities that the case needs.
     fn add(
         &mut self,
         module: &str,
@@ -141,7 +142,7 @@ impl Set {
 }
 
 /// Registers functions `async fn case(fx: Fixture)` of the calling module, each with the
-/// capabilities it needs beyond `pr.create`, `pr.list` and `pr.view`.
+/// capabilities that the case needs beyond `pr.create`, `pr.list` and `pr.view`.
 macro_rules! cases {
     ($set:expr; $($name:ident $([$($need:ident),+])?;)+) => {$(
         $set.add(
@@ -159,7 +160,7 @@ macro_rules! cases {
 }
 use cases;
 
-/// The error of a call that must fail with `code`, with a message of one line and no token.
+/// Asserts that a call failed with `code`, a message of one line, and no token; returns the error.
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     let error = match result {
         Ok(value) => panic!("it succeeded, and had to fail with {code}: {value:?}"),
@@ -178,7 +179,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     error
 }
 
-/// As [`refused`] with `invalid_input`, for the field `field`.
+/// Asserts as [`refused`] does for `invalid_input`, and checks the field `field`.
 fn invalid<T: std::fmt::Debug>(result: Result<T, Error>, field: &str) -> Error {
     let error = refused(result, "invalid_input");
     let found = match error.kind() {

@@ -1,4 +1,4 @@
-//! Pull requests that revert a merged pull request.
+//! Behaviour of pull requests that revert a merged pull request.
 
 use forge_core::{
     ErrorKind, PrId, Precondition,
@@ -20,7 +20,8 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// Two commits, merged by a method; and the tree of the base branch before.
+/// Merges two commits by a method; returns the pull request and the base branch's tree before the
+/// merge.
 async fn merged(fx: &Fixture, method: MergeMethod) -> (PrId, String) {
     let before = fx.git.oid("main^{tree}").unwrap();
     fx.git.commit("feature", "One", &[("one.txt", Some("1\n"))]);
@@ -46,7 +47,7 @@ async fn reverted(fx: &Fixture, method: MergeMethod) {
     let view = fx.view(&new.id).await;
     assert!(view.title.starts_with("Revert \""), "{}", view.title);
     assert!(view.description.contains(&format!("#{}", pr.key)));
-    // A single commit on the base branch, with the tree from before the merge.
+    // The base branch has one new commit, with the tree from before the merge.
     assert_eq!(fx.git.oid("main"), Some(tip.clone()));
     assert_eq!(fx.git.oid(&format!("{}^", new.head_branch)), Some(tip));
     let tree = fx.git.oid(&format!("{}^{{tree}}", new.head_branch));

@@ -1,4 +1,4 @@
-//! Reviews and what they add up to.
+//! Behaviour of reviews and of the resulting decision.
 
 use forge_core::{
     PageReq, PrId,
@@ -16,7 +16,7 @@ pub(super) fn cases(set: &mut Set) {
         an_approval_without_a_word [ReviewVerdict];
         a_request_for_changes [ReviewVerdict];
         a_request_for_changes_needs_a_body [ReviewVerdict];
-        a_comment_is_no_opinion [ReviewVerdict, Comments];
+        comment_is_not_a_verdict [ReviewVerdict, Comments];
         a_comment_needs_a_body [Comments];
         the_author_cannot_approve [ReviewVerdict];
         the_author_can_comment [Comments];
@@ -26,12 +26,12 @@ pub(super) fn cases(set: &mut Set) {
         a_stale_head [ReviewVerdict];
         the_expected_head [ReviewVerdict];
         review_head_prefix_is_refused [ReviewVerdict];
-        a_review_remembers_its_commit [ReviewVerdict];
+        review_has_the_reviewed_commit [ReviewVerdict];
         review_of_closed_pull_is_refused [ReviewVerdict, PrClose];
         review_of_merged_pull_is_refused [ReviewVerdict, MergeCommit];
         reviews_are_oldest_first_and_paged [ReviewVerdict];
         review_of_missing_pull_is_not_found [ReviewVerdict];
-        dismissed_review_counts_no_longer [ReviewVerdict, ReviewDismiss];
+        dismissed_review_does_not_count [ReviewVerdict, ReviewDismiss];
         dismissal_of_a_comment_is_refused [ReviewDismiss, Comments];
         dismissal_without_reason_is_refused [ReviewVerdict, ReviewDismiss];
         dismissal_of_unknown_review_is_not_found [ReviewDismiss];
@@ -103,7 +103,7 @@ async fn a_request_for_changes_needs_a_body(fx: Fixture) {
     assert!(all(&fx, &pr).await.is_empty());
 }
 
-async fn a_comment_is_no_opinion(fx: Fixture) {
+async fn comment_is_not_a_verdict(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.reviewer.submit_review(&pr, &remark()).await.unwrap();
     let read = fx.view(&pr).await;
@@ -219,7 +219,7 @@ async fn review_head_prefix_is_refused(fx: Fixture) {
     assert!(all(&fx, &pr.id).await.is_empty());
 }
 
-async fn a_review_remembers_its_commit(fx: Fixture) {
+async fn review_has_the_reviewed_commit(fx: Fixture) {
     let pr = fx.open("feature").await;
     fx.reviewer.submit_review(&pr.id, &approve()).await.unwrap();
     fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
@@ -279,7 +279,7 @@ async fn review_of_missing_pull_is_not_found(fx: Fixture) {
     );
 }
 
-async fn dismissed_review_counts_no_longer(fx: Fixture) {
+async fn dismissed_review_does_not_count(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let made = fx.reviewer.submit_review(&pr, &request()).await.unwrap();
     let key = made.value.id;

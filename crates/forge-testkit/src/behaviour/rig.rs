@@ -8,85 +8,84 @@ use forge_core::{
 
 use crate::GitDir;
 
-/// In what a forge differs from others for good reasons of its own. Everything that is not here is
-/// alike on all of them.
+/// Legitimate differences between forges. All other behaviour is the same on every forge.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// The forge names the conflicting files, rather than only that some conflict.
+    /// The forge names the conflicting files; otherwise it only reports that there is a conflict.
     pub names_conflicts: bool,
     /// The forge can send any number of lines of context around a change.
     pub context_lines: bool,
-    /// A diff comes with the ids of its ends.
+    /// A diff comes with the ids of its base and head commits.
     pub names_ends: bool,
-    /// A diff of more lines than this is not sent whole.
+    /// Maximum number of lines of a diff that is sent whole.
     pub diff_lines: usize,
-    /// Accounts with write access may also change others' comments.
+    /// Accounts with write access may change the comments of others.
     pub writers_moderate: bool,
-    /// A search refuses a qualifier that it does not know, in place of looking for it as a word.
+    /// A search refuses an unknown qualifier; otherwise the qualifier is searched for as a word.
     pub checks_qualifiers: bool,
-    /// Words in a description close an issue, and a comment makes a link in both directions.
+    /// Words in a description close an issue, and a comment creates a link in both directions.
     pub texts_link: bool,
     /// The links of a pull request include the pull requests that build on it.
     pub knows_what_is_on_top: bool,
-    /// A stacked pull request has its parent's head branch as base until the parent is merged;
+    /// The base of a stacked pull request is its parent's head branch until the parent is merged;
     /// otherwise both have the same base branch.
     pub stacks_by_base: bool,
-    /// A stacked pull request is merged together with those below; otherwise after them.
+    /// A stacked pull request is merged together with its parents; otherwise after them.
     pub stacks_merge_together: bool,
-    /// Under which e-mail address it commits for the author of pull requests.
+    /// The e-mail address with which the forge commits for the author of pull requests.
     pub author_email: &'static str,
 }
 
 /// A forge on which the suite runs.
 #[async_trait]
 pub trait Rig: Send + Sync {
-    /// Name of the rig, the first part of every trial's: `local`, `github`.
+    /// Returns the rig's name, the first part of the names of its trials: `local`, `github`.
     fn name(&self) -> &str;
 
-    /// Capabilities of the forge, by which the trials are chosen.
+    /// Returns the capabilities of the forge, by which trials are selected.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// In what it differs.
+    /// Returns the differences from other forges.
     fn facts(&self) -> Facts;
 
-    /// Cases excluded by the nature of the forge, as `module::case`, each with the reason.
+    /// Returns the cases that do not apply to the forge, as `module::case`, each with the reason.
     fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// A fresh repository. The git side has a branch `main` as [`GitDir::init`] makes it, which is
-    /// the default branch; no pull requests, and the labels that every new repository there has.
+    /// Creates a repository. Its default branch is `main`, as made by [`GitDir::init`]. The
+    /// repository has no pull requests, and the labels that the forge gives every new repository.
     async fn fixture(&self) -> Fixture;
 }
 
-/// A fresh repository with two accounts that may write to it.
+/// A new repository with two accounts that may write to it.
 pub struct Fixture {
     /// The handle of the account that opens pull requests.
     pub author: Repo,
     /// The handle of another account.
     pub reviewer: Repo,
-    /// The repository's git side: the forge sees its commits.
+    /// The git repository in which the forge sees commits.
     pub git: GitDir,
-    /// The board that keeps the values of issues, where the forge has boards.
+    /// The board that stores the values of issues, if the forge has boards.
     pub board: Option<BoardId>,
     /// Facts of the rig's forge.
     pub facts: Facts,
-    /// Values that must live as long as the repository: a directory, a server.
+    /// Values that must live as long as the repository, such as a directory or a server.
     pub keep: Box<dyn Any + Send + Sync>,
 }
 
 impl Fixture {
-    /// The login of [`Self::author`].
+    /// Returns the login of [`Self::author`].
     pub async fn author_login(&self) -> String {
         self.author.viewer().await.unwrap().login
     }
 
-    /// The login of [`Self::reviewer`].
+    /// Returns the login of [`Self::reviewer`].
     pub async fn reviewer_login(&self) -> String {
         self.reviewer.viewer().await.unwrap().login
     }
 
-    /// Commits a file of its own on a new branch.
+    /// Creates a branch with a commit that adds a file named after the branch.
     pub fn feature(&self, branch: &str) -> String {
         let path = format!("{}.txt", branch.replace('/', "-"));
         self.git.commit(
@@ -96,7 +95,7 @@ impl Fixture {
         )
     }
 
-    /// Opens a pull request from a new branch whose one commit adds a file.
+    /// Opens a pull request from a new branch with one commit that adds a file.
     pub async fn open(&self, branch: &str) -> PullRequest {
         self.feature(branch);
         self.open_from(branch).await
@@ -108,7 +107,7 @@ impl Fixture {
         self.author.create(&req).await.unwrap().value
     }
 
-    /// Opens a pull request whose file `src/lib.rs` is changed in line 10 on both sides.
+    /// Opens a pull request that conflicts: both sides change line 10 of `src/lib.rs`.
     pub async fn open_conflict(&self, branch: &str) -> PullRequest {
         let text = self.git.show("main", "src/lib.rs");
         let ours = text.replace("line 10\n", "ours 10\n");
@@ -124,12 +123,12 @@ impl Fixture {
         pr
     }
 
-    /// The pull request as it is now.
+    /// Reads the current pull request.
     pub async fn view(&self, id: &PrId) -> PullRequest {
         self.author.view(id, PrFields::NONE).await.unwrap()
     }
 
-    /// Defines labels, or keeps existing ones.
+    /// Defines labels; keeps existing labels.
     pub async fn define(&self, names: &[&str]) {
         for name in names {
             let label = NewLabel {
@@ -141,7 +140,7 @@ impl Fixture {
         }
     }
 
-    /// Defines a field of issues, where the forge takes values of defined fields alone.
+    /// Defines a field of issues, if the forge accepts values only for defined fields.
     pub async fn define_field(&self, name: &str, options: &[&str]) {
         let table = self.author.client().forge().capabilities();
         if !table.has(Capability::IssueFieldEdit) {
@@ -155,7 +154,7 @@ impl Fixture {
         self.author.define_issue_field(board, &field).await.unwrap();
     }
 
-    /// Defines the labels that keep relations, where labels do.
+    /// Defines the labels that store relations, if the forge stores relations in labels.
     pub async fn define_relations(&self) {
         let table = self.author.client().forge().capabilities();
         if let Support::Emulated { .. } = table.get(Capability::IssueRelations) {
@@ -165,7 +164,7 @@ impl Fixture {
         }
     }
 
-    /// The head of a branch of this repository.
+    /// Returns the head for a branch of this repository.
     #[must_use]
     pub fn head(branch: &str) -> HeadRef {
         HeadRef::branch(branch)

@@ -1,4 +1,4 @@
-//! Rounds: submitting a new round, reading each, and pull requests made from a patch.
+//! Behaviour of rounds: submitting and reading rounds, and pull requests made from a patch.
 
 use forge_core::{
     Capability, PageReq, PrId,
@@ -35,7 +35,7 @@ const PLAIN: Resubmit = Resubmit {
     expected_version: None,
 };
 
-/// A second commit on the branch `feature`.
+/// Adds a second commit to the branch `feature`.
 fn more(fx: &Fixture) -> String {
     fx.git
         .commit("feature", "Add more", &[("more.txt", Some("more\n"))])
@@ -54,7 +54,7 @@ async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize
     String::from_utf8(all).unwrap()
 }
 
-/// `git format-patch` of a branch that is deleted afterwards.
+/// Returns the output of `git format-patch` for a branch, and deletes the branch.
 fn patch(fx: &Fixture, path: &str) -> Vec<u8> {
     fx.git.commit("elsewhere", "Add it", &[(path, Some("x\n"))]);
     let made = ["format-patch", "--stdout", "main..elsewhere"];
@@ -242,7 +242,7 @@ async fn from_a_patch(fx: Fixture) {
     let table = fx.author.client().forge().capabilities();
     match table.has(Capability::PrResubmit) {
         true => assert_eq!((pr.head_branch.as_str(), pr.rounds), ("", Some(1))),
-        // Without rounds a branch holds it.
+        // On a forge without rounds, a branch stores the changes.
         false => assert_eq!(
             (fx.git.oid(&pr.head_branch), pr.rounds),
             (pr.head_oid.clone(), None)

@@ -1,4 +1,4 @@
-//! Stacks: pull requests that build on each other.
+//! Behaviour of stacks: pull requests that build on each other.
 
 use forge_core::{
     PrKey,
@@ -18,7 +18,7 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// `lower`, which adds a file, and a stacked branch `upper`, which adds another.
+/// Opens `lower`, which adds a file, and makes a branch `upper` on it, which adds another file.
 async fn lower(fx: &Fixture) -> PullRequest {
     let lower = fx.open("lower").await;
     fx.git.set_branch("upper", "lower");
@@ -124,7 +124,7 @@ async fn stack_on_missing_pull_is_not_found(fx: Fixture) {
     lower.id.key = match lower.id.key {
         PrKey::Number(_) => PrKey::Number(999),
         PrKey::Record(mut uri) => {
-            // Change the last letter, so that the record does not exist.
+            // Changing the last letter gives the at-uri of a missing record.
             let other = if uri.pop() == Some('2') { '3' } else { '2' };
             uri.push(other);
             PrKey::Record(uri)

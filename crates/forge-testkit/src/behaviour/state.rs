@@ -1,4 +1,4 @@
-//! Closing, reopening, draft and ready.
+//! Behaviour of closing, reopening, draft and ready.
 
 use forge_core::{
     Call, Op, PageReq, PrId,
@@ -31,7 +31,7 @@ pub(super) fn cases(set: &mut Set) {
         draft_of_closed_pull_is_refused [PrDraft, PrClose];
         draft_of_merged_pull_is_refused [PrDraft, MergeCommit];
         lock_and_unlock [PrLock];
-        lock_twice_changes_nothing [PrLock];
+        repeated_lock_changes_nothing [PrLock];
         lock_reason_is_replaced [PrLock];
         states_survive_a_new_handle [PrClose];
     ];
@@ -75,7 +75,7 @@ async fn close_with_a_comment(fx: Fixture) {
     assert_eq!(bodies, ["Not now."]);
 }
 
-/// Bodies of the comments on the pull request.
+/// Returns the bodies of the comments on the pull request.
 async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
     let page = fx.author.comments(pr, PageReq::first(10)).await.unwrap();
     page.items.into_iter().map(|c| c.body).collect()
@@ -92,7 +92,7 @@ async fn close_closed_keeps_the_comment(fx: Fixture) {
     assert!(again.already && !again.unchanged, "{again:?}");
     assert_eq!(again.done_all_the_same().as_deref(), Some("comment"));
     assert_eq!(bodies(&fx, &pr).await, ["Not now."]);
-    // The same call again says the same thing no second time.
+    // A repeated call does not repeat the comment.
     let third = fx.author.close(&pr, &req).await.unwrap();
     assert!(third.unchanged, "{third:?}");
     assert_eq!(bodies(&fx, &pr).await, ["Not now."]);
@@ -132,7 +132,7 @@ async fn close_and_delete_the_branch(fx: Fixture) {
     fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
-    // Closing again deletes the branch, unless it has new commits.
+    // Closing again deletes the branch, unless the branch has new commits.
     let pr = fx.open("other").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let tip = fx.git.oid("other").unwrap();
@@ -300,7 +300,7 @@ async fn lock_and_unlock(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.state, PrState::Open);
 }
 
-async fn lock_twice_changes_nothing(fx: Fixture) {
+async fn repeated_lock_changes_nothing(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let unlocked = fx.author.set_lock(&pr, Lock::Unlocked).await.unwrap();
     assert!(unlocked.unchanged && !unlocked.warnings.is_empty());

@@ -1,4 +1,4 @@
-//! Threads on lines of the diff.
+//! Behaviour of threads on lines of the diff.
 
 use forge_core::{
     PageReq, PrId,
@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
         file_outside_the_diff_is_refused [ReviewInline];
         an_upside_down_range [ReviewInline];
         an_empty_thread_body [ReviewInline];
-        one_bad_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
+        invalid_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
         thread_is_resolved_and_reopened [ReviewInline, ThreadResolve];
         resolve_twice [ReviewInline, ThreadResolve];
         resolve_of_missing_thread_is_not_found [ReviewInline, ThreadResolve];
@@ -35,7 +35,7 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// A pull request that changes line 10 of `src/lib.rs` and adds a file.
+/// Opens a pull request that changes line 10 of `src/lib.rs` and adds a file.
 async fn open(fx: &Fixture) -> PrId {
     let text = fx
         .git
@@ -195,7 +195,7 @@ async fn unchanged_whole_file_is_refused(fx: Fixture) {
         ..whole("new.txt")
     }]);
     invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
-    // The refused review leaves nothing that blocks the next.
+    // The refused review leaves nothing that would block the next review.
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
     let good = review(vec![whole("new.txt")]);
     fx.reviewer.submit_review(&pr, &good).await.unwrap();
@@ -254,7 +254,7 @@ async fn an_empty_thread_body(fx: Fixture) {
     );
 }
 
-async fn one_bad_thread_stops_the_whole_review(fx: Fixture) {
+async fn invalid_thread_stops_the_whole_review(fx: Fixture) {
     let pr = open(&fx).await;
     let mut new = NewReview::new(Verdict::Approve, "Good.");
     new.threads = vec![on("new.txt", 1), on("new.txt", 500)];

@@ -1,4 +1,4 @@
-//! Refusals of a forge: its table, and the refusal before anything is sent.
+//! Behaviour of missing capabilities: the forge's table, and the refusal before any request.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ async fn no(fx: Fixture, capability: Capability) {
     };
     let before = fx.git.refs();
     let Some(error) = ask(&fx.author, &pr, capability).await else {
-        // No operation needs the capability: the row is for readers of the table.
+        // No operation needs the capability; the row only informs readers of the table.
         return;
     };
     assert!(
@@ -99,7 +99,7 @@ fn refusal<T>(result: Result<T>) -> Option<Error> {
     Some(result.err().expect("a refusal"))
 }
 
-/// The error of a request that needs `capability` and as little else as possible.
+/// Makes a request that needs only `capability`, as far as possible; returns its error.
 async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
     use Capability as C;
     let comment = CommentId {

@@ -1,4 +1,4 @@
-//! Bringing a head branch up to date with its base.
+//! Behaviour of updating a head branch from its base.
 
 use forge_core::{
     Changed, ErrorKind, PrId, Precondition,
@@ -13,7 +13,7 @@ pub(super) fn cases(set: &mut Set) {
         the_base_is_merged_into_the_head [PrUpdateBranch];
         the_head_is_rebased_onto_the_base [PrUpdateBranch];
         a_rebase_keeps_the_authors [PrUpdateBranch];
-        an_update_leaves_the_rest_alone [PrUpdateBranch];
+        update_branch_changes_only_the_head_branch [PrUpdateBranch];
         current_branch_is_unchanged [PrUpdateBranch];
         second_update_is_unchanged [PrUpdateBranch];
         a_conflict_in_an_update_changes_nothing [PrUpdateBranch];
@@ -33,7 +33,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     UpdateBranch::by(method)
 }
 
-/// Two commits on `branch`, and a further commit on the base.
+/// Opens a pull request of two commits on `branch`, and adds a commit to the base.
 async fn behind(fx: &Fixture, branch: &str) -> PrId {
     let file = |n: u8| format!("{branch}-{n}");
     fx.git.commit(branch, "One", &[(&file(1), Some("1\n"))]);
@@ -89,7 +89,7 @@ async fn a_rebase_keeps_the_authors(fx: Fixture) {
     assert_eq!(fx.git.log("feature^!", "%ae"), Identity::GRACE.email);
 }
 
-async fn an_update_leaves_the_rest_alone(fx: Fixture) {
+async fn update_branch_changes_only_the_head_branch(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let other = fx.feature("other");
     let main = fx.git.oid("main");

@@ -1,4 +1,4 @@
-//! Views of a pull request and its sections.
+//! Behaviour of views of a pull request and its sections.
 
 use forge_core::{
     PrId, RepoId,
@@ -54,7 +54,7 @@ async fn stats(fx: Fixture) {
 
 async fn mergeability_section(fx: Fixture) {
     let pr = fx.open("feature").await;
-    // `mergeability` waits until the forge knows.
+    // `mergeability` waits until the forge has computed the value.
     let known = fx.author.mergeability(&pr.id).await.unwrap();
     let read = fx
         .author

@@ -16,7 +16,7 @@ use crate::{
     member::{order, short},
 };
 
-/// The command name in audit entries of such a move.
+/// The command name in audit entries of these moves.
 const COMMAND: &str = "advance";
 
 /// Result of moving several issues.
@@ -33,7 +33,7 @@ pub struct AdvanceReport {
     /// Warnings for the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// A dry run: nothing was written.
+    /// True for a dry run, which writes nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
@@ -43,7 +43,7 @@ pub struct AdvanceReport {
 pub struct AdvancedIssue {
     /// The issue.
     pub id: IssueId,
-    /// The state before; `None` without one.
+    /// The state before; `None` if the issue had no state.
     pub from_state: Option<String>,
     /// The state after.
     pub to_state: String,
@@ -59,11 +59,13 @@ pub struct FailedIssue {
 }
 
 impl Workflow {
-    /// Moves the children of `parent` that are behind `target` to it. Children never move
-    /// backwards. Locked or claimed children stay, unless `pass_locks`, which ends their claims.
+    /// Moves those children of `parent` to `target` whose state is earlier. Children never move
+    /// backwards. Locked or claimed children stay, unless `pass_locks` is set, which ends their
+    /// claims. A failed child does not stop the others.
     ///
-    /// # Errors `not_found` for the parent; `invalid_input` (field `target_state`). A failed child
-    /// does not stop the others.
+    /// # Errors
+    ///
+    /// Fails with `not_found` for the parent, and with `invalid_input` (field `target_state`).
     pub async fn advance(
         &self,
         parent: &IssueId,
@@ -75,10 +77,12 @@ impl Workflow {
             .await
     }
 
-    /// Moves as [`Self::advance`], but only the `confirmed` children: those of an earlier dry run.
+    /// Moves children as [`Self::advance`] does, but only those in `confirmed`, from an earlier dry
+    /// run.
     ///
     /// # Errors
-    /// As [`Self::advance`].
+    ///
+    /// Fails as [`Self::advance`] does.
     pub async fn advance_confirmed(
         &self,
         parent: &IssueId,
@@ -100,7 +104,7 @@ impl Workflow {
     ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
         let fields = IssueFields {
-            // Comments come with the children in one query, instead of one request per trail.
+            // One query reads the comments with the children, so no trail needs a separate request.
             comments: self.promise() == ClaimGuarantee::Ordered,
             ..self.fields()
         };
@@ -124,7 +128,7 @@ impl Workflow {
             reason: "it was not there when the moves were confirmed; advance again".to_owned(),
         }));
         let mut sheets = self.sheets(behind, &mut report).await;
-        // The plan is made again: a child may have moved between the two reads.
+        // The plan is computed again because a child may have moved between the two reads.
         let members: Vec<Member> = sheets.iter().map(|s| self.member(&s.issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;
         sheets.retain(|sheet| is_moved(&plan, &sheet.issue));
@@ -151,7 +155,7 @@ impl Workflow {
         sheets
     }
 
-    /// Returns the issue with its trail, which is read if the issue came without one.
+    /// Returns the issue with its trail; reads the trail if the list did not include it.
     async fn sheet(&self, issue: &Issue) -> Result<IssueTrail> {
         match self.ledger.sheet_of(issue) {
             Some(sheet) => Ok(sheet),
@@ -159,11 +163,12 @@ impl Workflow {
         }
     }
 
-    /// Moves the parent of `child` to the last gate that all of its children have reached. A
+    /// Moves the parent of `child` to the last gate that all children of the parent have reached. A
     /// claimed parent stays.
     ///
     /// # Errors
-    /// `precondition_failed` for an issue without a parent.
+    ///
+    /// Fails with `precondition_failed` for an issue without a parent.
     pub async fn advance_parent(&self, child: &IssueId, dry_run: bool) -> Result<AdvanceReport> {
         let set = self
             .repo
@@ -244,7 +249,7 @@ impl Workflow {
         Ok(report)
     }
 
-    /// The last gate that all children have reached. Abandoned children do not count.
+    /// Returns the last gate that all children have reached. Abandoned children do not count.
     fn gate_of(&self, children: &[Issue]) -> Option<&State> {
         let definition = &self.definition;
         let mut least: Option<usize> = None;
@@ -262,7 +267,7 @@ impl Workflow {
         ordered.take(least + 1).filter(|s| s.gate).last()
     }
 
-    /// The sub-issues of an issue, with the sections of `fields`.
+    /// Reads the sub-issues of an issue, with the sections of `fields`.
     async fn children(
         &self,
         parent: &IssueId,
@@ -323,8 +328,8 @@ impl Workflow {
         Ok((children, warnings))
     }
 
-    /// Moves issues to a state. A claimed issue stays, or its claim ends if locks are overridden. A
-    /// claim made between read and write turns the move of its issue into an error.
+    /// Moves issues to a state. A claimed issue stays, or its claim ends if locks are overridden.
+    /// If an issue is claimed between read and write, its move becomes an error.
     async fn carry_out(
         &self,
         sheets: Vec<IssueTrail>,

@@ -22,7 +22,7 @@ use crate::{
 
 /// Default lease, in seconds.
 const DEFAULT_LEASE_S: u64 = 3600;
-/// The shortest lease, in seconds.
+/// Minimum lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
 /// Maximum number of reads until the trail shows the entry just written.
 const MAX_READ_BACKS: usize = 3;
@@ -30,23 +30,25 @@ const MAX_READ_BACKS: usize = 3;
 /// Request for a claim: command, holder and lease.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaimRequest<'a> {
-    /// The command of the workflow; its lock state, if any, becomes the state of the issue.
+    /// The command of the workflow. If the command has a lock state, the issue moves to that state.
     pub command: &'a str,
-    /// The holder; `None` is the viewer.
+    /// The holder; `None` means the viewer.
     pub holder: Option<&'a str>,
-    /// The lease in seconds, which a heartbeat renews; `None` is an hour.
+    /// The lease in seconds, which a heartbeat renews; `None` means an hour.
     pub lease_s: Option<u64>,
     /// The reason.
     pub reason: Option<&'a str>,
-    /// Take the issue over from its current holder; needs [`Self::reason`].
+    /// True to take the issue over from its current holder; needs [`Self::reason`].
     pub force: bool,
 }
 
 impl Workflow {
-    /// Claims an issue for a command. The claim is exclusive once this returns.
+    /// Claims an issue for a command. The claim is exclusive when this function returns.
     ///
-    /// # Errors `conflict` that names the holder; `precondition_failed` for a closed issue, or one
-    /// whose group has to converge first.
+    /// # Errors
+    ///
+    /// Fails with `conflict`, which names the holder, and with `precondition_failed` for a closed
+    /// issue or an issue whose group has to converge first.
     pub async fn claim(
         &self,
         id: &IssueId,
@@ -69,7 +71,7 @@ impl Workflow {
         check_force(req.force, req.reason)?;
         match to.is_empty() {
             true => {
-                // An unknown command is refused with the list of known ones.
+                // An unknown command is refused with a list of the known commands.
                 self.definition.command_named(req.command)?;
                 self.take(id, &moved, None).await
             }
@@ -156,8 +158,8 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Writes the entry, reads the trail back, and moves the issue if the entry won; otherwise the
-    /// entry is withdrawn.
+    /// Writes the entry, reads the trail back, and moves the issue if the entry won. Otherwise
+    /// deletes the entry.
     async fn write_and_read_back(
         &self,
         sheet: &IssueTrail,
@@ -171,7 +173,8 @@ impl Workflow {
         else {
             return Ok(TrailSwap::Stale);
         };
-        // The error names a claim that was written but not read back, so that it can be released.
+        // The error names a claim that was written but not read back, so that the caller can
+        // release it.
         let unread = |e: Error| e.with_context("claim", entry.id.clone());
         let mut back = self.ledger.read(id).await.map_err(unread)?;
         for _ in 1..MAX_READ_BACKS {
@@ -186,7 +189,7 @@ impl Workflow {
             .as_ref()
             .is_some_and(|claim| claim.id == entry.id);
         if !won {
-            // A claim that once held stays: a later claim may refer to it as expired.
+            // A claim that was once current stays: a later claim may refer to it as expired.
             let held_once = back.trail.ids.contains_key(&entry.id)
                 && !back.trail.lost.iter().any(|claim| claim.id == entry.id);
             let withdrawn = match held_once {
@@ -240,7 +243,7 @@ impl Workflow {
                 if let Some(now) = now.filter(|now| is_done(&now.issue, &edit)) {
                     return Ok(TrailSwap::Written(outcome.map(|_| now.issue)));
                 }
-                // The claim is released because its move failed.
+                // The claim is released because the move failed.
                 let end = end_of(entry);
                 let ended = self.ledger.swap(&back, EditIssue::default(), &end).await;
                 Err(match ended {
@@ -253,7 +256,10 @@ impl Workflow {
 
     /// Renews the lease of a claim.
     ///
-    /// `conflict` if the claim or its lease has ended; then claim the issue again.
+    /// # Errors
+    ///
+    /// Fails with `conflict` if the claim or its lease has ended; the issue then has to be claimed
+    /// again.
     pub async fn heartbeat(&self, id: &IssueId, claim: &str) -> Result<Outcome<Claim>> {
         for _ in 0..super::MAX_ATTEMPTS {
             let sheet = self.ledger.read(id).await?;
@@ -291,9 +297,12 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// Releases a claim. The issue moves to `to`, the command's release state, or its old state.
+    /// Releases a claim. The issue moves to `to`, otherwise to the command's release state,
+    /// otherwise to its old state.
     ///
-    /// # Errors `conflict` if the claim has ended; `invalid_input` (field `state`).
+    /// # Errors
+    ///
+    /// Fails with `conflict` if the claim has ended, and with `invalid_input` (field `state`).
     pub async fn release(
         &self,
         id: &IssueId,
@@ -310,7 +319,7 @@ impl Workflow {
             let at = self.state_of(&sheet.issue);
             let command = self.definition.command(&held.command);
             let lock = command.and_then(|c| c.lock.as_deref());
-            // An issue that the holder has moved on by hand keeps its state.
+            // If the holder has moved the issue out of the lock state, the issue keeps its state.
             let in_lock = at.as_deref() == lock && lock.is_some();
             let back = command
                 .and_then(|c| c.release.as_deref())
@@ -354,10 +363,11 @@ impl Workflow {
         Err(crowded(id))
     }
 
-    /// The trail of an issue: its current claim, expired or not, and lost claims.
+    /// Reads the trail of an issue: its current claim, expired or not, and lost claims.
     ///
     /// # Errors
-    /// `not_found`.
+    ///
+    /// Fails with `not_found`.
     pub async fn trail(&self, id: &IssueId) -> Result<Trail> {
         Ok(self.ledger.read(id).await?.trail)
     }
@@ -382,7 +392,8 @@ impl Workflow {
                     claim: claim.id.clone(),
                     renewed_at: claim.renewed_at,
                 };
-                // The ledger's clock decides later: this machine's clock may be ahead of it.
+                // The ledger's clock decides later: this machine's clock may run ahead of the
+                // ledger's.
                 return Ok((Some(over), req.force.then(|| claim.id.clone())));
             }
             Some(claim) if req.force => return Ok((None, Some(claim.id.clone()))),
@@ -416,7 +427,7 @@ impl Workflow {
         }
     }
 
-    /// The result of a claim that moves nothing.
+    /// Returns the result of a claim that moves nothing.
     fn unmoved(&self, sheet: &IssueTrail, req: &MoveRequest<'_>) -> StateChange {
         let state = self
             .state_of(&sheet.issue)
@@ -436,8 +447,8 @@ impl Workflow {
     }
 }
 
-/// The entry that ends a claim after its move failed. The claim's own entry stays in the trail,
-/// because later entries were judged by it.
+/// Returns the entry that ends a claim after its move failed. The claim's own entry stays in the
+/// trail, because later entries were judged by it.
 fn end_of(claim: &TrailEntry) -> TrailEntry {
     let (command, from) = match &claim.event {
         TrailEvent::Claimed { command, from, .. } | TrailEvent::Moved { command, from, .. } => {

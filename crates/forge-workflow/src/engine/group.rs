@@ -32,10 +32,12 @@ pub struct GroupView {
 }
 
 impl Workflow {
-    /// The issues that are linked with `seed`; every member gives the same group.
+    /// Reads the issues linked with `seed`; the group is the same for every member. An issue that
+    /// cannot be read becomes a warning.
     ///
     /// # Errors
-    /// `not_found` for `seed`; an issue of the group that cannot be read is a warning.
+    ///
+    /// Fails with `not_found` for `seed`.
     pub async fn group(&self, seed: &IssueId) -> Result<GroupView> {
         let fields = self.fields();
         let mut links = LinkMap::default();
@@ -53,7 +55,8 @@ impl Workflow {
                 )));
                 break;
             }
-            // No more issues are read than a group may have, whatever the links say.
+            // The number of issues read never exceeds the maximum group size, whatever the links
+            // contain.
             next.truncate(MAX_GROUP);
             let found = self.repo.related_issues(&next, &fields).await?;
             for (id, why) in found.failed {
@@ -76,7 +79,8 @@ impl Workflow {
                 links.insert(issue.id.clone(), links_of(&issue));
                 issues.insert(order(&issue.id), self.member(&issue));
             }
-            // An issue missing from the answer counts as failed, or it would be requested forever.
+            // An issue missing from the answer counts as failed; otherwise it would be requested
+            // forever.
             failed.extend(
                 next.iter()
                     .map(order)
@@ -98,10 +102,11 @@ impl Workflow {
         })
     }
 
-    /// The phase of the group of `seed`.
+    /// Determines the phase of the group of `seed`.
     ///
     /// # Errors
-    /// As [`Self::group`].
+    ///
+    /// Fails as [`Self::group`] does.
     pub async fn position(&self, seed: &IssueId) -> Result<(Position, GroupView)> {
         let group = self.group(seed).await?;
         Ok((position(&self.definition, &group.issues), group))
@@ -110,7 +115,8 @@ impl Workflow {
     /// Checks whether the group of `seed` has converged at `target`.
     ///
     /// # Errors
-    /// As [`Self::group`]; `invalid_input` (field `target_state`).
+    ///
+    /// Fails as [`Self::group`] does, and with `invalid_input` (field `target_state`).
     pub async fn convergence(
         &self,
         seed: &IssueId,
@@ -123,7 +129,7 @@ impl Workflow {
     }
 }
 
-/// The links of an issue that was read with its relations.
+/// Returns the links of an issue that was read with its relations.
 pub(super) fn links_of(issue: &Issue) -> IssueLinks {
     let relations = issue.relations.clone().unwrap_or_default();
     let ids = |of: Vec<forge_core::model::RelatedIssue>| of.into_iter().map(|r| r.id).collect();

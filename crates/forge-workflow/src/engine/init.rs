@@ -9,18 +9,20 @@ use crate::store::{SetupItem, define, missing};
 /// Result of the setup.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct InitReport {
-    /// The created items; for a dry run the missing ones.
+    /// The created items; in a dry run, the missing items.
     pub made: Vec<SetupItem>,
     /// The items that could not be created, with errors.
     pub failed: Vec<(SetupItem, String)>,
-    /// A dry run: nothing was written.
+    /// True for a dry run, which writes nothing.
     pub dry_run: bool,
 }
 
 impl Workflow {
     /// Creates the missing fields, options and labels. A second call creates nothing.
     ///
-    /// If the existing items cannot be read, or if nothing could be created.
+    /// # Errors
+    ///
+    /// Fails if the existing items cannot be read, or if nothing could be created.
     pub async fn init(&self, dry_run: bool) -> Result<InitReport> {
         let missing = missing(self.store.as_ref(), &self.repo, &self.definition).await?;
         let mut report = InitReport {

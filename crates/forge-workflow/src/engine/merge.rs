@@ -1,7 +1,7 @@
 //! Moves or closes the issues that a merged pull request closes.
 //!
-//! With a workflow, issues move as its definition says; without one they are closed. The audit
-//! trail, not the state, tells whether a merge has already had its effect.
+//! With a workflow, issues move as its definition says; without a workflow they are closed. Whether
+//! a merge has already taken effect is read from the audit trail, not from the state.
 
 use forge_core::{
     Capability, Error, PrKey, Repo, Result, Support,
@@ -31,10 +31,10 @@ const MAX_NAMED: usize = 10;
 pub struct MergeStep {
     /// The issue.
     pub id: IssueId,
-    /// `#7`, with the repository if it is another one.
+    /// `#7`, with the repository's name if the issue is in another repository.
     #[serde(skip)]
     pub name: String,
-    /// The state before; `None` without one, or without a workflow.
+    /// The state before; `None` if the issue has no state or there is no workflow.
     pub from: Option<String>,
     /// The state after; `None` without a workflow.
     pub to: Option<String>,
@@ -43,7 +43,7 @@ pub struct MergeStep {
 }
 
 impl MergeStep {
-    /// `#3`, or `#3: In Review -> Done (closed)`.
+    /// Formats the step as `#3`, or `#3: In Review -> Done (closed)`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(to) = &self.to else {
@@ -66,7 +66,7 @@ impl MergeStep {
 /// An issue that the merge does not change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftIssue {
-    /// `#7`, with the repository if it is another one.
+    /// `#7`, with the repository's name if the issue is in another repository.
     pub issue: String,
     /// The reason.
     pub reason: String,
@@ -81,14 +81,15 @@ pub struct MergePlan {
     pub skipped: Vec<LeftIssue>,
     /// The issues that could not be read.
     pub failed: Vec<LeftIssue>,
-    /// Issues move through workflow states; otherwise they are only closed.
+    /// True if issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
-    /// The pull request was already merged when the plan was made.
+    /// True if the pull request was already merged when the plan was made.
     pub is_late: bool,
 }
 
 impl MergePlan {
-    /// `#3, #4`; or `#3: In Review -> Done (closed)`. Empty without issues to move or close.
+    /// Formats the steps as `#3, #4` or `#3: In Review -> Done (closed)`; empty if there are no
+    /// steps.
     #[must_use]
     pub fn in_words(&self) -> String {
         let mut names: Vec<String> = self.steps.iter().map(MergeStep::in_words).collect();
@@ -100,7 +101,7 @@ impl MergePlan {
         names.join(", ")
     }
 
-    /// Leaves all issues unchanged, for this reason.
+    /// Turns every step into a skipped issue with this reason.
     #[must_use]
     pub fn left_alone(mut self, why: &str) -> Self {
         let steps = std::mem::take(&mut self.steps);
@@ -121,7 +122,7 @@ pub struct MergeReport {
     pub failed: Vec<LeftIssue>,
     /// The unchanged issues, with reasons.
     pub skipped: Vec<LeftIssue>,
-    /// Issues move through workflow states; otherwise they are only closed.
+    /// True if issues move through workflow states; otherwise they are only closed.
     pub moves: bool,
 }
 
@@ -134,7 +135,7 @@ pub struct MergeEffects<'w> {
 }
 
 impl<'w> MergeEffects<'w> {
-    /// Uses the states of `workflow`; without one, issues are closed.
+    /// Uses the states of `workflow`; if `workflow` is `None`, issues are closed.
     #[must_use]
     pub fn new(repo: Repo, workflow: Option<&'w Workflow>, hosts: Hosts) -> Self {
         Self {
@@ -144,11 +145,12 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// Plans the effect of merging `pull`, or the rest of it if `pull` is already merged. Costs no
-    /// request if the pull request closes no issue.
+    /// Plans the effect of merging `pull`, or the remaining effect if `pull` is already merged.
+    /// Makes no request if the pull request closes no issue.
     ///
     /// # Errors
-    /// None of its own: an issue that cannot be read is in [`MergePlan::failed`].
+    ///
+    /// Never fails for an unreadable issue, which is listed in [`MergePlan::failed`].
     pub async fn plan(&self, pull: &PullRequest) -> Result<MergePlan> {
         let linked = linked_issues(pull, &self.repo, &self.hosts);
         let mut plan = MergePlan {
@@ -208,8 +210,8 @@ impl<'w> MergeEffects<'w> {
         Ok(plan)
     }
 
-    /// Carries out `plan` after `pull` is merged. A failed issue stops no other one and does not
-    /// fail the merge.
+    /// Carries out `plan` after `pull` is merged. A failed issue neither stops the other issues nor
+    /// fails the merge.
     pub async fn apply(&self, pull: &PullRequest, plan: MergePlan) -> MergeReport {
         let mut report = MergeReport {
             skipped: plan.skipped,
@@ -270,14 +272,14 @@ impl<'w> MergeEffects<'w> {
         }
     }
 
-    /// The step for one issue, or the reason for none.
+    /// Returns the step for one issue, or the reason why the issue is skipped.
     async fn step(
         &self,
         linked: &ClosingIssue,
         name: &str,
         merge: Option<&MergeRef>,
     ) -> Result<Result<MergeStep, String>> {
-        // Without a workflow, the pull request itself tells whether the issue is open.
+        // Without a workflow, only the pull request tells whether the issue is open.
         if self.workflow.is_none() && merge.is_none() {
             return Ok(match linked.open {
                 Some(false) => Err("it was closed before".to_owned()),
@@ -294,7 +296,7 @@ impl<'w> MergeEffects<'w> {
         Ok(self.step_of(&sheet, name, merge, merge.is_some()))
     }
 
-    /// The remaining step for an issue in its current state.
+    /// Returns the remaining step for an issue in its current state.
     fn step_of(
         &self,
         sheet: &IssueTrail,
@@ -317,8 +319,8 @@ impl<'w> MergeEffects<'w> {
         let Some(workflow) = self.workflow else {
             return match (closed, issue.state_reason) {
                 (true, _) => Err("it was closed before".to_owned()),
-                // The merge closed the issue, and a person reopened it. Before the merge,
-                // "reopened" says nothing.
+                // After the merge, a person has reopened the issue that the merge closed. Before
+                // the merge, an earlier reopening does not matter.
                 (false, Some(IssueReason::Reopened)) if is_late => {
                     Err("it was opened again".to_owned())
                 }
@@ -359,7 +361,7 @@ impl<'w> MergeEffects<'w> {
         })
     }
 
-    /// Moves or closes one issue; returns the reason if nothing is left to do.
+    /// Moves or closes one issue; returns the reason if there is nothing left to do.
     async fn carry_out(
         &self,
         planned: &MergeStep,
@@ -370,7 +372,7 @@ impl<'w> MergeEffects<'w> {
             let sheet = self.read(&planned.id).await?;
             let step = match self.step_of(&sheet, &planned.name, Some(merge), is_late) {
                 Ok(step) => step,
-                // The forge has closed the issue itself, as intended.
+                // The forge itself has closed the issue, as intended.
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {
                     return Ok(None);
                 }
@@ -409,8 +411,8 @@ impl<'w> MergeEffects<'w> {
         Err(super::crowded(&planned.id))
     }
 
-    /// Returns the reason if another process has moved the issue for the same merge first. Then
-    /// `mine` is withdrawn, so that the trail has one move.
+    /// Returns the reason if another process has already moved the issue for the same merge. Then
+    /// the entry `mine` is deleted, so that the trail has only one move.
     async fn yield_to_earlier(
         &self,
         id: &IssueId,
@@ -425,7 +427,7 @@ impl<'w> MergeEffects<'w> {
         if ledger.promise() == ClaimGuarantee::Exclusive {
             return None;
         }
-        // The issue has moved, so no later failure may fail the move.
+        // The issue has moved, so no later failure may turn the move into an error.
         let back = ledger.read(id).await.ok()?;
         let first = back.trail.moved_by(merge)?;
         if first.id == mine.id {
@@ -460,7 +462,7 @@ impl<'w> MergeEffects<'w> {
             .is_none_or(|w| w.definition().on_merge.only_default_branch)
     }
 
-    /// The reason for which the merge skips an issue, whatever its state.
+    /// Returns the reason for which the merge skips an issue, whatever its state.
     fn why_not(&self, issue: &IssueId, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
         let own = |id: &IssueId| {
             let key = id.repo.comparison_key();
@@ -490,12 +492,12 @@ impl<'w> MergeEffects<'w> {
 pub struct ClosingIssue {
     /// The issue.
     pub id: IssueId,
-    /// The issue is open; `None` where the pull request does not say.
+    /// Whether the issue is open; `None` if the pull request does not contain it.
     pub open: Option<bool>,
 }
 
-/// The issues that `pull` closes: the forge's links or, on a forge without such links, lines of the
-/// description: `Closes #3`, `Closes at://…`.
+/// Returns the issues that `pull` closes: from the forge's links or, on a forge without such links,
+/// from lines of the description: `Closes #3`, `Closes at://…`.
 #[must_use]
 pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<ClosingIssue> {
     let links = repo.support(Capability::PrCreateCloses);
@@ -529,7 +531,7 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Clos
     linked
 }
 
-/// The reason for skipping an issue that this merge has moved before.
+/// Returns the reason for skipping an issue that this merge has already moved.
 fn moved_before(done: &TrailEntry) -> String {
     match &done.event {
         TrailEvent::Moved { from, to, .. } => {
@@ -540,7 +542,7 @@ fn moved_before(done: &TrailEntry) -> String {
     }
 }
 
-/// The merge reference of a merged pull request.
+/// Returns the merge reference of a merged pull request.
 fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     (pull.state == PrState::Merged).then(|| MergeRef {
         pull: pull.id.to_string(),
@@ -548,7 +550,7 @@ fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
     })
 }
 
-/// `#7`, with the repository if it is another one.
+/// Returns `#7`, with the repository's name if the issue is in another repository.
 fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
     match issue.repo.comparison_key() == pull.id.repo.comparison_key() {
         true => short(issue),
@@ -556,7 +558,7 @@ fn name_of(issue: &IssueId, pull: &PullRequest) -> String {
     }
 }
 
-/// The error message with its recovery.
+/// Returns the error message with its recovery.
 fn message_with_hint(error: &Error) -> String {
     match error.hint() {
         Some(hint) => format!("{}; {hint}", error.message()),

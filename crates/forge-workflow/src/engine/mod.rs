@@ -27,7 +27,7 @@ use crate::{
     store::{member_of, state_name},
 };
 
-/// Maximum number of write attempts when other writers are faster.
+/// Maximum number of attempts of a write that conflicts with other writers.
 const MAX_ATTEMPTS: usize = 12;
 /// Maximum number of concurrent reads or writes.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
@@ -62,31 +62,31 @@ impl Workflow {
         self
     }
 
-    /// The definition.
+    /// Returns the definition.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// The repository.
+    /// Returns the repository.
     #[must_use]
     pub fn repo(&self) -> &Repo {
         &self.repo
     }
 
-    /// The store of states.
+    /// Returns the store of states.
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         self.store.as_ref()
     }
 
-    /// The guarantee of claims in this ledger.
+    /// Returns the guarantee of claims in this ledger.
     #[must_use]
     pub fn promise(&self) -> ClaimGuarantee {
         self.ledger.promise()
     }
 
-    /// The sections of an issue that decisions need.
+    /// Returns the sections of an issue that decisions need.
     fn fields(&self) -> IssueFields {
         IssueFields {
             comments: false,
@@ -99,13 +99,14 @@ impl Workflow {
         member_of(self.store.as_ref(), &self.definition, issue)
     }
 
-    /// The name of the state of an issue; `None` without one.
+    /// Returns the name of the state of an issue; `None` if the issue has no state.
     #[must_use]
     pub fn state_of(&self, issue: &Issue) -> Option<String> {
         state_name(self.store.as_ref(), &self.definition, issue)
     }
 
-    /// The edit that moves `issue` to `state`; also closes or reopens it where the state requires.
+    /// Returns the edit that moves `issue` to `state`, and closes or reopens it if the state
+    /// requires that.
     fn edit_to(&self, issue: &Issue, state: &State) -> EditIssue {
         let mut edit = EditIssue::default();
         let states = self.store.states(&self.definition, issue);
@@ -130,7 +131,7 @@ impl Workflow {
     }
 }
 
-/// The refusal because another holder has claimed the issue.
+/// Returns the error for an issue that another holder has claimed.
 fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,
@@ -157,7 +158,7 @@ fn held(id: &IssueId, what: &str, claim: &Claim) -> Error {
         .with_context("holder", claim.holder.clone())
 }
 
-/// The refusal because the caller's claim has ended.
+/// Returns the error for a caller's claim that has ended.
 fn claim_lost_error(id: &IssueId, mine: &str, now: Option<&Claim>) -> Error {
     let actual = now.map_or_else(|| "no claim".to_owned(), |claim| claim.holder.clone());
     let kind = ErrorKind::Conflict {
@@ -195,7 +196,7 @@ pub fn with_setup(e: Error) -> Error {
     e.with_hint(Hint::from(text).with_action(Action::new(Call::WorkflowInit)))
 }
 
-/// The refusal after too many conflicting writes.
+/// Returns the error after too many conflicting writes.
 fn crowded(id: &IssueId) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::Record,
@@ -211,7 +212,7 @@ fn crowded(id: &IssueId) -> Error {
     .with_retry(forge_core::Retry::Transient)
 }
 
-/// The time by this machine's clock.
+/// Returns the time of this machine's clock.
 fn now() -> Timestamp {
     Timestamp::now()
 }

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::{ClaimRequest, StateChange, Workflow, now};
 use crate::{Candidate, Command, Pick, member::order, pick, pick::pickable_ranks};
 
-/// How many issues are read at once.
+/// Number of issues per page.
 const PAGE_SIZE: usize = 100;
-/// Maximum number of pages read before an answer.
+/// Maximum number of pages read for one pick.
 const MAX_PAGES: usize = 10;
 /// Maximum number of picked issues that turn out to be claimed.
 const MAX_TAKEN: usize = 20;
@@ -21,11 +21,11 @@ const MAX_TAKEN: usize = 20;
 /// Request for a pick.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PickRequest<'a> {
-    /// The state; `None` for the command's input states.
+    /// The state; `None` means the command's input states.
     pub state: Option<&'a str>,
-    /// The command of the workflow, or its role; `None` if a state is given.
+    /// The command of the workflow, or its role; may be `None` if a state is given.
     pub command: Option<&'a str>,
-    /// The largest estimate; `None` for the estimates of the command.
+    /// The largest estimate; `None` means the estimates of the command.
     pub max_estimate: Option<&'a str>,
     /// Claims the picked issue with this holder and lease, for [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
@@ -39,7 +39,7 @@ pub struct PickResult {
     pub pick: Pick,
     /// The number of issues read.
     pub scanned: usize,
-    /// More issues exist that were not read.
+    /// True if more issues exist that were not read.
     pub truncated: bool,
     /// The claim, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct PickResult {
 #[derive(Default)]
 struct PickScan {
     candidates: Vec<Candidate>,
-    /// The issues without any claim, as far as the list tells.
+    /// The issues that have no claim according to the list.
     untouched: BTreeSet<(String, u64, String)>,
     scanned: usize,
     truncated: bool,
@@ -68,10 +68,12 @@ impl PickScan {
 }
 
 impl Workflow {
-    /// Picks the next issue that is unclaimed and waits for no open issue; claims it if requested.
+    /// Picks the next issue that is unclaimed and not blocked by an open issue; claims it if
+    /// requested.
     ///
     /// # Errors
-    /// `invalid_input` (field `command`, `state` or `max_estimate`).
+    ///
+    /// Fails with `invalid_input` (field `command`, `state` or `max_estimate`).
     pub async fn pick(&self, req: &PickRequest<'_>) -> Result<PickResult> {
         let states = self.pick_states(req)?;
         let queries = self.pick_query(&states);
@@ -81,7 +83,8 @@ impl Workflow {
         loop {
             let picked = self.best(&scan.candidates, &states, req)?;
             let Some(found) = &picked.issue else {
-                // The list of the next state is read only if no earlier state has an issue.
+                // The list of the next state is read only if the earlier states have no issue to
+                // pick.
                 match lists.next() {
                     Some((state, query)) => self.read_list(state, query, req, &mut scan).await?,
                     None => return Ok(scan.done(picked, None)),
@@ -158,7 +161,7 @@ impl Workflow {
         Ok(())
     }
 
-    /// The holder of an issue; `None` without a claim, or with an expired one.
+    /// Returns the holder of an issue; `None` if there is no claim or it has expired.
     async fn holder(&self, id: &IssueId) -> Result<Option<String>> {
         let claim = self.ledger.read(id).await?.trail.claim;
         Ok(claim
@@ -166,7 +169,7 @@ impl Workflow {
             .map(|claim| claim.holder))
     }
 
-    /// The states to pick from, in the command's order.
+    /// Returns the states to pick from, in the command's order.
     fn pick_states(&self, req: &PickRequest<'_>) -> Result<Vec<String>> {
         let definition = &self.definition;
         if let Some(state) = req.state {
@@ -244,7 +247,7 @@ impl Workflow {
         }
     }
 
-    /// The best issue of the first state that has one.
+    /// Returns the best issue of the first state that has an issue.
     fn best(
         &self,
         candidates: &[Candidate],
@@ -269,7 +272,7 @@ impl Workflow {
         none.ok_or_else(|| Error::invalid("state", "there is no state to pick from"))
     }
 
-    /// Returns true if no later issue in `state` can be better: one with top priority and the
+    /// Returns true if no later issue in `state` can be better: an issue with top priority and the
     /// smallest estimate was found, and later issues are younger.
     fn is_certain(
         &self,
@@ -290,13 +293,13 @@ impl Workflow {
         Ok(priority == Some(0) && estimate == smallest)
     }
 
-    /// The command of the pick; an unknown name is refused elsewhere.
+    /// Returns the command of the pick; an unknown name is refused elsewhere.
     fn command_of(&self, req: &PickRequest<'_>) -> Option<&Command> {
         self.definition.command_or_role(req.command?).ok()
     }
 }
 
-/// The holder in the error of a refused claim.
+/// Returns the holder named in the error of a refused claim.
 fn held_by(error: &Error) -> Option<String> {
     let mut context = error.context().iter();
     context

@@ -16,11 +16,13 @@ impl Workflow {
     /// Resolves a race: an issue that is not in `state` after a move was moved concurrently by
     /// another writer.
     ///
-    /// A claim made meanwhile wins, else the last move of the trail. All writers that detect the
-    /// conflict bring the issue to the same state. A board value shows no conflict; there the
-    /// number of comments in the answer reveals a claim.
+    /// A concurrent claim wins; without a claim, the last move of the trail wins. All writers that
+    /// detect the conflict bring the issue to the same state. A board value shows no conflict;
+    /// there the number of comments in the answer reveals a claim.
     ///
-    /// `conflict` if the other writer wins.
+    /// # Errors
+    ///
+    /// Fails with `conflict` if the other writer wins.
     pub(super) async fn settle_race(
         &self,
         sheet: &IssueTrail,
@@ -30,7 +32,7 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        // A stranger could hide a claim from the count by deleting an own comment.
+        // A stranger could hide a claim from the count by deleting the stranger's own comment.
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));
@@ -39,7 +41,7 @@ impl Workflow {
             return Ok(outcome);
         }
         let back = self.ledger.read(id).await?;
-        // An index that lags shows neither entry.
+        // A lagging index shows neither entry.
         if !back.trail.ids.contains_key(&entry.id) {
             return Ok(outcome);
         }
@@ -70,7 +72,7 @@ impl Workflow {
     }
 }
 
-/// The refusal of a move that a concurrent move has overwritten.
+/// Returns the error for a move that a concurrent move has overwritten.
 fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
     let to = one_line(to);
     let kind = ErrorKind::Conflict {

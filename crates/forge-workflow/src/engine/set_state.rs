@@ -13,7 +13,7 @@ use crate::{
     check_transition, convergence, ledger::took_effect, member::short, resolve,
 };
 
-/// Placeholder for a missing state.
+/// Displayed for a missing state.
 const NO_STATE: &str = "(unknown)";
 
 /// Request to move an issue.
@@ -27,11 +27,11 @@ pub struct MoveRequest<'a> {
     pub reason: Option<&'a str>,
     /// The caller's claim.
     pub claim: Option<&'a str>,
-    /// The holder, for a move to a lock state; `None` is the viewer.
+    /// The holder, for a move to a lock state; `None` means the viewer.
     pub holder: Option<&'a str>,
-    /// The lease in seconds, which a heartbeat renews; `None` is an hour.
+    /// The lease in seconds, which a heartbeat renews; `None` means an hour.
     pub lease_s: Option<u64>,
-    /// Override another holder's claim; needs [`Self::reason`].
+    /// True to override another holder's claim; needs [`Self::reason`].
     pub force: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct StateChange {
     pub id: IssueId,
     /// The title as one line.
     pub title: String,
-    /// The state before; `(unknown)` without one.
+    /// The state before; `(unknown)` if the issue had no state.
     pub previous_state: String,
     /// The state after.
     pub new_state: String,
@@ -54,7 +54,7 @@ pub struct StateChange {
     /// `true` if the move closed the issue, `false` if it reopened it, otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// The issue is in the new state; `false` for a record that no index shows.
+    /// True if the issue is in the new state; `false` for a record that no index shows.
     pub moved: bool,
     /// The caller's claim on the issue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,9 +70,11 @@ impl Workflow {
     /// Moving to the command's own lock state claims the issue; any other state ends the caller's
     /// claim. A terminal state closes the issue.
     ///
-    /// # Errors `invalid_input` (field `command` or `state`); `precondition_failed` where
-    /// transitions are strict; `conflict` if another holder has a claim, or the caller's claim has
-    /// ended.
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` (field `command` or `state`), with `precondition_failed` if
+    /// strict transitions forbid the move, and with `conflict` if another holder has a claim or the
+    /// caller's claim has ended.
     pub async fn set_state(
         &self,
         id: &IssueId,
@@ -80,7 +82,7 @@ impl Workflow {
     ) -> Result<Outcome<StateChange>> {
         let resolved = resolve(&self.definition, req.to, req.command)?;
         check_force(req.force, req.reason)?;
-        // Only the command's own lock state is claimed; another command's is a hand-over.
+        // Only the command's own lock state is claimed; a move to another command's is a handoff.
         let command = self.definition.command(req.command);
         let own = command.and_then(|c| c.lock.as_deref());
         if resolved.state.lock && own == Some(&*resolved.state.name) && req.claim.is_none() {
@@ -123,9 +125,11 @@ impl Workflow {
 
     /// Hands an issue over to the next command: a move along the workflow graph, with a reason.
     ///
-    /// # Errors As [`Self::set_state`]; `invalid_input` (field `reason`) without a reason;
-    /// `precondition_failed` for a state that does not follow, whether or not transitions are
-    /// strict.
+    /// # Errors
+    ///
+    /// Fails as [`Self::set_state`] does, with `invalid_input` (field `reason`) if there is no
+    /// reason, and with `precondition_failed` for a state that does not follow, even if transitions
+    /// are not strict.
     pub async fn handoff(
         &self,
         id: &IssueId,
@@ -173,7 +177,8 @@ impl Workflow {
         }
     }
 
-    /// The claim that the move ends: the caller's own, an expired one, or with force any.
+    /// Returns the claim that the move ends: the caller's own, an expired claim, or with `force`
+    /// any claim.
     pub(super) fn check_holder(
         &self,
         sheet: &IssueTrail,
@@ -207,7 +212,7 @@ impl Workflow {
         }
     }
 
-    /// Applies the workflow's convergence gate before a claim: a warning, a refusal, or nothing.
+    /// Applies the workflow's convergence gate before a claim: allows it, warns, or refuses.
     pub(super) async fn check_gate(&self, issue: &Issue, command: &str) -> Result<Option<Warning>> {
         let definition = &self.definition;
         let Some(command) = definition.command(command) else {
@@ -262,7 +267,7 @@ impl Workflow {
     }
 }
 
-/// Checks that force comes with a reason, which goes into the trail.
+/// Checks that `force` comes with a reason, which is stored in the trail.
 pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     match force && reason.is_none_or(|reason| reason.trim().is_empty()) {
         true => Err(
@@ -273,7 +278,7 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     }
 }
 
-/// The outcome of a move; its ingestion tells whether the issue has moved.
+/// Returns the outcome of a move; its ingestion shows whether the issue has moved.
 pub(super) fn finish_move(
     outcome: Outcome<Issue>,
     mut change: StateChange,

@@ -116,7 +116,7 @@ fn second_claim_loses_until_the_first_ends() {
     assert_eq!(found.claim.as_ref().unwrap().id, "a");
     assert_eq!(found.claim.unwrap().comment, "1");
     assert_eq!(found.lost[0].id, "b");
-    // Ending another claim than the current one has no effect.
+    // An entry that ends a claim other than the current one has no effect.
     all.push(comment(3, 12, &moved("m", Some("b"), None)));
     assert_eq!(holder(&all).as_deref(), Some("a"));
     all.push(comment(4, 13, &moved("n", Some("a"), None)));
@@ -136,7 +136,7 @@ fn reclaim_before_the_end_of_the_lease_loses() {
         let wanted = if wins { "b" } else { "a" };
         assert_eq!(holder(&all).as_deref(), Some(wanted), "at {since}");
     }
-    // A claim that backdates itself gains nothing.
+    // A claim with an earlier timestamp does not gain priority.
     let all = [
         comment(1, 10, &claimed("a", None)),
         comment(2, 50, &claimed("b", Some(("a", -1_000)))),
@@ -164,7 +164,7 @@ fn renewal_keeps_the_claim_only_within_the_lease() {
         (renew(None, 110), 110, "b"),
         (renew(None, 111), 120, "b"),
         (renew(None, 130), 120, "b"),
-        // The previous renewal decides whether the last one was late.
+        // The previous renewal decides whether the last renewal was late.
         (renew(Some(90), 189), 120, "a"),
         (renew(Some(90), 190), 190, "b"),
         // A renewal before the claim or after the last change of its comment is ignored.
@@ -216,7 +216,7 @@ fn entries_of_strangers_do_not_count() {
     ] {
         let mut by = comment(1, 10, &claimed("a", None));
         by.author_association = role.map(str::to_owned);
-        // The viewer gets no exception.
+        // The viewer's own comments are no exception.
         by.viewer_did_author = true;
         assert_eq!(holder(&[by.clone()]).is_some(), counts, "{role:?}");
     }
@@ -265,7 +265,7 @@ fn renewal_without_forge_time_uses_the_holders_clock() {
     assert_eq!((first.renewed_at, first.is_late), (at(50), false));
     let second = trail(&[renewed(50, 100)]).claim.unwrap();
     assert_eq!((second.renewed_at, second.is_late), (at(100), false));
-    // A renewal after the lease has no effect, whoever has claimed meanwhile.
+    // A renewal after the lease has no effect, whoever has claimed since.
     let late = [
         renewed(0, LEASE as i64 + 5),
         comment(2, LEASE as i64 + 1, &claimed("b", Some(("a", 0)))),
@@ -421,9 +421,9 @@ struct Agent {
     read: Option<Option<ExpiredClaim>>,
     /// The claim that was written but not read back.
     written: Option<String>,
-    /// The claim that the agent believes to hold, with the last renewal it knows of.
+    /// The claim that the agent believes to be current, with the last renewal known to the agent.
     holds: Option<(String, i64)>,
-    /// Before a renewal: the time read. After: not yet read back.
+    /// Before a renewal: the time read. After the renewal: set until the trail is read back.
     renewing: Option<Timestamp>,
     unread: bool,
 }
@@ -479,7 +479,7 @@ impl Server {
                     let renewed = found.claim.unwrap().renewed_at.unix();
                     agent.holds = Some((id, renewed));
                 }
-                // A claim that once held stays: a later claim may refer to it as expired.
+                // A claim that was once current stays: a later claim may refer to it as expired.
                 false if found.lost.iter().any(|claim| claim.id == id) => {
                     self.comments.retain(|c| {
                         let entry = TrailEntry::parse(&c.body);
@@ -566,7 +566,7 @@ proptest! {
             let renewed = lies.get(n).copied().unwrap_or_default().min(0);
             comments.push(comment(n + 1, now, &claimed(&format!("r{n}"), Some(("a", renewed)))));
         }
-        // The first reclaim wins, whatever the others say.
+        // The first reclaim wins, whatever the other entries contain.
         let found = trail(&comments);
         prop_assert_eq!(found.claim.unwrap().id, "r0");
         prop_assert_eq!(found.lost.len(), gaps.len() - 1);
@@ -597,10 +597,10 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
-    /// A lease by the server's clock has one holder, however clocks differ, agents crash, or
+    /// A lease by the server's clock has one holder, even if clocks differ, agents crash, or
     /// answers come late.
     #[test]
-    fn no_two_agents_hold_a_running_lease(
+    fn running_lease_has_at_most_one_holder(
         skews in prop::collection::vec(-600_i64..=600, 4), acts in prop::collection::vec(act(), 1..80),
     ) {
         let mut agents: Vec<Agent> =

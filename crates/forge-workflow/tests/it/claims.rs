@@ -1,4 +1,4 @@
-//! Claims in a ledger in memory: each promise with differing clocks and lost answers.
+//! Claims in a ledger in memory: each guarantee, with differing clocks and lost answers.
 
 use std::sync::Mutex;
 
@@ -76,7 +76,7 @@ async fn twenty_claimers_have_one_named_winner() {
 }
 
 #[tokio::test]
-async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
+async fn claim_of_dead_holder_is_reclaimed_once() {
     let stage = Stage::new().await;
     for promise in ALL {
         let ledger = MemoryLedger::new(promise);
@@ -91,7 +91,8 @@ async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
         let results = futures::future::join_all(all).await;
         let won: Vec<&String> = results.iter().flatten().collect();
         assert_eq!(won.len(), 1, "{promise:?}: {results:?}");
-        // The presumed dead holder's next write is refused and names the new holder.
+        // The next write of the supposedly dead holder is refused, and the error names the new
+        // holder.
         let e = first.heartbeat(&id, &dead).await.unwrap_err();
         assert_eq!(e.code(), "conflict");
         assert!(e.message().contains("holds it now"), "{e}");
@@ -102,7 +103,7 @@ async fn claim_of_a_dead_holder_is_reclaimed_by_one() {
 }
 
 #[tokio::test]
-async fn fast_clock_takes_no_running_lease() {
+async fn fast_clock_does_not_take_a_running_lease() {
     let stage = Stage::new().await;
     let ledger = MemoryLedger::new(ClaimGuarantee::Ordered);
     let id = stage.id(1);
@@ -191,8 +192,8 @@ async fn advisory_race_follows_clocks_and_is_reported() {
             assert_eq!(holder, "first", "{skew}");
             continue;
         }
-        // The slow clock counts as earlier: the winner gets a race warning, the loser an error at
-        // its next write.
+        // The slow clock counts as earlier: the winner gets a race warning, and the next write of
+        // the loser fails.
         let warnings = result.unwrap().warnings;
         let told = warnings.iter().any(|w| {
             let race = "first claimed #1 at the same time";

@@ -92,7 +92,7 @@ impl Hub {
         self.repo.issue_id(number)
     }
 
-    /// Opens an issue in a state on the board.
+    /// Opens an issue in a state on the board and returns its number.
     pub fn issue(&self, state: &str) -> u64 {
         let mut seed = self.double.seed();
         let number = seed.open_issue(REPO, "ada", state, "");
@@ -109,7 +109,7 @@ impl Hub {
         state.map(|(_, value)| value).unwrap_or_default()
     }
 
-    /// The numbers of queries and mutations since the last call.
+    /// Returns the numbers of queries and mutations since the last call.
     fn requests(&self) -> (usize, usize) {
         let counts = self.double.counts();
         self.double.reset_record();
@@ -127,7 +127,7 @@ async fn group_costs_two_requests_plus_one_per_far_hop() {
             seed.blocked_by((REPO, pair[1]), (REPO, pair[0]));
         }
     }
-    // From the middle of five, every issue is within two hops.
+    // All issues are within two hops of the middle one.
     hub.requests();
     let view = hub.flow.group(&hub.id(numbers[2])).await.unwrap();
     assert_eq!(view.group.members.len(), 6);
@@ -158,7 +158,8 @@ async fn group_costs_two_requests_plus_one_per_far_hop() {
 #[tokio::test]
 async fn group_over_two_hundred_is_marked_truncated() {
     for seed in [0, 100, 229] {
-        // A server of its own: three such groups take more points than an account has in an hour.
+        // The test has a server of its own: three such groups cost more points than an account has
+        // per hour.
         let hub = Hub::new();
         let numbers: Vec<u64> = (0..230).map(|_| hub.issue("Backlog")).collect();
         // A tree: each issue blocks eight others.
@@ -171,14 +172,14 @@ async fn group_over_two_hundred_is_marked_truncated() {
         assert!(view.group.truncated, "from {seed}");
         assert_eq!(view.group.members.len(), MAX_GROUP, "from {seed}");
         assert!(view.group.members.contains(&hub.id(numbers[seed])));
-        // No more is read than a group may have, ten issues per query.
+        // The number of reads is bounded by the maximum group size, at ten issues per query.
         let (reads, _) = hub.requests();
         assert!(reads <= MAX_GROUP / 10 + 5, "{reads} from {seed}");
     }
 }
 
 #[tokio::test]
-async fn chain_of_sixty_is_whole_and_longer_is_cut() {
+async fn chain_of_sixty_is_read_and_of_120_is_cut() {
     for (length, seed, cut) in [
         (60, 0, false),
         (60, 30, false),
@@ -421,12 +422,12 @@ async fn advance_reads_trails_with_the_children() {
     assert_eq!(skipped[0].id, claimed);
     assert_eq!(skipped[0].reason, "agent works on it");
     assert_eq!(hub.state(5), "Ready for Plan");
-    // The same count as without comments: each trail comes with its issue.
+    // The count is the same as without comments: each trail comes with its issue.
     assert_eq!(hub.requests(), (2, 2));
 }
 
 #[tokio::test]
-async fn child_with_a_long_trail_is_read_by_itself() {
+async fn child_with_long_trail_is_read_separately() {
     let hub = Hub::new();
     hub.double.seed().set_clock_to_now();
     let parent = hub.issue("Backlog");

@@ -18,7 +18,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// An empty repository with the preset `ralph`.
+    /// Creates an empty repository with the preset `ralph`.
     pub async fn new() -> Self {
         Self::with(Definition::preset("ralph").unwrap()).await
     }
@@ -55,7 +55,7 @@ impl Stage {
         self.repo.issue_id(number)
     }
 
-    /// A second engine with the same states and another ledger.
+    /// Creates a second engine with the same states and another ledger.
     pub fn flow_with(&self, ledger: Box<dyn Ledger>) -> Workflow {
         let store = Box::new(FieldStore::new(None));
         Workflow::new(self.repo.clone(), self.flow.definition().clone(), store).with_ledger(ledger)
@@ -65,7 +65,7 @@ impl Stage {
         self.repo.create_issue(&new).await.unwrap().value.id
     }
 
-    /// Opens an issue in a state; `""` is none.
+    /// Opens an issue in a state; `""` means that the issue has no state.
     pub async fn issue(&self, state: &str) -> IssueId {
         self.open(in_state(state)).await
     }
@@ -84,7 +84,7 @@ impl Stage {
         self.flow.state_of(&issue).unwrap_or_default()
     }
 
-    /// The number of events of an issue, the root included.
+    /// Returns the number of events of an issue, including the root.
     pub fn events(&self, number: u64) -> usize {
         let name = format!("refs/forge/issues/{number}");
         let out = Command::new("git")

@@ -1,4 +1,4 @@
-//! A ledger in memory with configurable promise, clock and faults.
+//! A ledger in memory with configurable guarantee, clock and faults.
 
 use std::{
     collections::BTreeMap,
@@ -35,8 +35,8 @@ pub enum Fault {
     Pass,
 }
 
-/// A ledger with one issue, for an agent whose clock is `skew` seconds ahead of the server's. With
-/// the advisory promise, comments have their author's time, which is also their order.
+/// A ledger with one issue, for an agent whose clock is `skew` seconds ahead of the server's. Under
+/// the advisory guarantee, comments have their author's time and are ordered by it.
 #[derive(Clone, Debug)]
 pub struct MemoryLedger {
     shared: Arc<Mutex<Shared>>,
@@ -68,7 +68,7 @@ impl MemoryLedger {
         self.shared.lock().unwrap().faults = faults.iter().rev().copied().collect();
     }
 
-    /// Advances the time: all existing comments become older.
+    /// Advances the time, so that all existing comments become older.
     pub fn pass(&self, secs: i64) {
         let mut shared = self.shared.lock().unwrap();
         for comment in &mut shared.comments {
@@ -114,7 +114,7 @@ impl MemoryLedger {
         }
     }
 
-    /// Writes if the version is unchanged, where the promise requires that.
+    /// Writes; if the guarantee requires that, only if the version is unchanged.
     fn write(
         &self,
         sheet: &IssueTrail,
@@ -260,7 +260,7 @@ impl Ledger for MemoryLedger {
             let found = shared.comments.iter_mut().find(|c| c.id == comment);
             if let Some(found) = found {
                 found.body = body;
-                // Records have no time of change.
+                // Records have no modification time.
                 let says = shared.promise != ClaimGuarantee::Advisory;
                 found.updated_at = says.then(Timestamp::now);
             }

@@ -21,7 +21,7 @@ use proptest::prelude::*;
 
 use crate::local::Stage;
 
-/// Crashes at the n-th write: before it (even), or after it (odd).
+/// Crashes at the n-th write: before the write (even), or after the write (odd).
 #[derive(Clone, Debug)]
 struct Crashing {
     inner: Arc<CommentLedger>,
@@ -74,7 +74,7 @@ impl Ledger for Crashing {
     }
 }
 
-/// Another process writes the same move between read and write.
+/// A ledger in which another process writes the same move between read and write.
 #[derive(Debug)]
 struct OvertakenMerge {
     inner: CommentLedger,
@@ -200,7 +200,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
         assert_eq!(issue.state, IssueState::Closed);
         assert_eq!(issue.state_reason, Some(IssueReason::Completed));
     }
-    // The second call has nothing to do and says why.
+    // The second call has nothing to do and reports why.
     let before = (stage.events(1), stage.events(2));
     let again = apply(&effects, &pull).await;
     assert!(
@@ -312,7 +312,7 @@ async fn reconcile_overtaken_by_another_is_skipped() {
         report.skipped[0].reason,
         "the merge moved it before (In Review -> Done)"
     );
-    // The later entry is withdrawn.
+    // The later entry is deleted.
     let trail = stage.flow.trail(&one).await.unwrap();
     assert_eq!(trail.moves.len(), 1, "{trail:?}");
     assert_eq!(stage.state(&one).await, "Done");

@@ -17,7 +17,7 @@ fn to<'a>(state: &'a str, command: &'a str) -> MoveRequest<'a> {
 }
 
 #[tokio::test]
-async fn r_001_11_move_tells_both_states_and_the_intent() {
+async fn r_001_11_move_reports_both_states_and_the_intent() {
     let stage = Stage::new().await;
     let id = stage.issue("").await;
     let done = stage
@@ -90,7 +90,7 @@ async fn c_001_23_terminal_state_closes_and_another_reopens() {
 }
 
 #[tokio::test]
-async fn locked_issue_moves_only_for_the_holder() {
+async fn locked_issue_is_moved_only_by_the_holder() {
     let stage = Stage::new().await;
     assert_eq!(stage.flow.promise(), ClaimGuarantee::Exclusive);
     let id = stage.issue("Research Needed").await;
@@ -287,7 +287,7 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
     };
     let taken = stage.flow.claim(&id, &taken).await.unwrap().value;
     let claim = taken.claim.unwrap();
-    // A state that is not next is refused by a handoff, and accepted by `set_state`.
+    // A handoff refuses a state that is not next; `set_state` accepts it.
     let aside = MoveRequest {
         claim: Some(&claim.id),
         ..with("Research Needed", "triage")
@@ -609,7 +609,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
     assert_eq!(passed.unwrap().advanced[0].id, held);
     assert_eq!(stage.state(&held).await, "In Review");
     assert_eq!(flow.trail(&held).await.unwrap().claim, None);
-    // A claimed parent stays, too.
+    // A claimed parent also stays.
     let triage = claim("triage", "ann");
     flow.claim(&parent, &triage).await.unwrap();
     let up = flow.advance_parent(&free, false).await.unwrap();
@@ -618,7 +618,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
 }
 
 #[tokio::test]
-async fn confirmed_advance_names_new_children_and_leaves_them() {
+async fn confirmed_advance_skips_and_names_new_children() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
     let old = stage.open(child("Plan in Review", &parent)).await;
@@ -784,6 +784,6 @@ async fn labels_are_made_once_and_swapped() {
     };
     let found = flow.pick(&picked).await.unwrap().pick.issue;
     assert_eq!(found.unwrap().member.id, id);
-    // Fields in a git repository are part of the issue, so there is nothing to create.
+    // Fields in a git repository are part of the issue, so `init` creates nothing.
     assert!(stage.flow.init(false).await.unwrap().made.is_empty());
 }

@@ -35,7 +35,7 @@ async fn claim_on_an_unread_page_still_blocks() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     for n in 0..1_100 {
-        // Many comments of a stranger hide no claim.
+        // Many comments of a stranger do not hide a claim.
         let mut seed = hub.double.seed();
         seed.user("mallory");
         seed.comment(REPO, number, "mallory", &format!("{n}"));
@@ -104,7 +104,7 @@ async fn issue_with_unread_blockers_is_not_picked() {
     );
 }
 
-/// Gives the state options new ids, as redefining them does.
+/// Redefines the state options, which gives them new ids.
 fn redefine(hub: &Hub) {
     let mut seed = hub.double.seed();
     let board = seed.projects.get_mut(&hub.board).unwrap();

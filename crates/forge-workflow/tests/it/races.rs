@@ -15,16 +15,16 @@ use forge_workflow::{
 
 use crate::hub::{Hub, REPO, fields, handle};
 
-/// What the other writer does between read and write.
+/// Action of the other writer between read and write.
 #[derive(Clone, Copy, Debug)]
 enum Other {
     Moves(&'static str),
     Claims,
-    /// Writes its claim, but has not moved the issue yet.
+    /// Has written a claim, but has not moved the issue yet.
     Enters,
-    /// Does the same after a stranger repeated the entry of the move.
+    /// Writes only a claim, after a stranger repeated the entry of the move.
     EntersAfterCopy,
-    /// Does the same after a stranger deleted all own comments.
+    /// Writes only a claim, after a stranger deleted all of the stranger's comments.
     EntersAfterDeletion,
 }
 
@@ -154,7 +154,7 @@ fn labels(repo: Repo) -> Workflow {
     )
 }
 
-/// An issue in *Plan in Review*, and a workflow that `other` overtakes once.
+/// Returns an issue in *Plan in Review*, and a workflow that `other` overtakes once.
 async fn overtaken(hub: &Hub, other: Other) -> (IssueId, Workflow) {
     let other_flow = labels(handle(&hub.double, "gho_0canary0grace"));
     other_flow.init(false).await.unwrap();
@@ -231,7 +231,7 @@ async fn move_without_claim_yields_to_a_concurrent_claim() {
 
 /// The comments of a stranger decide neither the order of the entries nor their number.
 #[tokio::test]
-async fn stranger_hides_no_claim_from_a_race() {
+async fn stranger_cannot_hide_a_claim_from_a_race() {
     for other in [Other::EntersAfterCopy, Other::EntersAfterDeletion] {
         let hub = Hub::new();
         hub.double.seed().token(MALLORY, "mallory", ALL_SCOPES);

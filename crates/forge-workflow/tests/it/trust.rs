@@ -14,7 +14,7 @@ const RESEARCH: ClaimRequest<'_> = ClaimRequest {
     force: false,
 };
 
-/// A workflow as an app with write access, with these `bots`.
+/// Returns a workflow whose viewer is an app with write access, with these `bots`.
 fn app(hub: &Hub, login: &str, bots: &[&str]) -> Workflow {
     {
         let mut seed = hub.double.seed();
@@ -65,7 +65,7 @@ async fn app_missing_from_the_workflow_is_refused() {
         e.message(),
         "audit entries of agents on #1 do not count: the workflow does not name the app"
     );
-    // The app's entry is withdrawn.
+    // The app's entry is deleted.
     let all = hub.double.seed().comments_of(REPO, 1).len();
     assert_eq!(all, 0);
     let claim = named.claim(&id, &RESEARCH).await.unwrap().value.claim;
@@ -75,7 +75,7 @@ async fn app_missing_from_the_workflow_is_refused() {
         claim: claim.as_ref().map(|claim| claim.id.as_str()),
         ..MoveRequest::default()
     };
-    // An app with ignored entries cannot continue a claim either.
+    // An app whose entries are ignored cannot continue a claim.
     let e = unnamed.set_state(&id, &moved).await.unwrap_err();
     assert_eq!(e.code(), "conflict", "{e}");
     let forced = MoveRequest {

@@ -7,13 +7,13 @@ use apollo_compiler::{
 };
 use serde_json::{Value, json};
 
-/// Most nodes a document may ask for.
+/// Maximum number of nodes that a document may request.
 const MOST_NODES: u64 = 500_000;
 
 /// Cost of a document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
-    /// Nodes it can give at most.
+    /// Maximum number of nodes that the document can return.
     pub(crate) nodes: u64,
     /// Points of the rate limit.
     pub(crate) points: u64,
@@ -56,7 +56,7 @@ struct Walk<'a> {
     excess: Option<String>,
 }
 
-/// Depth limit of the walk; validation refuses endless documents.
+/// Maximum depth of the traversal; validation refuses endless documents.
 const DEEPEST: usize = 64;
 
 impl Walk<'_> {

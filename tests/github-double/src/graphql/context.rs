@@ -8,19 +8,19 @@ use super::{
 };
 use crate::state::{Id, Permission, Repo, State, Token};
 
-/// The state, who asks, and under which address the double was called.
+/// The state, the viewer, and the address at which the double was called.
 pub(crate) struct Ctx<'s> {
     state: RefCell<&'s mut State>,
     /// Account that sent the request.
     pub(crate) viewer: Id,
-    /// The token's text, to charge it.
+    /// The token's text, to charge the token.
     token_text: String,
     pub(crate) token: Token,
-    /// Address of the web pages, without a slash at the end.
+    /// Address of the web pages, without a trailing slash.
     pub(crate) web: String,
     /// Number of the HTTP request.
     pub(crate) request: u64,
-    /// URL at which to authorise the token, when an object of an organisation with SSO was refused.
+    /// URL at which to authorise the token, if an organisation's single sign-on refused an object.
     sso: RefCell<Option<String>>,
     cost: Cell<Cost>,
 }
@@ -45,7 +45,7 @@ impl<'s> Ctx<'s> {
         }
     }
 
-    /// The state. Resolvers hold it for one expression at a time.
+    /// Borrows the state. A resolver keeps the borrow for one expression only.
     pub(crate) fn state(&self) -> RefMut<'_, State> {
         RefMut::map(self.state.borrow_mut(), |state| &mut **state)
     }
@@ -62,7 +62,7 @@ impl<'s> Ctx<'s> {
         self.cost.get()
     }
 
-    /// Points left of the token's budget.
+    /// Returns the points left in the token's budget.
     pub(crate) fn remaining(&self) -> u64 {
         self.state()
             .tokens
@@ -70,12 +70,12 @@ impl<'s> Ctx<'s> {
             .map_or(0, |token| token.remaining)
     }
 
-    /// Address for the `X-GitHub-SSO` header, when the request was refused for want of SSO.
+    /// Returns the URL for the `X-GitHub-SSO` header, if single sign-on refused the request.
     pub(crate) fn sso_url(&self) -> Option<String> {
         self.sso.borrow().clone()
     }
 
-    /// True if the viewer may see a repository; not even its existence shows otherwise.
+    /// Returns true if the viewer may see a repository; otherwise even its existence is hidden.
     pub(crate) fn may_see(&self, repo: Id) -> bool {
         let state = self.state();
         state.repos.get(&repo).is_some_and(|repo| {
@@ -84,7 +84,7 @@ impl<'s> Ctx<'s> {
         })
     }
 
-    /// Refuses an organisation that wants single sign-on from a token without it.
+    /// Refuses a token without single sign-on, if the organisation requires it.
     pub(crate) fn check_sso(&self, owner: Id) -> Result<(), Fail> {
         let state = self.state();
         let Some(account) = state.accounts.get(&owner).filter(|account| account.sso) else {
@@ -103,7 +103,7 @@ impl<'s> Ctx<'s> {
         ))
     }
 
-    /// Refuses a token that lacks every one of the scopes.
+    /// Refuses a token that has none of the scopes.
     pub(crate) fn check_scope(&self, field: &str, any_of: &[&str]) -> Result<(), Fail> {
         if self.token.has_scope(any_of) {
             return Ok(());
@@ -125,14 +125,14 @@ impl<'s> Ctx<'s> {
         ))
     }
 
-    /// The viewer's permission in a repository.
+    /// Returns the viewer's permission in a repository.
     pub(crate) fn permission(&self, repo: Id) -> Option<Permission> {
         let state = self.state();
         let repo = state.repos.get(&repo)?;
         state.permission(self.viewer, repo)
     }
 
-    /// Refuses a mutation to who may not do it; `name` is the mutation's, in capitals.
+    /// Refuses a mutation to a viewer without permission; `name` is the mutation's, in capitals.
     pub(crate) fn require(&self, repo: Id, least: Permission, name: &str) -> Result<(), Fail> {
         let owner = self.state().repos.get(&repo).map(|repo| repo.owner);
         if let Some(owner) = owner {
@@ -163,12 +163,12 @@ impl<'s> Ctx<'s> {
         )))
     }
 
-    /// The global id of the viewer's account.
+    /// Returns the global id of the viewer's account.
     pub(crate) fn viewer_node(&self) -> Node {
         super::ids::account_node(&self.state(), self.viewer)
     }
 
-    /// A copy of a repository.
+    /// Returns a copy of a repository.
     pub(crate) fn repo(&self, id: Id) -> Result<Repo, Fail> {
         self.state()
             .repos
@@ -177,7 +177,7 @@ impl<'s> Ctx<'s> {
             .ok_or_else(|| Fail::not_found("Could not resolve to a Repository."))
     }
 
-    /// Address of a repository's web page.
+    /// Returns the address of a repository's web page.
     pub(crate) fn repo_url(&self, id: Id) -> String {
         format!("{}/{}", self.web, self.state().full_name(id))
     }

@@ -1,8 +1,8 @@
-//! Answers for the fields that nothing in the double depends on.
+//! Default answers for the fields on which nothing in the double depends.
 //!
-//! The schema is reduced by type, so that covered types have fields about which the double has
-//! nothing to say, like the sponsors of a user. Fields without data are answered as for an object
-//! without any: null, false, zero, an empty text, an empty connection.
+//! The schema is reduced by type, so covered types have fields for which the double has no data,
+//! such as the sponsors of a user. These fields are answered as for an object without such data:
+//! null, false, zero, an empty text, an empty connection.
 
 use apollo_compiler::{ast::Type, resolvers::ResolveInfo, schema::ExtendedType};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! GitHub's shapes of GraphQL errors.
+//! GitHub's forms of GraphQL errors.
 
 use apollo_compiler::{
     ExecutableDocument, Schema,
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::value::Fail;
 
-/// Between type and message on their way through the executor, which knows messages only.
+/// Separates type and message inside the executor, which only knows messages.
 const SEPARATOR: char = '\u{1}';
 
 /// Wraps an error for the executor.
@@ -24,7 +24,7 @@ pub(crate) fn raise(fail: Fail) -> FieldError {
     }
 }
 
-/// An error of a field as GitHub writes it.
+/// Formats an error of a field in GitHub's form.
 pub(crate) fn field(error: &GraphQLError) -> Value {
     let path: Vec<Value> = error
         .path
@@ -60,16 +60,16 @@ fn locations(error: &GraphQLError) -> Value {
         .collect()
 }
 
-/// An answer without data that holds one error.
+/// Returns an answer with one error and no data.
 pub(crate) fn plain(message: &str) -> Value {
     json!({ "errors": [{ "message": message }] })
 }
 
 /// Parses and validates a document.
 ///
-/// GitHub accepts fields of two types under a single name if they differ only in nullability, as in
-/// gh's `reviewRequests`, or are both enumerations, as the `state` of gh's `issueOrPullRequest`.
-/// The GraphQL specification does not, so that problem is ignored.
+/// GitHub accepts one name for fields of two types that differ only in nullability (gh's
+/// `reviewRequests`) or are both enumerations (the `state` of gh's `issueOrPullRequest`). The
+/// GraphQL specification forbids this, so that violation is ignored.
 pub(crate) fn validated(
     schema: &Valid<Schema>,
     query: &str,
@@ -92,7 +92,8 @@ pub(crate) fn validated(
     Err(json!({ "errors": errors }))
 }
 
-/// Reads both types out of the reference implementation's message.
+/// Returns true if GitHub accepts both types; reads them from the reference implementation's
+/// message.
 fn github_takes_both(schema: &Schema, message: &str) -> bool {
     let is_enum = |name: &str| schema.get_enum(name).is_some();
     message

@@ -1,4 +1,4 @@
-//! Global node ids: a prefix per type, as GitHub's, and the number behind it.
+//! Global node ids: a prefix per type, as at GitHub, followed by the number.
 
 use super::value::{Fail, Node};
 use crate::state::{AccountKind, Id, State};
@@ -19,7 +19,7 @@ fn with_text(prefix: &str, id: Id, text: &str) -> String {
     format!("{prefix}{MARK}{id:010}{hex}")
 }
 
-/// The global id of an object.
+/// Returns the global id of an object.
 pub(crate) fn node_id(node: &Node) -> String {
     match node {
         Node::Query => "Q".to_owned(),
@@ -59,7 +59,7 @@ pub(crate) fn node_id(node: &Node) -> String {
     }
 }
 
-/// The account as a node.
+/// Returns the account as a node.
 pub(crate) fn account_node(state: &State, id: Id) -> Node {
     match state.accounts.get(&id).map(|account| account.kind) {
         Some(AccountKind::Organization) => Node::Organization(id),
@@ -68,9 +68,9 @@ pub(crate) fn account_node(state: &State, id: Id) -> Node {
     }
 }
 
-/// The object behind a global id.
+/// Finds the object with a global id.
 ///
-/// Fails as GitHub does when there is none.
+/// Fails as GitHub does if there is no such object.
 pub(crate) fn find(state: &State, id: &str) -> Result<Node, Fail> {
     let missing = || {
         Fail::not_found(format!(

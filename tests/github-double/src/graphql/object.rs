@@ -1,4 +1,4 @@
-//! The bridge between our resolvers and the executor.
+//! Connects the double's resolvers to the executor.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::resolve;
 
-/// An object that the executor asks for fields.
+/// An object whose fields the executor resolves.
 pub(crate) struct Object<'c, 's> {
     ctx: &'c Ctx<'s>,
     inner: Inner,
@@ -113,7 +113,7 @@ fn resolved<'a>(
     })
 }
 
-/// True if the field is a list, so that an array is not the value of a scalar.
+/// Returns true if the field is a list, so that an array is not the value of a scalar.
 fn is_list(info: &ResolveInfo<'_>) -> bool {
     let definition = info.field_definition();
     definition.ty.is_list()

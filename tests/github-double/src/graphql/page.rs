@@ -9,12 +9,12 @@ use apollo_compiler::{
 
 use super::value::{Args, Connection, Fail, Val};
 
-/// Most records a connection gives at a time.
+/// Maximum number of records per page.
 const MOST: i64 = 100;
 
-/// Cuts the page that the arguments ask for out of a connection, as a record of type `type_name`.
+/// Cuts the requested page out of a connection, as a record of type `type_name`.
 ///
-/// Fails as GitHub does on a missing or excessive `first` and `last` and on a broken cursor.
+/// Fails as GitHub does on a missing or excessive `first` and `last`, and on an invalid cursor.
 pub(crate) fn cut(
     connection: Connection,
     args: &Args,
@@ -78,7 +78,7 @@ pub(crate) fn cut(
     Ok(Val::record(type_name, fields))
 }
 
-/// The records of a page: from `start` up to, but not with, `end`.
+/// The records of a page: from `start` up to `end`, which is excluded.
 #[derive(Debug, PartialEq, Eq)]
 struct Window {
     start: usize,
@@ -159,7 +159,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Decodes standard base64 that holds UTF-8.
+/// Decodes standard base64 of UTF-8 text.
 pub(crate) fn unbase64(text: &str) -> Option<String> {
     let mut bits = 0_u32;
     let mut held = 0;
@@ -184,7 +184,7 @@ fn edge_type(schema: &Schema, connection: &Name) -> Option<String> {
     Some(edges.ty.inner_named_type().to_string())
 }
 
-/// True if nodes, edges or the page are requested, and not only a count.
+/// Returns true if nodes, edges or the page are requested, not only a count.
 fn wants_records(info: &ResolveInfo<'_>) -> bool {
     let document = info.document();
     let wants = |field: &Field| matches!(field.name.as_str(), "nodes" | "edges" | "pageInfo");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_cursor_is_refused() {
+    fn invalid_cursor_is_refused() {
         for broken in ["nonsense", "Y3Vyc29yOjE=", "%"] {
             let error = window(9, &args(json!({"first": 1, "after": broken})), "x").unwrap_err();
             assert_eq!(error.kind, Some("INVALID_CURSOR_ARGUMENTS"), "{broken}");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_the_standard_one() {
+    fn base64_is_decoded_in_the_standard_alphabet() {
         assert_eq!(base64(b"cursor:v2:1"), "Y3Vyc29yOnYyOjE=");
         assert_eq!(unbase64("Y3Vyc29yOnYyOjE=").as_deref(), Some("cursor:v2:1"));
         assert_eq!(base64(b"abc"), "YWJj");

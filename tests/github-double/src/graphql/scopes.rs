@@ -1,8 +1,9 @@
-//! Scope checks that refuse a classic token's document before execution.
+//! Scope checks that refuse the document of a classic token before execution.
 //!
-//! Every field of a team needs a scope, even if no team is met: cli/cli#812 (`name`) and
-//! raycast/extensions#3881 (`id`) show the whole answer refused, with an error for each field and
-//! without data. A fine-grained token has no scopes: there the field fails where a team is met.
+//! Every field of a team needs a scope, even if the answer would have no team: cli/cli#812 (`name`)
+//! and raycast/extensions#3881 (`id`) show the whole answer refused, with an error for each field
+//! and no data. A fine-grained token has no scopes; with it, the field fails only if the answer has
+//! a team.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::Ctx;
 
-/// The scopes that let a token read teams.
+/// Scopes of which a token needs one to read teams.
 pub(crate) const TEAM: &[&str] = &["read:org", "read:discussion", "write:org", "admin:org"];
 
-/// GitHub's answer to a token that may not ask for a field of the operation.
+/// Returns GitHub's answer to a token that lacks the scope for a field of the operation.
 pub(crate) fn check(
     ctx: &Ctx<'_>,
     document: &ExecutableDocument,

@@ -1,4 +1,4 @@
-//! Values that resolvers hand to the executor.
+//! Values that resolvers return to the executor.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::state::Id;
 
-/// An object of GitHub's that has resolvers, by its number.
+/// A GitHub object with resolvers, identified by its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Query,
@@ -45,22 +45,22 @@ pub(crate) enum Node {
     Protection(Id, String),
 }
 
-/// A small object that is wholly known when it is made.
+/// A small object whose fields are all known at its creation.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) type_name: String,
     pub(crate) fields: Vec<(&'static str, Val)>,
 }
 
-/// All nodes of a connection; the executor cuts the page that was asked for.
+/// All nodes of a connection, from which the executor cuts the requested page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection {
     pub(crate) nodes: Vec<Val>,
-    /// Fields of the connection beside nodes, edges, page and total.
+    /// Fields of the connection other than nodes, edges, page and total.
     pub(crate) extra: Vec<(&'static str, Val)>,
     /// For each node, fields of its edge.
     pub(crate) edges: Vec<Vec<(&'static str, Val)>>,
-    /// Total to report when it is not the number of nodes.
+    /// Total to report, if it differs from the number of nodes.
     pub(crate) total: Option<usize>,
 }
 
@@ -150,7 +150,7 @@ impl From<Value> for Val {
     }
 }
 
-/// An error of a field, with GitHub's type of error when it has one.
+/// An error of a field, with GitHub's error type if it has one.
 #[derive(Debug, Clone)]
 pub(crate) struct Fail {
     pub(crate) kind: Option<&'static str>,
@@ -177,7 +177,7 @@ impl Fail {
         Self::new("FORBIDDEN", message)
     }
 
-    /// An error without a type, as many of GitHub's are.
+    /// Creates an error without a type, as many of GitHub's errors are.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self {
             kind: None,
@@ -226,7 +226,7 @@ impl Args {
             .map(|map| Self(map.clone()))
     }
 
-    /// A list of strings, `None` when it was not given.
+    /// Returns a list of strings; `None` if the argument is missing.
     pub(crate) fn strings(&self, name: &str) -> Option<Vec<String>> {
         self.0.get(name).and_then(Value::as_array).map(|list| {
             list.iter()
@@ -236,7 +236,7 @@ impl Args {
         })
     }
 
-    /// A list of input objects.
+    /// Returns a list of input objects.
     pub(crate) fn objects(&self, name: &str) -> Vec<Self> {
         self.0
             .get(name)

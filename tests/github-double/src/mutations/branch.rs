@@ -1,4 +1,4 @@
-//! Bringing a head up to date with its base, and reverting a merge.
+//! Updates a head branch from its base, and reverts a merge.
 
 use super::{
     Payload,
@@ -113,7 +113,7 @@ pub(super) fn revert(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, vec![("revertPullRequest", Node::Pull(new).into())])
 }
 
-/// The name, or the name with the first number that makes it free.
+/// Returns the name, with the lowest number appended that makes it unused if necessary.
 fn free_branch(dir: &std::path::Path, name: &str) -> String {
     let mut branch = name.to_owned();
     let mut number = 1;

@@ -1,4 +1,4 @@
-//! Comments, folding them away, and reactions.
+//! Comments, minimizing comments, and reactions.
 
 use super::{Payload, check_body, subject, target, touch};
 use crate::{
@@ -56,7 +56,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(vec![("commentEdge", edge), ("subject", node.into())])
 }
 
-/// A comment that the viewer may change.
+/// Returns a comment that the viewer may change.
 fn own(ctx: &Ctx<'_>, input: &Args, mutation: &str) -> Result<Id, Fail> {
     let node = target(ctx, input, "id")?;
     let Node::Comment(id) = node else {

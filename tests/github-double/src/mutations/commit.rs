@@ -1,4 +1,4 @@
-//! Committing whole files to a branch.
+//! Commits whole files to a branch.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -69,7 +69,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ])
 }
 
-/// The repository and the full name of a branch that is named by its id, or by both names.
+/// Returns repository and full name of a branch that is named by its id, or by both names.
 fn branch(ctx: &Ctx<'_>, wanted: &Args) -> Result<(Id, String), Fail> {
     if wanted.has("id") {
         return match target(ctx, wanted, "id")? {

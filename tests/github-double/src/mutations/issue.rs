@@ -160,7 +160,7 @@ pub(super) fn close(ctx: &Ctx<'_>, input: &Args, closed: bool) -> Payload {
     payload(id)
 }
 
-/// Deletes an issue with all that hangs on it, as an administrator may.
+/// Deletes an issue with all of its data; only administrators may do so.
 pub(super) fn delete(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let Node::Issue(id) = target(ctx, input, "issueId")? else {
         return Err(Fail::not_found("Could not resolve to an Issue."));
@@ -178,7 +178,7 @@ pub(super) fn delete(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(vec![("repository", Node::Repo(repo).into())])
 }
 
-/// Both issues of a relation; who changes it may triage the first.
+/// Returns both issues of a relation; the viewer needs triage permission for the first.
 fn both(ctx: &Ctx<'_>, input: &Args, other: &str, mutation: &str) -> Result<(Id, Id), Fail> {
     let Node::Issue(one) = target(ctx, input, "issueId")? else {
         return Err(Fail::not_found("Could not resolve to an Issue."));
@@ -191,7 +191,7 @@ fn both(ctx: &Ctx<'_>, input: &Args, other: &str, mutation: &str) -> Result<(Id,
     Ok((one, two))
 }
 
-/// Notes an event of each of the two issues of a relation.
+/// Records an event for each of the two issues of a relation.
 fn log_both(ctx: &Ctx<'_>, one: (Id, EventKind), two: (Id, EventKind)) {
     let mut state = ctx.state();
     let now = state.tick();
@@ -203,9 +203,9 @@ fn log_both(ctx: &Ctx<'_>, one: (Id, EventKind), two: (Id, EventKind)) {
     }
 }
 
-/// How many sub-issues an issue may have (docs.github.com, "Adding sub-issues").
+/// Maximum number of sub-issues of an issue (docs.github.com, "Adding sub-issues").
 const MOST_SUB_ISSUES: usize = 100;
-/// How many issues an issue may wait for, and how many may wait for it.
+/// Maximum number of issues that block an issue, and that an issue blocks.
 const MOST_BLOCKED_BY: usize = 50;
 
 pub(super) fn add_sub_issue(ctx: &Ctx<'_>, input: &Args) -> Payload {

@@ -1,4 +1,4 @@
-//! Labels, and putting them on things.
+//! Labels, and labelling of issues and pull requests.
 
 use super::{Payload, ids_of, repo_target, subject, target, touch};
 use crate::{

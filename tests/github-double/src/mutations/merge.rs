@@ -1,4 +1,4 @@
-//! Merging, now or once every requirement is met.
+//! Merges now, or when every requirement is met.
 
 use super::{Payload, pull::with_pull, pull_target};
 use crate::{
@@ -59,7 +59,7 @@ pub(crate) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, Vec::new())
 }
 
-/// True if a queue merges into the base branch.
+/// Returns true if the base branch has a merge queue.
 fn has_queue(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     queue_method(&ctx.state(), pull).is_some()
 }
@@ -104,7 +104,7 @@ pub(super) fn enqueue(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(vec![("mergeQueueEntry", queue_entry(ctx, id))])
 }
 
-/// Merges what is at the front of the queue.
+/// Merges the pull request at the front of the queue.
 pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     let pull = get_pull(ctx, id)?;
     let repo = ctx.repo(pull.repo)?;
@@ -118,8 +118,8 @@ pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     carry_out(ctx, &pull, &repo, &wish)
 }
 
-/// Merges a pull request of a stack, and those below it first: all of them or none. Pull requests
-/// above them then target the stack's base branch; GitHub also rebases them, the double does not.
+/// Merges a pull request of a stack after those below it: all of them or none. Pull requests above
+/// it then target the stack's base branch; GitHub also rebases them, the double does not.
 pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail> {
     let stack = ctx.state().stack_of(merge.pull).map(|it| it.pulls.clone());
     let stack = stack.unwrap_or_else(|| vec![merge.pull]);
@@ -164,7 +164,8 @@ pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail>
     }
 }
 
-/// Refuses what could not be merged into its base branch, for its rules unless they are bypassed.
+/// Refuses a pull request that its base branch's rules do not allow to merge, unless they are
+/// bypassed.
 fn check_lands(ctx: &Ctx<'_>, pull: &Pull, merge: &AsyncMerge) -> Result<(), Fail> {
     if pull.draft {
         return Err(Fail::unprocessable("Pull Request is still a draft"));
@@ -185,7 +186,7 @@ fn check_lands(ctx: &Ctx<'_>, pull: &Pull, merge: &AsyncMerge) -> Result<(), Fai
     }
 }
 
-/// Gives a pull request another base branch, as it is now.
+/// Changes the base branch of a pull request to `base` at its current tip.
 fn retarget(ctx: &Ctx<'_>, id: Id, base: &str) -> Result<(), Fail> {
     let dir = ctx.repo(get_pull(ctx, id)?.repo)?.git_dir;
     let tip = git::branch(&dir, base).unwrap_or_default();
@@ -214,7 +215,7 @@ fn check_method(repo: &Repo, method: &str) -> Result<(), Fail> {
     Err(Fail::unprocessable(not_allowed(method)))
 }
 
-/// Makes the commits, moves the base branch, and brings all pull requests up to date.
+/// Creates the commits, moves the base branch, and updates all pull requests.
 fn carry_out(ctx: &Ctx<'_>, pull: &Pull, repo: &Repo, wish: &Wish) -> Result<(), Fail> {
     let dir = &repo.git_dir;
     let not_mergeable = || Fail::unprocessable("Pull Request is not mergeable");
@@ -332,7 +333,7 @@ pub(super) fn disable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, Vec::new())
 }
 
-/// Merges a pull request that waits, when nothing is missing any more.
+/// Merges a pull request with auto-merge if all requirements are met.
 pub(crate) fn merge_when_clean(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     let pull = get_pull(ctx, id)?;
     let Some(auto) = pull.auto_merge.clone() else {

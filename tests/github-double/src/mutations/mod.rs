@@ -25,7 +25,7 @@ use super::{
 /// Fields of a payload.
 type Payload = Result<Vec<(&'static str, Val)>, Fail>;
 
-/// Runs the mutation behind a field of `Mutation`, `None` when there is none.
+/// Runs the mutation of a field of `Mutation`; `None` if the double does not have it.
 pub(crate) fn run(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
     let input = args.object("input").unwrap_or_default();
     let outcome = dispatch(ctx, name, &input);
@@ -127,7 +127,7 @@ fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
     })
 }
 
-/// The object that an id of the input names, when the viewer may see it.
+/// Returns the object that an id of the input names, if the viewer may see the object.
 fn target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Node, Fail> {
     let id = input.str(name).unwrap_or_default();
     let node = find(&ctx.state(), id)?;
@@ -143,7 +143,7 @@ fn no_node(id: &str) -> Fail {
     ))
 }
 
-/// The pull request that an id of the input names.
+/// Returns the pull request that an id of the input names.
 fn pull_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     match target(ctx, input, name)? {
         Node::Pull(id) => Ok(id),
@@ -151,7 +151,7 @@ fn pull_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     }
 }
 
-/// The repository that an id of the input names.
+/// Returns the repository that an id of the input names.
 fn repo_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     match target(ctx, input, name)? {
         Node::Repo(id) => Ok(id),
@@ -159,7 +159,7 @@ fn repo_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     }
 }
 
-/// Numbers of a list of ids of a kind.
+/// Returns the numbers of a list of ids of one kind.
 fn ids_of(
     ctx: &Ctx<'_>,
     ids: &[String],
@@ -171,7 +171,7 @@ fn ids_of(
         .collect()
 }
 
-/// Repository and author of an issue or a pull request.
+/// Returns repository and author of an issue or a pull request.
 fn subject(ctx: &Ctx<'_>, node: &Node) -> Result<(Id, Id), Fail> {
     let state = ctx.state();
     match node {
@@ -182,7 +182,7 @@ fn subject(ctx: &Ctx<'_>, node: &Node) -> Result<(Id, Id), Fail> {
     .ok_or_else(|| Fail::not_found("Could not resolve to an issue or pull request."))
 }
 
-/// Refuses who is neither the author nor has the permission.
+/// Refuses a viewer who is not the author and lacks the permission.
 fn author_or(ctx: &Ctx<'_>, node: &Node, least: Permission, mutation: &str) -> Result<Id, Fail> {
     let (repo, author) = subject(ctx, node)?;
     let least = if author == ctx.viewer {
@@ -194,7 +194,7 @@ fn author_or(ctx: &Ctx<'_>, node: &Node, least: Permission, mutation: &str) -> R
     Ok(repo)
 }
 
-/// Notes a change of an issue or a pull request.
+/// Records the time of a change of an issue or a pull request.
 fn touch(ctx: &Ctx<'_>, node: &Node) {
     let mut state = ctx.state();
     let now = state.tick();

@@ -82,7 +82,7 @@ fn field_target(ctx: &Ctx<'_>, input: &Args) -> Result<Id, Fail> {
     }
 }
 
-/// The item of the input, and its field of the input with the option that is wanted.
+/// Returns the item, the field and the option that the input names.
 fn item_and_field(
     ctx: &Ctx<'_>,
     input: &Args,
@@ -153,7 +153,7 @@ fn set_value(
     Ok(vec![("projectV2Item", Node::Item(item.id).into())])
 }
 
-/// The options of an input; an input with an existing id keeps that option.
+/// Returns the options of an input; an input with an existing id keeps that option.
 fn options(state: &mut State, input: &Args, had: &[FieldOption]) -> Result<Vec<FieldOption>, Fail> {
     let mut options: Vec<FieldOption> = Vec::new();
     for wanted in input.objects("singleSelectOptions") {
@@ -210,7 +210,7 @@ pub(super) fn create_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(field_payload(id))
 }
 
-/// Given options replace existing ones; items keep the values whose options stay.
+/// Replaces the options of a field; items keep values whose option remains.
 pub(super) fn update_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ctx.check_scope("updateProjectV2Field", &["project"])?;
     let id = field_target(ctx, input)?;

@@ -7,7 +7,7 @@ use crate::{
     state::{EventKind, Id, Lazy, Permission, Pull, PullState, Repo},
 };
 
-/// Longest title.
+/// Maximum length of a title.
 const TITLE: usize = 256;
 
 fn payload(id: Id) -> Payload {
@@ -50,7 +50,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     payload(id)
 }
 
-/// A pull request with nothing in it.
+/// Returns a pull request with empty fields.
 pub(crate) fn blank(author: Id, repo: Id, base: &str, head: &Repo, branch: &str) -> Pull {
     Pull {
         id: 0,
@@ -88,8 +88,8 @@ pub(crate) fn blank(author: Id, repo: Id, base: &str, head: &Repo, branch: &str)
     }
 }
 
-/// The repository and the branch that a head names: `branch`, `owner:branch`, or a branch of the
-/// repository that `headRepositoryId` names.
+/// Returns repository and branch of a head: `branch`, `owner:branch`, or a branch of the repository
+/// that `headRepositoryId` names.
 fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, String), Fail> {
     let (owner, branch) = match name.split_once(':') {
         Some((owner, branch)) => (Some(owner), branch),
@@ -124,7 +124,7 @@ fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, S
     Ok((fork, branch))
 }
 
-/// Opens a pull request after the checks that GitHub makes in git.
+/// Opens a pull request after GitHub's checks in git.
 pub(super) fn open(ctx: &Ctx<'_>, mut pull: Pull, base: &Repo, head: &Repo) -> Result<Id, Fail> {
     let (base_name, head_name) = (pull.base_branch.clone(), pull.head_branch.clone());
     let base_oid = git::branch(&base.git_dir, &base_name);
@@ -263,7 +263,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
 }
 
-/// A list of ids that replaces the current list; `None` when not given.
+/// Returns a list of ids that replaces the current list; `None` if not given.
 pub(super) fn listed(
     ctx: &Ctx<'_>,
     input: &Args,
@@ -276,7 +276,7 @@ pub(super) fn listed(
         .transpose()
 }
 
-/// `Some(None)` takes the milestone away: given as null or as an empty text.
+/// Returns `Some(None)` to remove the milestone, which is requested by null or an empty text.
 pub(super) fn milestone(ctx: &Ctx<'_>, input: &Args) -> Result<Option<Option<Id>>, Fail> {
     if !input.0.contains_key("milestoneId") {
         return Ok(None);
@@ -463,7 +463,7 @@ fn set_lock(
     Ok(node)
 }
 
-/// A payload of a pull request, for other families.
+/// Returns a payload with a pull request, for other families.
 pub(super) fn with_pull(id: Id, more: Vec<(&'static str, Val)>) -> Payload {
     let mut fields = vec![("pullRequest", Node::Pull(id).into())];
     fields.extend(more);

@@ -22,7 +22,7 @@ fn payload(id: Id) -> Payload {
     ])
 }
 
-/// A new review without text that only its author sees.
+/// Starts a review without text that only its author sees.
 pub(super) fn begin(ctx: &Ctx<'_>, pull: &Pull, commit: &str) -> Id {
     let mut state = ctx.state();
     let id = state.next_id();
@@ -46,7 +46,7 @@ pub(super) fn begin(ctx: &Ctx<'_>, pull: &Pull, commit: &str) -> Id {
     id
 }
 
-/// The viewer's review that is not yet submitted.
+/// Returns the viewer's review that is not yet submitted.
 pub(super) fn pending(ctx: &Ctx<'_>, pull: Id) -> Option<Id> {
     let state = ctx.state();
     state
@@ -126,7 +126,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
     payload(id)
 }
 
-/// Shows a review to everybody.
+/// Makes a review visible to everybody.
 pub(super) fn publish(ctx: &Ctx<'_>, pull: &Pull, id: Id, to: ReviewState) {
     let viewer = ctx.viewer;
     let mut state = ctx.state();

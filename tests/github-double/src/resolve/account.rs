@@ -162,7 +162,8 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-/// A classic token that lacks the scope does not come as far as a team: its document is refused.
+/// Checks a fine-grained token's permission to read teams. A classic token without the scope is
+/// refused before execution.
 fn may_read_teams(ctx: &Ctx<'_>, field: &str) -> Result<(), Fail> {
     if ctx.token.no_teams {
         return Err(Fail::forbidden(

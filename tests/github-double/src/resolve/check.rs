@@ -12,16 +12,16 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) node: Node,
-    /// Name that branch protection knows it by.
+    /// Name by which branch protection refers to the context.
     pub(crate) name: String,
     /// A `CheckRunState` or a `StatusState`.
     pub(crate) state: String,
-    /// Slug of the app that reported it; a status has none here.
+    /// Slug of the app that reported the context; `None` for a commit status.
     pub(crate) app: Option<String>,
 }
 
 impl Context {
-    /// True if the context does not stand in the way of a merge.
+    /// Returns true if the context does not prevent a merge.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.state.as_str(), "SUCCESS" | "NEUTRAL" | "SKIPPED")
     }
@@ -34,8 +34,8 @@ impl Context {
     }
 }
 
-/// The contexts of a commit: the newest run of each name in a suite, the newest status of each
-/// name.
+/// Returns the contexts of a commit: the newest run of each name in a suite, and the newest status
+/// of each name.
 pub(crate) fn contexts(ctx: &Ctx<'_>, repo: Id, oid: &str) -> Vec<Context> {
     let state = ctx.state();
     let mut runs = BTreeMap::new();
@@ -80,7 +80,7 @@ fn run_state(run: &crate::state::CheckRun) -> String {
     }
 }
 
-/// Combined state of all contexts of a commit.
+/// Returns the combined state of all contexts of a commit.
 pub(crate) fn rollup_state(contexts: &[Context]) -> &'static str {
     if contexts.iter().any(|it| it.state == "ERROR") {
         "ERROR"
@@ -93,7 +93,7 @@ pub(crate) fn rollup_state(contexts: &[Context]) -> &'static str {
     }
 }
 
-/// Fields of a commit, or a pull request, that are about checks.
+/// Resolves the fields of a commit, or of a pull request, that concern checks.
 pub(super) fn of_commit(ctx: &Ctx<'_>, repo: Id, oid: &str, name: &str, args: &Args) -> Val {
     let contexts = contexts(ctx, repo, oid);
     match name {
@@ -190,7 +190,7 @@ pub(super) fn commit_status_field(
     }))
 }
 
-/// True if a rule wants a context, asked for a pull request.
+/// Returns true if a rule requires a context for a pull request.
 fn is_required(ctx: &Ctx<'_>, repo: Id, (name, app): (&str, Option<&str>), args: &Args) -> bool {
     let state = ctx.state();
     let by_number = args

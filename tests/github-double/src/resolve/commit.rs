@@ -7,10 +7,10 @@ use crate::{
     state::{AccountKind, Id, Permission, Repo},
 };
 
-/// Commits that a `history` may show.
+/// Maximum number of commits in a `history`.
 const HISTORY: usize = 1_000;
 
-/// A commit, from memory when it was read before.
+/// Returns a commit, cached after the first read.
 pub(super) fn info(ctx: &Ctx<'_>, repo: Id, oid: &str) -> Result<CommitInfo, Fail> {
     let key = (repo, oid.to_owned());
     if let Some(info) = ctx.state().commit_cache.get(&key) {
@@ -40,7 +40,7 @@ fn person(ctx: &Ctx<'_>, person: &Person) -> Val {
     )
 }
 
-/// The address that GitHub gives an account that hides its own.
+/// Returns GitHub's address for an account that hides its own.
 pub(crate) fn mail(login: &str) -> String {
     format!("{login}@users.noreply.github.com")
 }
@@ -147,7 +147,7 @@ fn split_message(message: &str) -> (String, String) {
     (first.to_owned(), rest.trim_start_matches('\n').to_owned())
 }
 
-/// The author and those whom `Co-authored-by` names.
+/// Returns the author and the accounts in `Co-authored-by` lines.
 fn authors(ctx: &Ctx<'_>, commit: &CommitInfo) -> Vec<Val> {
     let mut authors = vec![person(ctx, &commit.author)];
     for line in commit.message.lines() {
@@ -168,7 +168,7 @@ fn authors(ctx: &Ctx<'_>, commit: &CommitInfo) -> Vec<Val> {
     authors
 }
 
-/// The full name of a ref that exists, from a full or short name.
+/// Returns the full name of an existing ref, from a full or short name.
 pub(super) fn find_ref(repo: &Repo, name: &str) -> Option<String> {
     let candidates = if name.starts_with("refs/") {
         vec![name.to_owned()]
@@ -285,7 +285,7 @@ fn compare(ctx: &Ctx<'_>, repo: &Repo, base: &str, head: &str) -> Result<Val, Fa
     ))
 }
 
-/// The git object that an expression names, null when there is none.
+/// Returns the git object of an expression; null if it does not exist.
 pub(super) fn object(repo: &Repo, expression: &str) -> Val {
     let run = |args: &[&str]| {
         git::run(&repo.git_dir, args)

@@ -7,7 +7,7 @@ use crate::{
     state::{AccountKind, Id, Permission, Reaction, State},
 };
 
-/// An account as a value; null when there is none.
+/// Returns an account as a value; null if there is none.
 pub(crate) fn actor(ctx: &Ctx<'_>, id: Id) -> Val {
     let state = ctx.state();
     if state.accounts.contains_key(&id) {
@@ -17,13 +17,13 @@ pub(crate) fn actor(ctx: &Ctx<'_>, id: Id) -> Val {
     }
 }
 
-/// A connection of accounts.
+/// Returns a connection of accounts.
 pub(crate) fn actors(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     let state = ctx.state();
     Val::connection(ids.iter().map(|id| account_node(&state, *id)))
 }
 
-/// A connection of the people among accounts.
+/// Returns a connection of the users among accounts.
 pub(crate) fn users(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     let people: Vec<Id> = {
         let state = ctx.state();
@@ -36,7 +36,7 @@ pub(crate) fn users(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     actors(ctx, &people)
 }
 
-/// Text as the simplest HTML that shows it.
+/// Formats text as minimal HTML.
 pub(crate) fn html(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -48,7 +48,7 @@ pub(crate) fn html(text: &str) -> String {
     format!("<p dir=\"auto\">{escaped}</p>")
 }
 
-/// GitHub's name of how an author stands to a repository.
+/// Returns GitHub's name for the association of an author with a repository.
 pub(crate) fn association(state: &State, author: Id, repo: Id) -> &'static str {
     let Some(repo) = state.repos.get(&repo) else {
         return "NONE";
@@ -73,7 +73,7 @@ pub(crate) fn association(state: &State, author: Id, repo: Id) -> &'static str {
     if merged { "CONTRIBUTOR" } else { "NONE" }
 }
 
-/// Content, author and times that everything with a body has.
+/// Content, author and times, common to all objects with a body.
 pub(crate) struct Written<'a> {
     pub(crate) id: Id,
     pub(crate) repo: Id,
@@ -130,7 +130,7 @@ pub(crate) fn written(
     }))
 }
 
-/// GitHub shows the classifier of a folded comment in words.
+/// Converts the classifier of a minimized comment to GitHub's displayed reason.
 fn minimized_reason(classifier: &str) -> String {
     classifier.to_lowercase().replace('_', "-")
 }
@@ -179,7 +179,7 @@ fn reaction_groups(ctx: &Ctx<'_>, subject: Id, node: &Node) -> Val {
 
 /// Sorts by an `orderBy` argument.
 ///
-/// `key` gives what to compare under the name of a field of the order.
+/// `key` returns the sort key for a field of the order.
 pub(crate) fn sort_by<T>(items: &mut [T], args: &Args, key: impl Fn(&T, &str) -> String) {
     let Some(order) = args.object("orderBy") else {
         return;
@@ -191,19 +191,19 @@ pub(crate) fn sort_by<T>(items: &mut [T], args: &Args, key: impl Fn(&T, &str) ->
     }
 }
 
-/// A number as text that sorts like the number.
+/// Formats a number as text that sorts like the number.
 pub(crate) fn sortable(number: u64) -> String {
     format!("{number:020}")
 }
 
-/// The labels of an issue or pull request, in alphabetical order like GitHub's.
+/// Returns the labels of an issue or pull request, in alphabetical order as at GitHub.
 pub(crate) fn labels(state: &State, ids: &[Id]) -> Val {
     let mut labels: Vec<_> = ids.iter().filter_map(|id| state.labels.get(id)).collect();
     labels.sort_by_key(|label| label.name.to_lowercase());
     Val::connection(labels.into_iter().map(|label| Node::Label(label.id)))
 }
 
-/// The comments of an issue or pull request.
+/// Returns the comments of an issue or pull request.
 pub(crate) fn comments(ctx: &Ctx<'_>, subject: Id, args: &Args) -> Val {
     let state = ctx.state();
     let mut comments: Vec<_> = state
@@ -221,12 +221,12 @@ pub(crate) fn comments(ctx: &Ctx<'_>, subject: Id, args: &Args) -> Val {
     )
 }
 
-/// An object that went while the request ran.
+/// Returns the error for an object that was deleted while the request ran.
 pub(crate) fn gone(what: &str) -> Fail {
     Fail::not_found(format!("Could not resolve to a {what}."))
 }
 
-/// A list of JSON texts.
+/// Returns a list of JSON texts.
 pub(crate) fn texts<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> Val {
     Val::List(
         items

@@ -142,12 +142,12 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-/// An issue, if the viewer may see its repository.
+/// Returns an issue if the viewer may see its repository.
 fn seen(ctx: &Ctx<'_>, found: Option<(Id, Id)>) -> Option<Id> {
     found.filter(|(_, repo)| ctx.may_see(*repo)).map(|it| it.0)
 }
 
-/// Issues of `ids` that the viewer may see.
+/// Returns the issues of `ids` that the viewer may see.
 fn issues(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     let known: Vec<(Id, Id)> = {
         let state = ctx.state();
@@ -158,7 +158,7 @@ fn issues(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     Val::connection(seen.map(Node::Issue))
 }
 
-/// Dependencies in the order that is asked for: the newest first, unless it is turned round.
+/// Sorts dependencies as requested: newest first, unless the order is reversed.
 fn ordered(mut ids: Vec<Id>, args: &Args) -> Vec<Id> {
     let order = args.object("orderBy").unwrap_or_default();
     if order.str("direction") != Some("ASC") {
@@ -167,7 +167,7 @@ fn ordered(mut ids: Vec<Id>, args: &Args) -> Vec<Id> {
     ids
 }
 
-/// The issues that wait for one.
+/// Returns the issues that an issue blocks.
 fn blocked_by(ctx: &Ctx<'_>, id: Id) -> Vec<Id> {
     let state = ctx.state();
     let waiting = state.issues.values();
@@ -175,7 +175,7 @@ fn blocked_by(ctx: &Ctx<'_>, id: Id) -> Vec<Id> {
     waiting.map(|it| it.id).collect()
 }
 
-/// How many issues these are, and how many of them are closed.
+/// Returns the number of issues, and how many of them are closed.
 fn count(ctx: &Ctx<'_>, ids: &[Id]) -> (usize, usize) {
     let state = ctx.state();
     let issues = ids.iter().filter_map(|id| state.issues.get(id));

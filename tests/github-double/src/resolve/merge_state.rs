@@ -1,4 +1,4 @@
-//! GitHub's lazy merge state: `UNKNOWN` to the request that asks first, known later.
+//! GitHub's lazy merge state: `UNKNOWN` for the first request, known later.
 
 use super::{contexts, rules};
 use crate::{
@@ -19,7 +19,7 @@ const UNKNOWN: MergeState = MergeState {
     status: "UNKNOWN",
 };
 
-/// The merge state as the request sees it.
+/// Returns the merge state as the current request sees it.
 pub(crate) fn of(ctx: &Ctx<'_>, id: Id) -> Result<MergeState, Fail> {
     let pull = {
         let mut state = ctx.state();
@@ -50,7 +50,7 @@ pub(crate) fn of(ctx: &Ctx<'_>, id: Id) -> Result<MergeState, Fail> {
     compute(ctx, &pull)
 }
 
-/// The actual merge state, computed or not.
+/// Computes the actual merge state, whether or not requests see it yet.
 pub(crate) fn compute(ctx: &Ctx<'_>, pull: &Pull) -> Result<MergeState, Fail> {
     let repo = ctx.repo(pull.repo)?;
     let tree = git::merge_tree(&repo.git_dir, &pull.base_oid, &pull.head_oid)?;

@@ -26,7 +26,7 @@ use super::{
     mutations,
 };
 
-/// Name of the GraphQL type of an object.
+/// Returns the name of the GraphQL type of an object.
 pub(crate) fn type_name(ctx: &Ctx<'_>, node: &Node) -> &'static str {
     match node {
         Node::Query => "Query",
@@ -66,7 +66,7 @@ pub(crate) fn type_name(ctx: &Ctx<'_>, node: &Node) -> &'static str {
     }
 }
 
-/// The value of a field, `None` when nothing in the double depends on it.
+/// Resolves a field; `None` if nothing in the double depends on it.
 pub(crate) fn field(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     if name == "id" {
         return Ok(Some(node_id(node).into()));
@@ -117,7 +117,7 @@ fn by_family(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     }
 }
 
-/// Fields that follow from another field of the same object.
+/// Resolves fields that follow from another field of the same object.
 fn derived(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     let of = |source: &str| by_family(ctx, node, source, args);
     let text = |value: Option<Val>| match value {

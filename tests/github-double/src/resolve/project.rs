@@ -53,7 +53,7 @@ pub(super) fn of_owner(ctx: &Ctx<'_>, owner: Id, name: &str, args: &Args) -> Res
     )))
 }
 
-/// The project items of an issue or a pull request.
+/// Returns the project items of an issue or a pull request.
 pub(super) fn items_of(ctx: &Ctx<'_>, content: Id, args: &Args) -> Result<Val, Fail> {
     ctx.check_scope("projectItems", SCOPES)?;
     let archived = args.bool("includeArchived").unwrap_or(true);
@@ -101,7 +101,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-/// The project that has a field, and the field.
+/// Returns the field, with the project that has the field.
 fn of_field(state: &State, id: Id) -> Option<(Id, ProjectField)> {
     state.projects.values().find_map(|project| {
         let field = project.fields.iter().find(|field| field.id == id)?;
@@ -154,7 +154,7 @@ fn option(option: &FieldOption) -> Val {
     )
 }
 
-/// The value that an item has in a field.
+/// Returns the value of an item in a field.
 fn value(state: &State, item: &ProjectItem, field: &ProjectField) -> Option<Val> {
     let node = Node::Item(item.id);
     if field.kind == "TEXT" || field.kind == "TITLE" {

@@ -13,7 +13,7 @@ use crate::{
     timeline,
 };
 
-/// A copy of a pull request.
+/// Returns a copy of a pull request.
 pub(crate) fn get(ctx: &Ctx<'_>, id: Id) -> Result<Pull, Fail> {
     ctx.state()
         .pulls
@@ -143,7 +143,7 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
     })
 }
 
-/// Changes of a pull request, cached once computed.
+/// Returns the changes of a pull request, cached after they are computed.
 pub(crate) fn summary(ctx: &Ctx<'_>, pull: &Pull) -> Result<DiffSummary, Fail> {
     let key = (pull.repo, pull.base_oid.clone(), pull.head_oid.clone());
     if let Some(summary) = ctx.state().diff_cache.get(&key) {
@@ -221,7 +221,7 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
     }))
 }
 
-/// The commit of a test merge: unchanged while both ends stay.
+/// Returns the commit of a test merge, which stays the same while head and base stay.
 fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
     let dir = ctx.repo(pull.repo)?.git_dir;
     let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
@@ -289,7 +289,7 @@ fn matches(state: &State, id: Id, args: &Args) -> bool {
     state.login(id).to_lowercase().contains(&wanted)
 }
 
-/// Accounts that may be assigned, as the pickers of GitHub's pages list them.
+/// Returns the accounts that may be assigned, as in the pickers of GitHub's pages.
 pub(super) fn suggested_actors(ctx: &Ctx<'_>, repo: Id, args: &Args) -> Result<Val, Fail> {
     let repo = ctx.repo(repo)?;
     let ids: Vec<Id> = repository::assignable(ctx, &repo)
@@ -337,7 +337,7 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
     }))
 }
 
-/// The place in the merge queue.
+/// Returns the position in the merge queue.
 pub(crate) fn queue_entry(ctx: &Ctx<'_>, id: Id) -> Val {
     let place = ctx.state().queue.iter().position(|it| *it == id);
     let Some(place) = place else {
@@ -377,7 +377,7 @@ fn auto_merge(ctx: &Ctx<'_>, pull: &Pull) -> Val {
     )
 }
 
-/// The issues that a pull request closes by the words of its body.
+/// Returns the issues that a pull request closes by keywords in its body.
 pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     const WORDS: [&str; 9] = [
         "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
@@ -412,7 +412,7 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     found
 }
 
-/// Decision of the reviews; `None` when nothing is required and no review exists.
+/// Returns the review decision; `None` if no review is required and none exists.
 pub(crate) fn decision(state: &State, pull: &Pull) -> Option<&'static str> {
     let verdicts = review::verdicts(state, pull);
     if verdicts.against > 0 {
@@ -429,7 +429,7 @@ pub(super) fn commit_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Reso
     let pull = get(ctx, id)?;
     Ok(Some(match name {
         "commit" => {
-            // Reading the commit fails here if it is gone.
+            // Reading the commit fails here if it was deleted.
             commit::info(ctx, pull.repo, oid)?;
             Node::Commit(pull.repo, oid.to_owned()).into()
         }

@@ -177,7 +177,7 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
         }
         "suggestedActors" => {
             let mut ids = assignable(ctx, repo);
-            // Copilot can be assigned where it is switched on.
+            // Copilot can be assigned if it is enabled.
             let copilot = ctx.state().account(COPILOT).map(|bot| bot.id);
             ids.extend(copilot);
             common::actors(ctx, &ids)
@@ -255,7 +255,7 @@ fn by_number(ctx: &Ctx<'_>, repo: Id, name: &str, args: &Args) -> Result<Val, Fa
     })
 }
 
-/// Pull requests that the arguments of a `pullRequests` field select.
+/// Returns the pull requests that the arguments of a `pullRequests` field select.
 ///
 /// The closure `of` selects pull requests, by repository and number of the object.
 pub(super) fn pulls(ctx: &Ctx<'_>, args: &Args, of: impl Fn(Id, Id) -> bool) -> Val {
@@ -383,7 +383,7 @@ pub(super) fn protection_field(ctx: &Ctx<'_>, repo: Id, branch: &str, name: &str
     }))
 }
 
-/// The rule of a protected branch as who pushes sees it.
+/// Returns the rule of a protected branch from the viewpoint of an account that pushes.
 pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
     let Some(rule) = ctx.state().protection(repo, branch).cloned() else {
         return Val::NULL;
@@ -415,7 +415,7 @@ pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
     )
 }
 
-/// Number of open pull requests, for counts in other places.
+/// Returns the number of open pull requests, for counts elsewhere.
 pub(super) fn open_pulls(ctx: &Ctx<'_>, milestone: Id) -> (usize, usize) {
     let state = ctx.state();
     let mut counts = (0, 0);

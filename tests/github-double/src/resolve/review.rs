@@ -1,4 +1,4 @@
-//! Reviews, threads and the comments in them.
+//! Reviews, threads and the comments in threads.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,8 @@ fn opinionated(state: ReviewState) -> bool {
     )
 }
 
-/// True if an account sees a thread: not while its only comment is in a pending review of another.
+/// Returns true if an account sees a thread: not while its only comment is in another account's
+/// pending review.
 fn thread_visible(state: &State, thread: Id, viewer: Id) -> bool {
     state
         .review_comments
@@ -103,11 +104,11 @@ fn comment_visible(state: &State, review: Id, viewer: Id) -> bool {
 pub(super) struct Verdicts {
     /// Approving accounts, each with the approved commit.
     pub(super) approvers: BTreeMap<Id, String>,
-    /// How many want changes.
+    /// Number of reviewers who request changes.
     pub(super) against: usize,
 }
 
-/// The verdicts that count.
+/// Returns the verdicts that count.
 pub(super) fn verdicts(state: &State, pull: &Pull) -> Verdicts {
     let mut latest = BTreeMap::new();
     for review in state.reviews.values().filter(|it| it.pull == pull.id) {

@@ -10,14 +10,14 @@ use crate::{
     state::{Id, Permission, Pull, Repo, Reviewer, Source, State, Wanted},
 };
 
-/// A rule that is not met, in GitHub's words.
+/// An unmet rule, with GitHub's message.
 struct Unmet {
     source: Source,
     message: String,
 }
 
-/// Rules still unmet before a merge. `method` is the requested merge method; without it, a rule
-/// that leaves any method of the repository is met.
+/// Returns the rules that are unmet before a merge. `method` is the requested merge method; if it
+/// is `None`, a rule that allows any of the repository's methods is met.
 fn unmet(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context], method: Option<&str>) -> Vec<Unmet> {
     let Ok(repo) = ctx.repo(pull.repo) else {
         return Vec::new();
@@ -99,7 +99,7 @@ fn reviews_missing(state: &State, pull: &Pull, wanted: &Wanted) -> Option<String
         .then(|| "New changes require approval from someone other than the last pusher.".to_owned())
 }
 
-/// If the rules want a review, and if all wanted reviews are there.
+/// Returns whether the rules require a review, and whether all required reviews exist.
 pub(super) fn review_state(state: &State, pull: &Pull) -> (bool, bool) {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let missing = wanted
@@ -130,14 +130,14 @@ fn checks_missing(wanted: &Wanted, contexts: &[Context]) -> Option<String> {
     }
 }
 
-/// True if a rule wants a context of this name, from this app.
+/// Returns true if a rule requires a context of this name, from this app.
 pub(super) fn is_check_required(state: &State, pull: &Pull, name: &str, app: Option<&str>) -> bool {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let mut checks = wanted.iter().flat_map(|it| &it.checks);
     checks.any(|(wanted, of)| wanted == name && of.is_none_or(|of| app.map(app_id) == Some(of)))
 }
 
-/// Number of an app; GitHub Actions has the number of github.com.
+/// Returns the number of an app; that of GitHub Actions is the one on github.com.
 pub(super) fn app_id(slug: &str) -> u64 {
     match slug {
         "github-actions" => 15_368,
@@ -175,7 +175,7 @@ fn method_refused(repo: &Repo, wanted: &Wanted, method: Option<&str>) -> Option<
     })
 }
 
-/// GitHub's message for a disabled merge method.
+/// Returns GitHub's message for a disabled merge method.
 pub(crate) fn not_allowed(method: &str) -> String {
     let what = match method {
         "SQUASH" => "Squash merges",
@@ -185,12 +185,12 @@ pub(crate) fn not_allowed(method: &str) -> String {
     format!("{what} are not allowed on this repository.")
 }
 
-/// True if the rules block a merge, even for accounts that may bypass them.
+/// Returns true if the rules block a merge, even for accounts that may bypass them.
 pub(super) fn is_blocked(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context]) -> bool {
     !unmet(ctx, pull, contexts, None).is_empty()
 }
 
-/// The rule that wants the newest commits of the base, if the head lacks them.
+/// Returns the rule that requires the newest commits of the base, if the head lacks them.
 pub(super) fn is_behind(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     let strict = wanted.iter().find(|it| it.strict)?.source;
@@ -198,18 +198,18 @@ pub(super) fn is_behind(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     (!git::is_ancestor(&dir, &pull.base_oid, &pull.head_oid)).then_some(strict)
 }
 
-/// How a refusal is made.
+/// Circumstances of a refused merge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
-    /// The method, when it is known.
+    /// The method, if known.
     pub(crate) method: Option<&'a str>,
-    /// A rule that the viewer may bypass is no obstacle.
+    /// Ignore rules that the viewer may bypass.
     pub(crate) bypass: bool,
-    /// The merge is for the queue, which updates the head with the base by itself.
+    /// The merge is for the queue, which itself updates the head from the base.
     pub(crate) queue: bool,
 }
 
-/// Why the rules refuse a merge, in GitHub's words.
+/// Returns why the rules refuse a merge, in GitHub's wording.
 pub(crate) fn refusal(ctx: &Ctx<'_>, pull: &Pull, how: Attempt<'_>) -> Option<String> {
     let contexts = super::contexts(ctx, pull.repo, &pull.head_oid);
     let mut found = unmet(ctx, pull, &contexts, how.method);
@@ -246,7 +246,7 @@ fn bypasses(ctx: &Ctx<'_>, pull: &Pull, of: Source) -> bool {
     state.may_bypass(ctx.viewer, &repo, &pull.base_branch, of)
 }
 
-/// True if the viewer may merge past every rule of the base branch.
+/// Returns true if the viewer may bypass every rule of the base branch.
 pub(super) fn may_bypass(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     if wanted.is_empty() {
@@ -255,7 +255,7 @@ pub(super) fn may_bypass(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     wanted.iter().all(|it| bypasses(ctx, pull, it.source))
 }
 
-/// Source of the rule that a queue merges into the base branch.
+/// Returns the source of the rule that requires a merge queue for the base branch.
 fn queue_required(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     wanted
@@ -264,14 +264,14 @@ fn queue_required(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
         .map(|it| it.source)
 }
 
-/// The method of the queue that merges into the base branch, if one does.
+/// Returns the merge method of the base branch's queue, if it has a queue.
 pub(crate) fn queue_method(state: &State, pull: &Pull) -> Option<String> {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     wanted.into_iter().find_map(|it| it.queue)
 }
 
-/// For each file that a pull request changes, those of its owners who can write: none where the
-/// base branch has no `CODEOWNERS`.
+/// Returns for each changed file the owners with write access; empty if the base branch has no
+/// `CODEOWNERS`.
 pub(crate) fn owned_by(state: &State, pull: &Pull) -> Vec<Vec<Reviewer>> {
     let Some(repo) = state.repos.get(&pull.repo) else {
         return Vec::new();
@@ -295,7 +295,8 @@ pub(crate) fn owned_by(state: &State, pull: &Pull) -> Vec<Vec<Reviewer>> {
     owners.into_iter().collect()
 }
 
-/// The account or team that a line of `CODEOWNERS` names. Accounts that cannot write own nothing.
+/// Returns the account or team named in a line of `CODEOWNERS`. Accounts without write access own
+/// nothing.
 fn owner(state: &State, repo: &Repo, name: &str) -> Option<Reviewer> {
     let name = name.strip_prefix('@')?;
     if let Some((org, slug)) = name.split_once('/') {

@@ -1,4 +1,5 @@
-//! Position of a thread's lines after more commits, and the lines that a thread may be on.
+//! Positions of a thread's lines after further commits, and the lines on which a thread can be
+//! opened.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use crate::{
 pub(crate) struct Now {
     pub(crate) line: Option<u32>,
     pub(crate) start: Option<u32>,
-    /// The lines are no longer part of the change.
+    /// True if the lines are no longer part of the change.
     pub(crate) outdated: bool,
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn now(ctx: &Ctx<'_>, pull: &Pull, thread: &Thread) -> Result<Now, Fa
     })
 }
 
-/// A changed stretch: first line and count before, count after.
+/// A changed range of lines: first line and count before, count after.
 #[derive(Debug, Clone, Copy)]
 struct Hunk {
     old: u32,
@@ -83,7 +84,7 @@ fn range(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// The line's number after the hunks, `None` when a hunk changed the line itself.
+/// Returns the line's number after the hunks; `None` if a hunk changed the line itself.
 fn follow(line: u32, hunks: &[Hunk]) -> Option<u32> {
     let mut moved = i64::from(line);
     for hunk in hunks {
@@ -97,9 +98,9 @@ fn follow(line: u32, hunks: &[Hunk]) -> Option<u32> {
     u32::try_from(moved).ok()
 }
 
-/// The lines of the diff around a line, as GitHub shows them over a thread.
+/// Returns the diff lines around a line, as GitHub shows them above a thread.
 ///
-/// Fails as GitHub does when the file, or the line, is no part of the diff.
+/// Fails as GitHub does if the file or the line is not part of the diff.
 pub(crate) fn place(
     dir: &Path,
     pull: &Pull,

@@ -1,4 +1,4 @@
-//! Two commits compared: as JSON and as a diff.
+//! Comparison of two commits: as JSON and as a diff.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Logs of jobs: a route that redirects, and the storage that it redirects to.
+//! Logs of jobs: a route that redirects, and the storage at the target of the redirect.
 
 use crate::{
     graphql::Ctx,
@@ -7,7 +7,7 @@ use crate::{
     state::{Id, Repo, State},
 };
 
-/// The path of the storage, on the host of the web pages.
+/// Path of the storage, on the host of the web pages.
 const STORAGE: &str = "/storage/logs/";
 
 pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
@@ -27,8 +27,8 @@ pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
     }
 }
 
-/// Answer of the log storage; `None` for another path. Requests with credentials other than the
-/// signature are refused, as Azure does.
+/// Answers for the log storage; `None` for another path. Requests with credentials other than the
+/// signature are refused, as by Azure.
 pub(crate) fn stored(state: &State, request: &Incoming) -> Option<Reply> {
     let id: Id = request.path.strip_prefix(STORAGE)?.parse().ok()?;
     if request.token.is_some() || !request.query.contains("sig=") {

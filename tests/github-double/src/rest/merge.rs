@@ -1,4 +1,4 @@
-//! Immediate merges, and asynchronous merges: stacks are merged by the latter only.
+//! Immediate and asynchronous merges; stacks are merged only asynchronously.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
     state::{AsyncMerge, Permission, PullState, Repo},
 };
 
-/// Merges at once, as the mutation does.
+/// Merges immediately, as the mutation does.
 pub(super) fn now(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     if let Err(reply) = require(ctx, repo, Permission::Write) {
         return reply;
@@ -50,7 +50,7 @@ pub(super) fn now(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) 
     Reply::json(200, &merged)
 }
 
-/// Notes the merge, and answers the key to ask about it with.
+/// Records the merge and answers with the key for polling.
 pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     if let Err(reply) = require(ctx, repo, Permission::Write) {
         return reply;
@@ -94,7 +94,7 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     told(202, "pending", "Merge request enqueued.", Some(&key))
 }
 
-/// A state of a merge, as both routes tell it.
+/// Formats the state of a merge for both routes.
 fn told(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
     let mut details = json!({ "message": message });
     if let Some(key) = key {
@@ -103,7 +103,7 @@ fn told(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
     Reply::json(status, &json!({ "status": state, "details": details }))
 }
 
-/// Says how far it is.
+/// Answers with the progress of a merge.
 pub(super) fn poll(ctx: &Ctx<'_>, key: &str) -> Reply {
     let Some(mut merge) = ctx.state().async_merges.get(key).cloned() else {
         return reply::not_found();

@@ -1,4 +1,4 @@
-//! The REST routes that pull request clients use beside GraphQL.
+//! The REST routes that pull request clients use in addition to GraphQL.
 
 mod assets;
 mod compare;
@@ -106,7 +106,7 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The repository, when the viewer may see it; else the answer that hides it.
+/// Returns the repository if the viewer may see it, otherwise the answer that hides it.
 fn find(ctx: &Ctx<'_>, owner: &str, name: &str) -> Result<Repo, Reply> {
     let found = ctx.state().repo(owner, name).cloned();
     let Some(repo) = found.filter(|repo| ctx.may_see(repo.id)) else {
@@ -117,7 +117,7 @@ fn find(ctx: &Ctx<'_>, owner: &str, name: &str) -> Result<Repo, Reply> {
     Ok(repo)
 }
 
-/// `Err` is the answer to who lacks the permission.
+/// Checks the permission; `Err` is the answer to a viewer who lacks it.
 fn require(ctx: &Ctx<'_>, repo: &Repo, least: Permission) -> Result<(), Reply> {
     if ctx.token.read_only {
         return Err(reply::message(
@@ -140,7 +140,7 @@ fn user(ctx: &Ctx<'_>, login: &str) -> Reply {
     found.map_or_else(reply::not_found, |id| Reply::json(200, &account(ctx, id)))
 }
 
-/// An account as REST shows it.
+/// Formats an account in REST's form.
 fn account(ctx: &Ctx<'_>, id: Id) -> Value {
     let state = ctx.state();
     let kind = match state.accounts.get(&id).map(|account| account.kind) {
@@ -177,7 +177,7 @@ fn rate_limit(ctx: &Ctx<'_>) -> Reply {
     )
 }
 
-/// Parts of a query string.
+/// Returns a parameter of the query string.
 fn query<'a>(request: &'a Incoming, name: &str) -> Option<&'a str> {
     request
         .query
@@ -187,7 +187,7 @@ fn query<'a>(request: &'a Incoming, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// The global id of a repository.
+/// Returns the global id of a repository.
 fn repo_node(id: Id) -> String {
     node_id(&Node::Repo(id))
 }

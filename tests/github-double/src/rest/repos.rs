@@ -1,4 +1,4 @@
-//! Repositories: making, forking, deleting.
+//! Repositories: creating, forking, deleting.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::{
     state::{Permission, Repo},
 };
 
-/// A repository as REST shows it.
+/// Formats a repository in REST's form.
 pub(super) fn json(ctx: &Ctx<'_>, repo: &Repo) -> Value {
     let url = ctx.repo_url(repo.id);
     let full_name = ctx.state().full_name(repo.id);
@@ -120,7 +120,7 @@ pub(super) fn fork(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
         Ok(fork) => {
             let mut shown = json(ctx, &fork);
             if let (None, Some(shown)) = (had, shown.as_object_mut()) {
-                // gh tells a new fork from an old one by the time of day.
+                // gh distinguishes a new fork from an old one by the current time.
                 shown.insert("created_at".to_owned(), json!(wall_time()));
             }
             Reply::json(202, &shown)

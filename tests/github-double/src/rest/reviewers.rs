@@ -10,7 +10,7 @@ use crate::{
     state::{Permission, Repo, Reviewer},
 };
 
-/// Takes the named people and teams off, and leaves the others.
+/// Removes the named people and teams from the review requests, and keeps the others.
 pub(super) fn remove(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     if let Err(reply) = require(ctx, repo, Permission::Triage) {
         return reply;
@@ -27,7 +27,7 @@ pub(super) fn remove(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &st
             .map(str::to_lowercase)
             .collect()
     };
-    // GitHub refuses a request without this list, which may be empty.
+    // GitHub refuses a request without this list; an empty list is accepted.
     if body.get("reviewers").is_none() {
         return reply::message(422, "Invalid request.\n\n\"reviewers\" wasn't supplied.");
     }

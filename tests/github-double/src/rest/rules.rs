@@ -1,4 +1,4 @@
-//! The rules of a branch: rulesets for everybody who may read, protection for administrators.
+//! The rules of a branch: rulesets for everybody with read access, protection for administrators.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::{
     state::{Bypass, Enforcement, Permission, Protection, Repo, Ruleset, Source},
 };
 
-/// Answers a page of the rules that are in force for a branch, which need not exist.
+/// Answers with a page of the rules that apply to a branch, which need not exist.
 pub(super) fn of_branch(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, branch: &str) -> Reply {
     let in_force = repo.rulesets.iter().filter(|it| it.applies(repo, branch));
     let rows = in_force.flat_map(|ruleset| {
@@ -65,7 +65,7 @@ fn source(ctx: &Ctx<'_>, repo: &Repo, ruleset: &Ruleset) -> String {
     }
 }
 
-/// Answers one ruleset, or all without their rules.
+/// Answers with one ruleset, or with all rulesets without their rules.
 pub(super) fn rulesets(ctx: &Ctx<'_>, repo: &Repo, id: Option<&str>) -> Reply {
     let short = |ruleset: &Ruleset| {
         json!({
@@ -116,7 +116,8 @@ fn actor(bypass: &Bypass) -> Value {
     json!({ "actor_id": id, "actor_type": kind, "bypass_mode": "always" })
 }
 
-/// Answers the protection of a branch. Only administrators learn whether a branch is protected.
+/// Answers with the protection of a branch. Only administrators may learn whether a branch is
+/// protected.
 pub(super) fn protection(ctx: &Ctx<'_>, repo: &Repo, branch: &str) -> Reply {
     if ctx.permission(repo.id) < Some(Permission::Admin) {
         return reply::not_found();

@@ -1,4 +1,4 @@
-//! Workflow runs: their failed jobs run again. The number of a run equals its check suite's.
+//! Workflow runs: rerunning failed jobs. The number of a run is that of its check suite.
 
 use serde_json::json;
 

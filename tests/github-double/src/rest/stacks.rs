@@ -1,7 +1,7 @@
-//! Stacks of pull requests: listed, made, and grown at the top.
+//! Stacks of pull requests: listing, creating, and adding at the top.
 //!
-//! Routes, bodies and answers: docs.github.com/en/rest/pulls/stacks. The words of the refusals are
-//! those that GitHub's own gh-stack knows.
+//! Routes, bodies and answers: docs.github.com/en/rest/pulls/stacks. The wording of refusals is
+//! that known from GitHub's own gh-stack.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
     state::{Id, Permission, Pull, PullState, Repo, Stack, State},
 };
 
-/// Answers for the stacks of a repository; 404 where stacks are off.
+/// Answers for the stacks of a repository; 404 if stacks are disabled.
 pub(super) fn answer(
     ctx: &Ctx<'_>,
     request: &Incoming,
@@ -32,7 +32,7 @@ pub(super) fn answer(
     }
 }
 
-/// All stacks, or the stack of `?pull_request=N`.
+/// Lists all stacks, or only the stack of `?pull_request=N`.
 fn list(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
     let wanted = query(request, "pull_request");
     let state = ctx.state();
@@ -82,7 +82,8 @@ fn add(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     }
 }
 
-/// Appends the requested pull requests to `have`, or says why they form no stack.
+/// Appends the requested pull requests to `have`; fails with the reason if they do not form a
+/// stack.
 fn chained(state: &State, repo: &Repo, have: &[Id], request: &Incoming) -> Result<Vec<Id>, String> {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let numbers = body.get("pull_requests").and_then(Value::as_array);

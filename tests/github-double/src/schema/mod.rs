@@ -1,8 +1,8 @@
-//! The part of GitHub's public GraphQL schema that the double answers for.
+//! The part of GitHub's public GraphQL schema that the double covers.
 //!
-//! The schema is reduced by type and not by field: every covered type has each field of GitHub's
-//! whose type is covered too, so that anybody's query on the covered types is valid here exactly
-//! when it is valid at GitHub.
+//! The schema is reduced by type, not by field: a covered type has every field of GitHub's whose
+//! type is covered as well. A query on covered types is therefore valid here exactly if it is valid
+//! at GitHub.
 
 mod reduce;
 
@@ -15,14 +15,14 @@ pub use reduce::{ReduceError, covered_types, reduce};
 /// The reduced schema as GraphQL SDL.
 pub const SDL: &str = include_str!("../../../../crates/forge-github/schema/github.graphql");
 
-/// The parsed schema, and which types implement which interface.
+/// The parsed schema, with the types that implement each interface.
 pub(crate) struct Parsed {
     pub(crate) schema: Valid<Schema>,
     pub(crate) implementers:
         apollo_compiler::collections::HashMap<apollo_compiler::Name, Implementers>,
 }
 
-/// Parses the schema once in a process. `Err` tells what is wrong with the SDL.
+/// Parses the schema once per process. `Err` describes the mistake in the SDL.
 pub(crate) fn parsed() -> Result<&'static Parsed, &'static str> {
     static PARSED: OnceLock<Result<Parsed, String>> = OnceLock::new();
     PARSED

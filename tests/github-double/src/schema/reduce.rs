@@ -1,4 +1,4 @@
-//! Makes the reduced schema from GitHub's whole one.
+//! Reduces GitHub's complete schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use apollo_compiler::{
     ast::{self, Definition, Document, FieldDefinition, InputValueDefinition},
 };
 
-/// GitHub's schema could not be read, or lacks a covered type.
+/// GitHub's schema could not be parsed, or lacks a covered type.
 #[derive(Debug, thiserror::Error)]
 pub enum ReduceError {
-    /// The text is not GraphQL SDL; holds the parser's report.
+    /// The text is not GraphQL SDL; contains the parser's report.
     #[error("the schema cannot be parsed: {0}")]
     Syntax(String),
-    /// A covered type is not in the schema.
+    /// The schema lacks a covered type.
     #[error("the schema has no type {0}")]
     Missing(String),
 }
 
-/// Names of the object, interface and union types that the double covers.
+/// Returns the names of the object, interface and union types that the double covers.
 pub fn covered_types() -> impl Iterator<Item = &'static str> {
     include_str!("covered.txt")
         .lines()
@@ -28,12 +28,12 @@ pub fn covered_types() -> impl Iterator<Item = &'static str> {
 
 /// Reduces GitHub's SDL to the covered types, without descriptions.
 ///
-/// A field stays when its type is covered and each of its required arguments can be given;
-/// enumerations, scalars and input objects stay when something that stays needs them.
+/// A field is kept if its type is covered and each of its required arguments can be given.
+/// Enumerations, scalars and input objects are kept if something that is kept needs them.
 ///
 /// # Errors
 ///
-/// [`ReduceError`] when the text is not SDL or a covered type is missing.
+/// Fails with [`ReduceError`] if the text is not SDL or lacks a covered type.
 pub fn reduce(sdl: &str) -> Result<String, ReduceError> {
     let document = Document::parse(sdl, "github.graphql")
         .map_err(|problem| ReduceError::Syntax(problem.errors.to_string()))?;
@@ -191,7 +191,7 @@ fn bare_input(value: &mut Node<InputValueDefinition>, needed: &mut BTreeSet<Stri
     needed.insert(value.ty.inner_named_type().to_string());
 }
 
-/// Keeps the fact that something is deprecated, without the reason, which is prose.
+/// Keeps deprecation marks, but not their reasons, which are prose.
 fn keep_bare_deprecation(directives: &mut ast::DirectiveList) {
     directives.retain(|directive| directive.name == "deprecated");
     for directive in directives.iter_mut() {

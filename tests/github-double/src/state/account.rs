@@ -20,18 +20,18 @@ pub enum AccountKind {
 pub enum Permission {
     /// Read.
     Read,
-    /// Read, label and close.
+    /// Read, label and close issues and pull requests.
     Triage,
     /// Push and merge.
     Write,
-    /// Manage all but dangerous settings.
+    /// Manage all settings except dangerous ones.
     Maintain,
     /// Everything.
     Admin,
 }
 
 impl Permission {
-    /// GitHub's name of the permission.
+    /// Returns GitHub's name of the permission.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "READ",
@@ -58,7 +58,7 @@ pub struct Account {
     pub members: BTreeMap<Id, Permission>,
     /// Tokens must be authorised for this organisation through its SAML provider.
     pub sso: bool,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }
 
@@ -71,11 +71,11 @@ pub struct Team {
     pub org: Id,
     /// Name.
     pub name: String,
-    /// Name as it stands in addresses.
+    /// Name in URLs.
     pub slug: String,
     /// Members.
     pub members: Vec<Id>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }
 
@@ -84,25 +84,26 @@ pub struct Team {
 pub struct Token {
     /// Account of the token.
     pub account: Id,
-    /// Scopes of a classic token, `None` for a fine-grained one.
+    /// Scopes of a classic token; `None` for a fine-grained token.
     pub scopes: Option<Vec<String>>,
-    /// A fine-grained token that may only read.
+    /// True for a fine-grained token that may only read.
     pub read_only: bool,
-    /// A fine-grained token without the permission to read an organisation's members and teams.
+    /// True for a fine-grained token without permission to read an organisation's members and
+    /// teams.
     pub no_teams: bool,
-    /// Organisations with single sign-on that it is authorised for.
+    /// Organisations with single sign-on for which the token is authorised.
     pub authorised: Vec<Id>,
-    /// A revoked token answers like an unknown one.
+    /// True for a revoked token, which is answered like an unknown token.
     pub revoked: bool,
-    /// Points left of the hourly budget.
+    /// Points left in the hourly budget.
     pub remaining: u64,
 }
 
-/// Points an hour of a person's token.
+/// Points per hour of a person's token.
 pub(crate) const POINTS_AN_HOUR: u64 = 5_000;
 
 impl Token {
-    /// True if a classic token has any of the scopes, or the token is fine-grained.
+    /// Returns true if a classic token has any of the scopes, or the token is fine-grained.
     pub fn has_scope(&self, any_of: &[&str]) -> bool {
         self.scopes
             .as_ref()

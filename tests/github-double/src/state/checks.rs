@@ -13,11 +13,11 @@ pub struct CheckSuite {
     pub commit: String,
     /// Name of the app.
     pub app: String,
-    /// Name of the workflow, when it is a run of GitHub Actions.
+    /// Name of the workflow, for a run of GitHub Actions.
     pub workflow: Option<String>,
     /// The event that started the workflow.
     pub event: Option<String>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }
 
@@ -34,15 +34,15 @@ pub struct CheckRun {
     pub status: String,
     /// GitHub's name of the conclusion.
     pub conclusion: Option<String>,
-    /// When it started.
+    /// Time of the start.
     pub started_at: Option<String>,
-    /// When it ended.
+    /// Time of completion.
     pub completed_at: Option<String>,
     /// Page with details.
     pub details_url: Option<String>,
-    /// Title of its output.
+    /// Title of the run's output.
     pub title: Option<String>,
-    /// Summary of its output.
+    /// Summary of the run's output.
     pub summary: Option<String>,
     /// Annotations at lines of files: the level, the path, the line and the message.
     pub annotations: Vec<(&'static str, String, u64, String)>,
@@ -69,6 +69,6 @@ pub struct CommitStatus {
     pub target_url: Option<String>,
     /// Account that set the status.
     pub creator: Id,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }

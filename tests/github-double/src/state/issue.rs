@@ -19,7 +19,7 @@ pub struct Issue {
     pub author: Id,
     /// Open or closed.
     pub state: PullState,
-    /// Why, in GitHub's words.
+    /// Reason of the state, in GitHub's terms.
     pub reason: Option<String>,
     /// Labels.
     pub labels: Vec<Id>,
@@ -27,19 +27,19 @@ pub struct Issue {
     pub assignees: Vec<Id>,
     /// Milestone.
     pub milestone: Option<Id>,
-    /// Reason of a lock.
+    /// Reason of a lock; the outer `None` means that the issue is not locked.
     pub locked: Option<Option<String>>,
     /// Sub-issues, in order.
     pub sub_issues: Vec<Id>,
-    /// The issues that it waits for, the oldest dependency first.
+    /// The issues that block this one, the oldest dependency first.
     pub blocked_by: Vec<Id>,
     /// Events of the issue.
     pub events: Vec<Event>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// When it was closed.
+    /// Time of closing.
     pub closed_at: Option<String>,
 }
 
@@ -54,13 +54,13 @@ pub struct Comment {
     pub author: Id,
     /// Text.
     pub body: String,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// True once edited.
+    /// True after an edit.
     pub edited: bool,
-    /// Why it is folded away.
+    /// Reason for minimizing the comment.
     pub minimized: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub struct Label {
     pub color: String,
     /// Description.
     pub description: Option<String>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }
 
@@ -94,13 +94,13 @@ pub struct Milestone {
     pub title: String,
     /// Description.
     pub description: Option<String>,
-    /// When it is due.
+    /// Due date.
     pub due_on: Option<String>,
     /// Account that made the milestone.
     pub creator: Id,
     /// True if closed.
     pub closed: bool,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }
 
@@ -113,6 +113,6 @@ pub struct Reaction {
     pub user: Id,
     /// GitHub's name of the reaction.
     pub content: String,
-    /// When.
+    /// Time of the reaction.
     pub created_at: String,
 }

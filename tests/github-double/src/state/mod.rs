@@ -1,4 +1,4 @@
-//! State of the double: plain structs in maps by number, behind a lock.
+//! State of the double: plain structs in maps by number, protected by a lock.
 
 mod account;
 mod checks;
@@ -32,10 +32,10 @@ use super::git::{CommitInfo, DiffSummary};
 /// Number of an object. Numbers are unique in a double, across all kinds of objects.
 pub type Id = u64;
 
-/// Everything the double remembers.
+/// The whole state of the double.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Directory that holds the bare repositories.
+    /// Directory of the bare repositories.
     pub root: PathBuf,
     /// Users, organisations and bots.
     pub accounts: BTreeMap<Id, Account>,
@@ -45,7 +45,7 @@ pub struct State {
     pub tokens: HashMap<String, Token>,
     /// Repositories.
     pub repos: BTreeMap<Id, Repo>,
-    /// Repositories by the names that they had, `owner/name` in lower case.
+    /// Repositories by their former names, `owner/name` in lower case.
     pub moved: BTreeMap<String, Id>,
     /// Pull requests.
     pub pulls: BTreeMap<Id, Pull>,
@@ -55,7 +55,7 @@ pub struct State {
     pub labels: BTreeMap<Id, Label>,
     /// Milestones.
     pub milestones: BTreeMap<Id, Milestone>,
-    /// Comments on issues and pull requests, but not on lines.
+    /// Comments on issues and pull requests, without review comments.
     pub comments: BTreeMap<Id, Comment>,
     /// Reviews.
     pub reviews: BTreeMap<Id, Review>,
@@ -63,7 +63,7 @@ pub struct State {
     pub threads: BTreeMap<Id, Thread>,
     /// Comments in review threads.
     pub review_comments: BTreeMap<Id, ReviewComment>,
-    /// Reactions by the object they are on.
+    /// Reactions, by the object that they belong to.
     pub reactions: BTreeMap<Id, Vec<Reaction>>,
     /// Check suites.
     pub suites: BTreeMap<Id, CheckSuite>,
@@ -79,29 +79,29 @@ pub struct State {
     pub items: BTreeMap<Id, ProjectItem>,
     /// Uploaded files, in the order of their numbers.
     pub assets: Vec<Asset>,
-    /// Pull requests that wait in a merge queue, the first at the front.
+    /// Pull requests in merge queues, the front first.
     pub queue: Vec<Id>,
-    /// Commits whose signature is verified, of all repositories.
+    /// Commits of all repositories whose signature is verified.
     pub signed: BTreeSet<String>,
-    /// Successful deployments: the environment and the commit.
+    /// Successful deployments: environment and commit.
     pub deployed: BTreeSet<(String, String)>,
     /// Stacks of pull requests, the oldest first.
     pub stacks: Vec<Stack>,
-    /// Stacks are not enabled in any repository.
+    /// True if stacks are disabled in all repositories.
     pub stacks_off: bool,
-    /// Merges that run after they were asked for, by their key.
+    /// Asynchronous merges, by key.
     pub async_merges: BTreeMap<String, AsyncMerge>,
-    /// How often an asynchronous merge says that it is pending.
+    /// How often an asynchronous merge reports that it is pending.
     pub async_lag: u32,
-    /// How many requests must read a stale merge state as `UNKNOWN` before it is known.
+    /// How many requests read a stale merge state as `UNKNOWN` before it is known.
     pub lag: u32,
     /// Diff limits of the `.diff` media type.
     pub limits: Limits,
     pub(crate) commit_cache: HashMap<(Id, String), CommitInfo>,
     pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
-    /// Everything that is written happens in the same second.
+    /// True to give all writes the same second.
     pub same_second: bool,
-    /// Types and fields that introspection does not show, as if the schema lacked them.
+    /// Types and fields that introspection hides, as if the schema lacked them.
     pub hidden_fields: BTreeSet<(String, String)>,
     next: Id,
     seconds: i64,
@@ -110,13 +110,13 @@ pub struct State {
 /// Limits of the REST diff, as github.com documents them.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Files a diff may have.
+    /// Maximum number of files in a diff.
     pub diff_files: usize,
-    /// Lines a diff may have.
+    /// Maximum number of lines in a diff.
     pub diff_lines: usize,
-    /// Files that `/files` lists at most.
+    /// Maximum number of files that `/files` lists.
     pub listed_files: usize,
-    /// Characters a body may have.
+    /// Maximum number of characters in a body.
     pub body: usize,
 }
 
@@ -131,7 +131,7 @@ impl Default for Limits {
     }
 }
 
-/// Seconds from the epoch to 2026-01-01T00:00:00Z, where the double's clock starts.
+/// Start of the double's clock: 2026-01-01T00:00:00Z in seconds since the epoch.
 const CLOCK_START: i64 = 1_767_225_600;
 
 impl State {
@@ -143,34 +143,34 @@ impl State {
         }
     }
 
-    /// The next unused number.
+    /// Returns the next unused number.
     pub fn next_id(&mut self) -> Id {
         self.next += 1;
         self.next
     }
 
-    /// Moves the clock a second on and returns the new time.
+    /// Advances the clock by a second and returns the new time.
     pub fn tick(&mut self) -> String {
         self.seconds += i64::from(!self.same_second);
         self.now()
     }
 
-    /// Sets the clock to the time of the system, for what is compared with it: leases.
+    /// Sets the clock to the system time, for values that are compared with it, such as leases.
     pub fn set_clock_to_now(&mut self) {
         self.set_clock_ahead(0);
     }
 
-    /// Sets the clock this many seconds ahead of the time of the system, or behind it.
+    /// Sets the clock this many seconds ahead of the system time; a negative number sets it back.
     pub fn set_clock_ahead(&mut self, seconds: i64) {
         self.seconds = chrono::Utc::now().timestamp() - CLOCK_START + seconds;
     }
 
-    /// The clock's time, RFC 3339 in UTC.
+    /// Returns the clock's time, RFC 3339 in UTC.
     pub fn now(&self) -> String {
         format_time(CLOCK_START + self.seconds)
     }
 
-    /// The clock's time in seconds since the epoch.
+    /// Returns the clock's time in seconds since the epoch.
     pub fn now_seconds(&self) -> i64 {
         CLOCK_START + self.seconds
     }
@@ -182,14 +182,14 @@ impl State {
             .find(|account| account.login.eq_ignore_ascii_case(login))
     }
 
-    /// Login of an account, `ghost` when it is gone.
+    /// Returns the login of an account; `ghost` if the account is deleted.
     pub fn login(&self, id: Id) -> &str {
         self.accounts
             .get(&id)
             .map_or("ghost", |account| account.login.as_str())
     }
 
-    /// Finds a repository by owner and name, in any case. A former name counts if no other
+    /// Finds a repository by owner and name, in any case. A former name is found unless another
     /// repository has it now, as in GraphQL's `repository`, and in REST after its redirect.
     pub fn repo(&self, owner: &str, name: &str) -> Option<&Repo> {
         let now = self.repos.values().find(|repo| {
@@ -204,7 +204,7 @@ impl State {
         })
     }
 
-    /// `owner/name` of a repository.
+    /// Returns `owner/name` of a repository.
     pub fn full_name(&self, repo: Id) -> String {
         self.repos.get(&repo).map_or_else(String::new, |repo| {
             format!("{}/{}", self.login(repo.owner), repo.name)
@@ -225,19 +225,19 @@ impl State {
             .find(|issue| issue.repo == repo && issue.number == number)
     }
 
-    /// The issue that an issue is a part of.
+    /// Returns the parent of an issue.
     pub fn parent(&self, issue: Id) -> Option<&Issue> {
         self.issues
             .values()
             .find(|it| it.sub_issues.contains(&issue))
     }
 
-    /// The stack that a pull request is in.
+    /// Returns the stack that contains a pull request.
     pub fn stack_of(&self, pull: Id) -> Option<&Stack> {
         self.stacks.iter().find(|stack| stack.pulls.contains(&pull))
     }
 
-    /// Makes a stack of pull requests, from the bottom to the top, and gives its number.
+    /// Creates a stack of pull requests, from the bottom to the top, and returns its number.
     pub fn add_stack(&mut self, repo: Id, pulls: Vec<Id>) -> u64 {
         let of_repo = self.stacks.iter().filter(|stack| stack.repo == repo);
         let number = of_repo.map(|stack| stack.number).max().unwrap_or(0) + 1;
@@ -259,7 +259,7 @@ impl State {
         })
     }
 
-    /// Permission of an account in a repository.
+    /// Returns the permission of an account in a repository.
     pub fn permission(&self, account: Id, repo: &Repo) -> Option<Permission> {
         if repo.owner == account {
             return Some(Permission::Admin);
@@ -273,7 +273,7 @@ impl State {
         [by_owner, own, public].into_iter().flatten().max()
     }
 
-    /// The branch protection that applies to a branch.
+    /// Returns the branch protection that applies to a branch.
     pub fn protection(&self, repo: Id, branch: &str) -> Option<&Protection> {
         self.repos
             .get(&repo)
@@ -292,7 +292,7 @@ pub(crate) fn format_time(seconds: i64) -> String {
 /// An uploaded file.
 #[derive(Debug, Clone)]
 pub struct Asset {
-    /// The repository it was uploaded for.
+    /// The repository for which the file was uploaded.
     pub repo: Id,
     /// File name.
     pub name: String,

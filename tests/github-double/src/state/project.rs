@@ -1,4 +1,4 @@
-//! Projects, as far as commands for issues and pull requests ask for them.
+//! Projects, as far as commands for issues and pull requests use them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Project {
     pub closed: bool,
     /// Fields of the project, the title first.
     pub fields: Vec<ProjectField>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }
 
@@ -30,7 +30,7 @@ pub struct ProjectField {
     pub id: Id,
     /// Name.
     pub name: String,
-    /// GitHub's name of its type: `SINGLE_SELECT`, `TEXT`, …
+    /// GitHub's name of the field's type: `SINGLE_SELECT`, `TEXT`, …
     pub kind: String,
     /// Options of a single select field.
     pub options: Vec<FieldOption>,
@@ -43,14 +43,14 @@ pub struct FieldOption {
     pub id: String,
     /// Name.
     pub name: String,
-    /// GitHub's name of its colour.
+    /// GitHub's name of the option's colour.
     pub color: String,
     /// Description.
     pub description: String,
 }
 
 impl Project {
-    /// The field of that name, in any case.
+    /// Returns the field with that name, in any case.
     pub fn field(&self, name: &str) -> Option<&ProjectField> {
         self.fields
             .iter()
@@ -59,7 +59,7 @@ impl Project {
 }
 
 impl ProjectField {
-    /// A single select field whose options have ids made of its own number.
+    /// Creates a single select field; the ids of its options contain the field's number.
     pub(crate) fn single_select(id: Id, name: &str, options: &[&str]) -> Self {
         let options = options.iter().enumerate().map(|(index, name)| FieldOption {
             id: format!("{id:04x}{index:04x}"),
@@ -85,10 +85,10 @@ pub struct ProjectItem {
     pub project: Id,
     /// The pull request or issue.
     pub content: Id,
-    /// Ids of options by fields.
+    /// Ids of the selected options, by field.
     pub values: BTreeMap<Id, String>,
     /// True if archived.
     pub archived: bool,
-    /// When it was added.
+    /// Time at which the item was added.
     pub created_at: String,
 }

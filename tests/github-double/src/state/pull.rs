@@ -14,7 +14,7 @@ pub enum PullState {
 }
 
 impl PullState {
-    /// GitHub's name of the state.
+    /// Returns GitHub's name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "OPEN",
@@ -24,7 +24,7 @@ impl PullState {
     }
 }
 
-/// Account or team asked for a review.
+/// Account or team whose review is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reviewer {
     /// A user or a bot.
@@ -36,34 +36,34 @@ pub enum Reviewer {
 /// Computation of the merge state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lazy {
-    /// The state must be computed anew.
+    /// The state must be computed again.
     Stale {
-        /// Requests that read it.
+        /// Number of requests that read the state.
         reads: u32,
-        /// The last request that read it.
+        /// The last request that read the state.
         request: u64,
     },
     /// The state is computed.
     Known,
 }
 
-/// How a pull request was merged.
+/// Details of a completed merge.
 #[derive(Debug, Clone)]
 pub struct MergeInfo {
-    /// The commit that brought it into the base.
+    /// The commit that the merge added to the base.
     pub commit: String,
     /// Account that merged.
     pub by: Id,
-    /// When.
+    /// Time of the merge.
     pub at: String,
 }
 
-/// A merge that happens once every requirement is met.
+/// An auto-merge: merges when every requirement is met.
 #[derive(Debug, Clone)]
 pub struct AutoMerge {
     /// Account that enabled auto-merge.
     pub by: Id,
-    /// When.
+    /// Time at which auto-merge was enabled.
     pub at: String,
     /// `MERGE`, `SQUASH` or `REBASE`.
     pub method: String,
@@ -71,14 +71,14 @@ pub struct AutoMerge {
     pub headline: Option<String>,
     /// Rest of the commit message.
     pub body: Option<String>,
-    /// Author's address of the commit.
+    /// E-mail address of the commit's author.
     pub email: Option<String>,
 }
 
-/// A merge that runs after it was asked for.
+/// An asynchronous merge.
 #[derive(Debug, Clone)]
 pub struct AsyncMerge {
-    /// The pull request that was named; those below it are merged first.
+    /// The requested pull request; those below it are merged first.
     pub pull: Id,
     /// `MERGE`, `SQUASH` or `REBASE`.
     pub method: String,
@@ -86,11 +86,11 @@ pub struct AsyncMerge {
     pub headline: Option<String>,
     /// Rest of the commit message.
     pub body: Option<String>,
-    /// Past the rules, where the viewer may.
+    /// True to bypass the rules that the viewer may bypass.
     pub bypass_rules: bool,
-    /// How often it was asked about while it was pending.
+    /// How often the merge was polled while pending.
     pub polls: u32,
-    /// Result: `merged`, or why it failed.
+    /// Result: `merged`, or the reason of the failure.
     pub done: Option<Result<String, String>>,
 }
 
@@ -99,7 +99,7 @@ pub struct AsyncMerge {
 pub struct Pull {
     /// Number of the object.
     pub id: Id,
-    /// The repository it wants to change.
+    /// The repository of the base branch.
     pub repo: Id,
     /// Number in the repository.
     pub number: u64,
@@ -107,19 +107,19 @@ pub struct Pull {
     pub title: String,
     /// Body.
     pub body: String,
-    /// True once the body or title was edited.
+    /// True after an edit of body or title.
     pub edited: bool,
     /// Author of the pull request.
     pub author: Id,
     /// State of the pull request.
     pub state: PullState,
-    /// Not ready for review.
+    /// True if the pull request is not ready for review.
     pub draft: bool,
-    /// Branch it wants to change.
+    /// Name of the base branch.
     pub base_branch: String,
-    /// Tip of the base; frozen when the pull request ends.
+    /// Tip of the base; frozen when the pull request is closed or merged.
     pub base_oid: String,
-    /// Repository that holds the head branch, `None` when it was deleted.
+    /// Repository of the head branch; `None` if it was deleted.
     pub head_repo: Option<Id>,
     /// Owner of the head branch.
     pub head_owner: Id,
@@ -127,9 +127,9 @@ pub struct Pull {
     pub head_branch: String,
     /// Tip of the head.
     pub head_oid: String,
-    /// Account that pushed the tip.
+    /// Account that pushed the current head.
     pub pusher: Id,
-    /// Maintainers may push to the head branch.
+    /// True if maintainers may push to the head branch.
     pub maintainer_can_modify: bool,
     /// Labels.
     pub labels: Vec<Id>,
@@ -137,34 +137,34 @@ pub struct Pull {
     pub assignees: Vec<Id>,
     /// Milestone.
     pub milestone: Option<Id>,
-    /// Accounts and teams asked for a review.
+    /// Accounts and teams whose review is requested.
     pub requested: Vec<Reviewer>,
-    /// A lock, and its reason.
+    /// Reason of a lock; the outer `None` means that the pull request is not locked.
     pub locked: Option<Option<String>>,
-    /// How it was merged.
+    /// Details of the merge, if merged.
     pub merge: Option<MergeInfo>,
-    /// A merge to come.
+    /// The auto-merge, if enabled.
     pub auto_merge: Option<AutoMerge>,
     /// Computation of the merge state.
     pub lazy: Lazy,
     /// Events of the pull request.
     pub events: Vec<Event>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// When it was closed or merged.
+    /// Time of closing or merging.
     pub closed_at: Option<String>,
 }
 
-/// Something that happened to a pull request or an issue.
+/// An event of a pull request or an issue.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// Number of the event.
     pub id: Id,
     /// Account that acted.
     pub actor: Id,
-    /// When.
+    /// Time of the event.
     pub at: String,
     /// Kind of the event.
     pub kind: EventKind,
@@ -175,15 +175,15 @@ pub struct Event {
 pub enum EventKind {
     /// Closed.
     Closed,
-    /// Opened again.
+    /// Reopened.
     Reopened,
     /// Merged.
     Merged,
-    /// Taken back to draft.
+    /// Converted to draft.
     ConvertedToDraft,
-    /// Made ready.
+    /// Marked as ready for review.
     ReadyForReview,
-    /// The head branch was forced from one commit to another.
+    /// The head branch was force-pushed from one commit to another.
     ForcePushed(String, String),
     /// The head branch was deleted.
     HeadDeleted,
@@ -193,7 +193,7 @@ pub enum EventKind {
     BaseChanged(String, String),
     /// A label was added.
     Labeled(Id),
-    /// A label was taken away.
+    /// A label was removed.
     Unlabeled(Id),
     /// An account was assigned.
     Assigned(Id),
@@ -203,35 +203,35 @@ pub enum EventKind {
     ParentAdded(Id),
     /// An issue lost its parent.
     ParentRemoved(Id),
-    /// An issue got a part.
+    /// An issue got a sub-issue.
     SubIssueAdded(Id),
-    /// An issue lost a part.
+    /// An issue lost a sub-issue.
     SubIssueRemoved(Id),
-    /// An issue waits for another.
+    /// An issue became blocked by another.
     BlockedByAdded(Id),
-    /// An issue waits for another no more.
+    /// An issue is no longer blocked by another.
     BlockedByRemoved(Id),
     /// An issue blocked by this one was added.
     BlockingAdded(Id),
     /// An issue blocked by this one was removed.
     BlockingRemoved(Id),
-    /// The subject was put onto a project.
+    /// The subject was added to a project.
     ProjectAdded(Id),
     /// The status on a project changed from the first to the second.
     StatusChanged(Id, String, String),
-    /// A review was asked for.
+    /// A review was requested.
     ReviewRequested(Reviewer),
 }
 
 /// A stack of pull requests: each targets the head branch of the one below.
 #[derive(Debug, Clone)]
 pub struct Stack {
-    /// The repository of all of them.
+    /// The repository of all the pull requests.
     pub repo: Id,
     /// Number among the stacks of the repository.
     pub number: u64,
     /// The pull requests, from the bottom to the top.
     pub pulls: Vec<Id>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
 }

@@ -18,42 +18,42 @@ pub struct Repo {
     pub name: String,
     /// Description.
     pub description: Option<String>,
-    /// Seen by those with a permission only.
+    /// True if only accounts with a permission see the repository.
     pub private: bool,
-    /// Read only.
+    /// True if the repository is read-only.
     pub archived: bool,
     /// Name of the default branch.
     pub default_branch: String,
-    /// The repository it was forked from.
+    /// The repository from which this one was forked.
     pub parent: Option<Id>,
     /// Path of the bare repository.
     pub git_dir: PathBuf,
-    /// Permissions besides the owner's.
+    /// Permissions of accounts other than the owner.
     pub collaborators: BTreeMap<Id, Permission>,
     /// Protected branches by name.
     pub protections: BTreeMap<String, Protection>,
-    /// Rulesets, its own and its organisation's.
+    /// Rulesets of the repository and of its organisation.
     pub rulesets: Vec<Ruleset>,
-    /// Merge commits may be made.
+    /// True if merge commits are allowed.
     pub allow_merge: bool,
-    /// Squash merges may be made.
+    /// True if squash merges are allowed.
     pub allow_squash: bool,
-    /// Rebase merges may be made.
+    /// True if rebase merges are allowed.
     pub allow_rebase: bool,
-    /// Pull requests may be set to merge by themselves.
+    /// True if auto-merge is allowed.
     pub allow_auto_merge: bool,
-    /// Branches go when their pull request is merged.
+    /// True if branches are deleted when their pull request is merged.
     pub delete_branch_on_merge: bool,
     /// Last number given to an issue or pull request.
     pub last_number: u64,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
-    /// When it was last pushed to.
+    /// Time of the last push.
     pub pushed_at: String,
 }
 
 impl Repo {
-    /// The methods of merging that are switched on, as GraphQL names them.
+    /// Returns the allowed merge methods, as GraphQL names them.
     pub fn methods(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("MERGE", self.allow_merge),
@@ -67,7 +67,7 @@ impl Repo {
 /// The rules of a protected branch.
 #[derive(Debug, Clone, Default)]
 pub struct Protection {
-    /// Approvals needed.
+    /// Number of required approvals.
     pub approvals: u32,
     /// Names of the checks that must pass.
     pub checks: BTreeSet<String>,
@@ -77,9 +77,9 @@ pub struct Protection {
     pub strict: bool,
     /// Every thread must be resolved.
     pub conversations: bool,
-    /// Administrators are bound too.
+    /// The rules also apply to administrators.
     pub enforce_admins: bool,
-    /// A queue does the merging.
+    /// A merge queue is required.
     pub merge_queue: bool,
     /// An owner of each changed file must approve.
     pub code_owners: bool,
@@ -87,11 +87,11 @@ pub struct Protection {
     pub dismiss_stale: bool,
     /// The last push needs approval from an account other than its pusher.
     pub last_push: bool,
-    /// No merge commits.
+    /// Merge commits are not allowed.
     pub linear: bool,
     /// Every commit must be signed.
     pub signatures: bool,
-    /// Environments that the head must be deployed to.
+    /// Environments to which the head must be deployed.
     pub deployments: BTreeSet<String>,
     /// No push or merge changes the branch.
     pub locked: bool,

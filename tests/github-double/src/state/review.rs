@@ -5,20 +5,20 @@ use super::Id;
 /// State of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
-    /// Not yet submitted; its author alone sees it.
+    /// Not yet submitted; only its author sees the review.
     Pending,
-    /// Without a verdict.
+    /// The review has no verdict.
     Commented,
-    /// In favour.
+    /// The review approves.
     Approved,
-    /// Against.
+    /// The review requests changes.
     ChangesRequested,
-    /// Taken back by a maintainer.
+    /// A maintainer dismissed the review.
     Dismissed,
 }
 
 impl ReviewState {
-    /// GitHub's name of the state.
+    /// Returns GitHub's name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -43,21 +43,21 @@ pub struct Review {
     pub state: ReviewState,
     /// Text.
     pub body: String,
-    /// Commit that was reviewed.
+    /// The reviewed commit.
     pub commit: String,
-    /// When it was begun.
+    /// Time of creation.
     pub created_at: String,
-    /// When it was submitted.
+    /// Time of submission.
     pub submitted_at: Option<String>,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// True once edited.
+    /// True after an edit.
     pub edited: bool,
-    /// Why it is folded away.
+    /// Reason for minimizing the review.
     pub minimized: Option<String>,
 }
 
-/// A thread on a file or on lines of it.
+/// A thread on a file or on lines of a file.
 #[derive(Debug, Clone)]
 pub struct Thread {
     /// Number of the thread.
@@ -66,15 +66,15 @@ pub struct Thread {
     pub pull: Id,
     /// The file.
     pub path: String,
-    /// Last line, `None` for the whole file.
+    /// Last line; `None` for the whole file.
     pub line: Option<u32>,
-    /// First line of several.
+    /// First line, if the thread is on several lines.
     pub start_line: Option<u32>,
     /// `LEFT` or `RIGHT`.
     pub side: String,
     /// Side of the first line.
     pub start_side: Option<String>,
-    /// Commit the lines were counted in.
+    /// Commit to which the line numbers refer.
     pub commit: String,
     /// Account that resolved the thread.
     pub resolved_by: Option<Id>,
@@ -87,22 +87,22 @@ pub struct ReviewComment {
     pub id: Id,
     /// The thread.
     pub thread: Id,
-    /// The review it was written in.
+    /// The review that contains the comment.
     pub review: Id,
-    /// The comment it answers.
+    /// The comment to which this one replies.
     pub reply_to: Option<Id>,
     /// Author of the comment.
     pub author: Id,
     /// Text.
     pub body: String,
-    /// Lines of the diff that it stands under.
+    /// Lines of the diff above the comment.
     pub hunk: String,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// True once edited.
+    /// True after an edit.
     pub edited: bool,
-    /// Why it is folded away.
+    /// Reason for minimizing the comment.
     pub minimized: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Rulesets, and what they and the protection of a branch want of a merge.
+//! Rulesets, and the requirements that rulesets and branch protection place on a merge.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::patterns;
 /// Enforcement of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Enforcement {
-    /// The ruleset refuses.
+    /// The ruleset refuses violations.
     #[default]
     Active,
     /// The ruleset only records violations.
     Evaluate,
-    /// The ruleset is off.
+    /// The ruleset is disabled.
     Disabled,
 }
 
@@ -30,29 +30,29 @@ pub enum Bypass {
     User(Id),
 }
 
-/// A rule as REST shows it.
+/// A rule in REST's form.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// The rule's `type`, like `required_status_checks`.
+    /// The rule's `type`, such as `required_status_checks`.
     pub kind: String,
-    /// The rule's `parameters`, null without any.
+    /// The rule's `parameters`; null if it has none.
     pub parameters: Value,
 }
 
 /// A ruleset for branches.
 #[derive(Debug, Clone, Default)]
 pub struct Ruleset {
-    /// Number of the ruleset; the seed gives it.
+    /// Number of the ruleset; assigned by the seed.
     pub id: Id,
     /// Name.
     pub name: String,
-    /// The ruleset belongs to the organisation rather than the repository.
+    /// True if the ruleset belongs to the organisation, not to the repository.
     pub of_org: bool,
     /// Enforcement of the ruleset.
     pub enforcement: Enforcement,
-    /// Refs that it is for: full names with globs, `~DEFAULT_BRANCH`, `~ALL`.
+    /// Refs to which the ruleset applies: full names with globs, `~DEFAULT_BRANCH`, `~ALL`.
     pub include: Vec<String>,
-    /// Refs that it is not for, written alike.
+    /// Refs to which the ruleset does not apply, in the same form.
     pub exclude: Vec<String>,
     /// Actors that may bypass the ruleset.
     pub bypass: Vec<Bypass>,
@@ -61,7 +61,7 @@ pub struct Ruleset {
 }
 
 impl Ruleset {
-    /// True if the ruleset is in force for a branch.
+    /// Returns true if the ruleset is in force for a branch.
     pub fn applies(&self, repo: &Repo, branch: &str) -> bool {
         let full = format!("refs/heads/{branch}");
         let matches = |pattern: &String| match pattern.as_str() {
@@ -97,18 +97,18 @@ pub(crate) struct Wanted {
     /// Names of checks, and the app that must report each.
     pub(crate) checks: Vec<(String, Option<u64>)>,
     pub(crate) strict: bool,
-    /// The method by which a queue merges.
+    /// The merge method of the queue.
     pub(crate) queue: Option<String>,
     pub(crate) linear: bool,
     pub(crate) signatures: bool,
     pub(crate) deployments: Vec<String>,
-    /// Why nothing may change the branch.
+    /// Why the branch must not change.
     pub(crate) closed: Option<&'static str>,
-    /// Only these accounts may push.
+    /// The only accounts that may push.
     pub(crate) pushers: Option<BTreeSet<Id>>,
-    /// Methods that are allowed.
+    /// The allowed merge methods.
     pub(crate) methods: Option<Vec<String>>,
-    /// How a commit message must begin.
+    /// The required beginning of a commit message.
     pub(crate) message: Option<String>,
 }
 
@@ -193,15 +193,15 @@ impl Wanted {
         }
     }
 
-    /// True if a merge waits for reviews.
+    /// Returns true if a merge requires reviews.
     pub(crate) fn reviews(&self) -> bool {
         self.approvals > 0 || self.code_owners || self.last_push
     }
 }
 
 impl State {
-    /// Requirements for a merge into a branch: its protection and every ruleset that is in force
-    /// for it.
+    /// Returns the requirements for a merge into a branch: those of its protection and of every
+    /// ruleset in force.
     pub(crate) fn wanted(&self, repo: Id, branch: &str) -> Vec<Wanted> {
         let Some(repo) = self.repos.get(&repo) else {
             return Vec::new();
@@ -214,7 +214,7 @@ impl State {
             .collect()
     }
 
-    /// True if an account may bypass the rules from a source.
+    /// Returns true if an account may bypass the rules from a source.
     pub(crate) fn may_bypass(&self, account: Id, repo: &Repo, branch: &str, of: Source) -> bool {
         let permission = self.permission(account, repo);
         let Source::Ruleset(id) = of else {

@@ -1,6 +1,6 @@
-//! DAG-CBOR, between bytes and the JSON form of atproto's data model
-//! (<https://atproto.com/specs/data-model>). Written for the doubles alone, so that a record's CID
-//! there is computed by other code than the program's.
+//! Converts DAG-CBOR to and from the JSON form of atproto's data model
+//! (<https://atproto.com/specs/data-model>). The doubles have their own implementation, so that a
+//! record's CID is not computed by the code under test.
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use serde_json::{Map, Number, Value};
@@ -19,7 +19,7 @@ const SIMPLE: u8 = 7;
 /// The tag of a CID.
 const LINK: u64 = 42;
 
-/// The bytes of a value; `None` for what the data model has no place for, such as a fraction.
+/// Encodes a value; `None` if the data model does not allow it, such as a fraction.
 pub(crate) fn encode(value: &Value) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     write(value, &mut out)?;
@@ -105,7 +105,7 @@ fn object(fields: &Map<String, Value>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The first value in `bytes`, and how many bytes it takes.
+/// Decodes the first value in `bytes`; returns it with its length in bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(Value, usize)> {
     let mut reader = Reader { bytes, at: 0 };
     let value = reader.value(0)?;

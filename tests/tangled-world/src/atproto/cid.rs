@@ -1,4 +1,4 @@
-//! Content ids: version 1, SHA-256, in base 32.
+//! Content ids (CIDs): version 1, SHA-256, in base 32.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -16,27 +16,27 @@ fn of(codec: u8, bytes: &[u8]) -> String {
     text(&id)
 }
 
-/// The CID of bytes in DAG-CBOR.
+/// Returns the CID of bytes in DAG-CBOR.
 pub(crate) fn of_cbor(bytes: &[u8]) -> String {
     of(DAG_CBOR, bytes)
 }
 
-/// The CID of a record; `None` when it does not fit the data model.
+/// Returns the CID of a record; `None` if the record does not fit the data model.
 pub(crate) fn of_record(record: &Value) -> Option<String> {
     cbor::encode(record).map(|bytes| of_cbor(&bytes))
 }
 
-/// The CID of a blob.
+/// Returns the CID of a blob.
 pub(crate) fn of_blob(bytes: &[u8]) -> String {
     of(RAW, bytes)
 }
 
-/// The text of a CID's bytes.
+/// Returns the text form of a CID's bytes.
 pub(crate) fn text(bytes: &[u8]) -> String {
     format!("b{}", base32(bytes))
 }
 
-/// Base 32 in small letters without padding.
+/// Encodes in base 32, in lower case without padding.
 pub(crate) fn base32(bytes: &[u8]) -> String {
     let mut out = String::new();
     let (mut held, mut bits) = (0_u32, 0_u32);
@@ -55,7 +55,7 @@ pub(crate) fn base32(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes of a CID; `None` when the text is none.
+/// Returns the bytes of a CID; `None` if the text is not a CID.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (mut held, mut bits) = (0_u32, 0_u32);
     let mut out = Vec::new();
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn known_ids() {
-        // Both are well known: the empty blob, and the empty map.
+        // Both CIDs are well known: the empty blob and the empty map.
         assert_eq!(
             of_blob(b""),
             "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku"

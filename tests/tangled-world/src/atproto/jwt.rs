@@ -7,7 +7,7 @@ use sha2::Sha256;
 
 use super::keys::{self, Key};
 
-/// A token, taken apart and not yet believed.
+/// A token that was parsed but not verified.
 pub(crate) struct Token<'a> {
     pub(crate) header: Value,
     pub(crate) claims: Value,
@@ -25,7 +25,7 @@ fn seal(secret: &[u8], signed: &str) -> Option<Hmac<Sha256>> {
     Some(mac)
 }
 
-/// A token of a session. `typ` is `at+jwt` or `refresh+jwt`.
+/// Creates a session token. `typ` is `at+jwt` or `refresh+jwt`.
 pub(crate) fn session(secret: &[u8], typ: &str, claims: &Value) -> String {
     let signed = format!(
         "{}.{}",
@@ -39,7 +39,7 @@ pub(crate) fn session(secret: &[u8], typ: &str, claims: &Value) -> String {
     )
 }
 
-/// A token of service auth.
+/// Creates a service auth token.
 pub(crate) fn service(key: &Key, claims: &Value) -> String {
     let signed = format!(
         "{}.{}",
@@ -51,7 +51,7 @@ pub(crate) fn service(key: &Key, claims: &Value) -> String {
 }
 
 impl<'a> Token<'a> {
-    /// Takes a token apart; `None` when it is none.
+    /// Parses a token without verifying it; `None` if the text is not a token.
     pub(crate) fn read(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -64,14 +64,14 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// True if a PDS with this secret made the token.
+    /// Returns true if a PDS with this secret made the token.
     pub(crate) fn is_sealed_with(&self, secret: &[u8]) -> bool {
         self.header["alg"] == "HS256"
             && seal(secret, self.signed)
                 .is_some_and(|mac| mac.verify_slice(&self.signature).is_ok())
     }
 
-    /// True if the key of a DID document signed the token.
+    /// Returns true if the key of a DID document signed the token.
     pub(crate) fn is_signed_by(&self, multibase: &str) -> bool {
         self.header["alg"] == "ES256K"
             && keys::verifies(multibase, self.signed.as_bytes(), &self.signature)
@@ -109,7 +109,7 @@ mod tests {
         let token = service(&key, &json!({ "iss": "did:plc:a" }));
         let read = Token::read(&token).unwrap();
         assert!(read.is_signed_by(&key.multikey()) && !read.is_signed_by(&other.multikey()));
-        // A service token (ES256K) is never taken for a session token (HS256).
+        // A service token (ES256K) never passes for a session token (HS256).
         assert!(!read.is_sealed_with(b"s"));
     }
 }

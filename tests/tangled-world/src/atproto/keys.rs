@@ -11,12 +11,12 @@ const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqr
 /// Prefix of a multikey of this curve.
 const MULTICODEC: [u8; 2] = [0xe7, 0x01];
 
-/// A key that signs.
+/// A signing key.
 #[derive(Clone)]
 pub(crate) struct Key(SigningKey);
 
 impl Key {
-    /// The key that follows from a seed.
+    /// Derives a key from a seed.
     pub(crate) fn from_seed(seed: &str) -> Self {
         let mut bytes = Sha256::digest(seed);
         loop {
@@ -27,14 +27,14 @@ impl Key {
         }
     }
 
-    /// As DID documents of today have it: compressed, with the kind of key in front.
+    /// Returns the form in current DID documents: compressed, with the key type as prefix.
     pub(crate) fn multikey(&self) -> String {
         let mut bytes = MULTICODEC.to_vec();
         bytes.extend(self.0.verifying_key().to_encoded_point(true).as_bytes());
         format!("z{}", base58(&bytes))
     }
 
-    /// As older DID documents have it: the bare point.
+    /// Returns the form in older DID documents: only the point.
     pub(crate) fn point(&self) -> String {
         format!(
             "z{}",
@@ -42,14 +42,14 @@ impl Key {
         )
     }
 
-    /// A signature as tokens have it, 64 bytes.
+    /// Returns a signature in the form of tokens, 64 bytes.
     pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
         let signature: Signature = self.0.sign(message);
         signature.to_bytes().to_vec()
     }
 }
 
-/// True if `signature` is over `message` by the key of a DID document, in either form.
+/// Returns true if `signature` is over `message` by the key of a DID document, in either form.
 pub(crate) fn verifies(multibase: &str, message: &[u8], signature: &[u8]) -> bool {
     let key = multibase
         .strip_prefix('z')

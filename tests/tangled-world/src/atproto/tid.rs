@@ -1,10 +1,10 @@
-//! TIDs: keys that sort by time.
+//! TIDs: record keys that sort by time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ALPHABET: &[u8; 32] = b"234567abcdefghijklmnopqrstuvwxyz";
 
-/// TID of a time in microseconds since the epoch, and of a clock, of which there are 1024.
+/// Returns the TID of a time in microseconds since the epoch and a clock id (0 to 1023).
 pub(crate) fn of(micros: u64, clock: u64) -> String {
     let number = (micros << 10 | clock & 0x3ff) & (u64::MAX >> 1);
     (0..13)
@@ -13,7 +13,7 @@ pub(crate) fn of(micros: u64, clock: u64) -> String {
         .collect()
 }
 
-/// The time in a TID, in microseconds since the epoch.
+/// Returns the time in a TID, in microseconds since the epoch.
 pub(crate) fn micros(tid: &str) -> Option<u64> {
     if tid.len() != 13 {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn micros(tid: &str) -> Option<u64> {
     Some(number >> 10)
 }
 
-/// A TID of now, greater than all before it.
+/// Returns a TID for the current time, greater than all earlier ones.
 pub(crate) fn next() -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = u64::try_from(chrono::Utc::now().timestamp_micros()).unwrap_or(0);
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn tid_time_round_trips() {
-        // A record of 2 May 2026 on the network.
+        // The TID of a real record of 2 May 2026.
         assert_eq!(
             micros("3mkuuamwfj322").map(|it| it / 86_400_000_000),
             Some(20_575)
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_greater_than_the_last() {
+    fn tids_increase_strictly() {
         let all: Vec<String> = (0..100).map(|_| next()).collect();
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
     }

@@ -1,4 +1,4 @@
-//! A name server that knows TXT records alone (RFC 1035, section 4).
+//! A name server that serves only TXT records (RFC 1035, section 4).
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use std::{
 
 use crate::{host::lock, worker::Worker};
 
-/// How a name server answers.
+/// Behaviour of the name server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DnsMood {
     /// Answers correctly.
@@ -18,15 +18,15 @@ pub enum DnsMood {
     Fine,
     /// Sends no answer.
     Silent,
-    /// Loses the next queries, as many as given.
+    /// Ignores this many of the next queries.
     Loses(u32),
-    /// Answers with the first record alone, marked as truncated.
+    /// Answers with only the first record, marked as truncated.
     Truncates,
-    /// Answers with a further record, larger than a resolver accepts.
+    /// Answers with an additional record, larger than a resolver accepts.
     Oversized,
     /// Answers with a failure code.
     Fails,
-    /// Answers after a forged answer, whose sender does not know the query's id.
+    /// Sends a forged answer with a wrong query id before the real answer.
     AfterAForgery,
 }
 
@@ -48,7 +48,8 @@ impl DnsDouble {
     /// Starts a server without records.
     ///
     /// # Errors
-    /// When there is no port.
+    ///
+    /// Fails if no port is available.
     pub fn start() -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         socket.set_read_timeout(Some(Duration::from_millis(20)))?;
@@ -74,24 +75,24 @@ impl DnsDouble {
         })
     }
 
-    /// Address of the server.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The TXT records of a name from now on.
+    /// Sets the TXT records of a name.
     pub fn set(&self, name: &str, texts: &[&str]) {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
         lock(&self.state).records.insert(name.to_owned(), texts);
     }
 
-    /// How it answers from now on.
+    /// Sets the behaviour from now on.
     pub fn set_mood(&self, mood: DnsMood) {
         lock(&self.state).mood = mood;
     }
 
-    /// How often it was asked about a name.
+    /// Returns the number of queries about a name.
     #[must_use]
     pub fn asked(&self, name: &str) -> usize {
         let state = lock(&self.state);
@@ -104,7 +105,7 @@ const TRUNCATED: u16 = 0x0200;
 const FAILED: u16 = 2;
 const NO_SUCH_NAME: u16 = 3;
 
-/// Datagrams sent in reply to a question.
+/// Returns the datagrams sent in reply to a question.
 fn replies(state: &Mutex<State>, question: &[u8]) -> Vec<Vec<u8>> {
     let mut state = lock(state);
     let name = name_in(question);
@@ -141,7 +142,7 @@ fn replies(state: &Mutex<State>, question: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// The name that a question is about, in lower case.
+/// Returns the name that a question is about, in lower case.
 fn name_in(question: &[u8]) -> String {
     let mut labels = Vec::new();
     let mut at = 12;
@@ -154,7 +155,7 @@ fn name_in(question: &[u8]) -> String {
     labels.join(".")
 }
 
-/// An answer with these records, each split into as many strings as needed.
+/// Returns an answer with these records, each split into as many strings as needed.
 fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
     let count = u16::try_from(texts.len()).expect("a few records");
     let mut out = question[..2].to_vec();
@@ -169,7 +170,7 @@ fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
             data.push(u8::try_from(part.len()).expect("at most 255"));
             data.extend(part);
         }
-        // The question's name, TXT, of the internet, for a minute.
+        // The question's name, type TXT, class IN, TTL of one minute.
         out.extend([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 60]);
         let length = u16::try_from(data.len()).expect("a short record");
         out.extend(length.to_be_bytes());

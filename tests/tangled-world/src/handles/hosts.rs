@@ -1,4 +1,4 @@
-//! The hosts of handles, over TLS: a proxy that is each of them itself.
+//! The hosts of handles, over TLS: a proxy that plays all hosts.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +17,9 @@ use rustls::{
 
 use crate::{host::lock, worker::Worker};
 
-/// A certificate of `*.handles.example`, and its key.
+/// A certificate of `*.handles.example` with its key.
 const SERVER: &[u8] = include_bytes!("server.pem");
-/// How long a client may take to say what it wants.
+/// Time within which a client must send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answer of a host.
@@ -31,7 +31,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A text.
+    /// Answers with a text.
     #[must_use]
     pub fn text(body: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// A status without a body.
+    /// Answers with a status and no body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Page {
         }
     }
 
-    /// A redirect.
+    /// Answers with a redirect.
     #[must_use]
     pub fn redirect(to: &str) -> Self {
         Self {
@@ -81,9 +81,9 @@ struct State {
     asked: Vec<(String, String)>,
 }
 
-/// Hosts below `handles.example`, each with one page for every path. A client finds them by
-/// [`Self::url`] for its proxy, and trusts them by [`Self::authority`]; one without a page is not
-/// there. The hosts stop on drop.
+/// Hosts below `handles.example`, each with one page for every path. A client uses [`Self::url`] as
+/// its proxy and trusts [`Self::authority`]. A host without a page does not exist. The hosts stop
+/// on drop.
 pub struct HandleHosts {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -94,10 +94,12 @@ impl HandleHosts {
     /// Starts the server, without any host.
     ///
     /// # Errors
-    /// When there is no port.
+    ///
+    /// Fails if no port is available.
     ///
     /// # Panics
-    /// When the certificate cannot be used.
+    ///
+    /// Panics if the certificate cannot be used.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -114,7 +116,7 @@ impl HandleHosts {
                 };
                 let (known, tls) = (Arc::clone(&known), Arc::clone(&tls));
                 std::thread::spawn(move || {
-                    // A client that goes away in the middle is no failure of ours.
+                    // A client that disconnects early is not an error.
                     let _ = serve(stream, &known, tls);
                 });
             }
@@ -126,13 +128,13 @@ impl HandleHosts {
         })
     }
 
-    /// The proxy to name for `https`.
+    /// Returns the proxy for `https`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The file with the authority that vouches for them.
+    /// Returns the file with the certificate authority of the hosts.
     #[must_use]
     pub fn authority() -> PathBuf {
         let path = "src/handles/authority.pem";
@@ -148,7 +150,7 @@ impl HandleHosts {
         };
     }
 
-    /// The paths that a host was asked for.
+    /// Returns the paths that were requested from a host.
     #[must_use]
     pub fn asked(&self, host: &str) -> Vec<String> {
         let state = lock(&self.state);
@@ -159,7 +161,7 @@ impl HandleHosts {
 
 impl Drop for HandleHosts {
     fn drop(&mut self) {
-        // The worker waits for a connection.
+        // A connection wakes the worker, which waits for one.
         let address = self.address;
         self.worker.stop(|| TcpStream::connect(address).is_ok());
     }
@@ -177,7 +179,7 @@ fn tls() -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-/// A single connection: `CONNECT`, then the request in it.
+/// Serves one connection: `CONNECT`, then the request inside.
 fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let target = second_word(&head(&mut stream)?);

@@ -1,4 +1,4 @@
-//! Requests to hosts of the world, by a test or by another host.
+//! Requests to hosts of the world, sent by a test or by another host.
 
 use std::{
     io::{self, Read, Write},
@@ -14,23 +14,24 @@ use serde_json::Value;
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// Headers, with names in small letters.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// Body.
     pub bytes: Vec<u8>,
 }
 
 impl Answer {
-    /// The body as JSON; null when it is none.
+    /// Returns the body as JSON; null if it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 
-    /// The body as JSON, of an answer with status 200.
+    /// Returns the body of an answer with status 200 as JSON.
     ///
     /// # Panics
-    /// On another status.
+    ///
+    /// Panics on another status.
     #[must_use]
     pub fn ok(&self) -> Value {
         let text = String::from_utf8_lossy(&self.bytes);
@@ -38,20 +39,20 @@ impl Answer {
         self.json()
     }
 
-    /// A header, empty when it is not there.
+    /// Returns a header; empty if it is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(it, _)| it == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// The name of the error.
+    /// Returns the name of the error.
     #[must_use]
     pub fn error(&self) -> String {
         self.json()["error"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The message of the error.
+    /// Returns the message of the error.
     #[must_use]
     pub fn message(&self) -> String {
         self.json()["message"]
@@ -63,7 +64,7 @@ impl Answer {
 
 /// Calls a host with XRPC, signed in or anonymously, so that a test can act as another client.
 ///
-/// Every request has a connection of its own.
+/// Every request uses a separate connection.
 #[derive(Debug, Clone)]
 pub struct Caller {
     base: String,
@@ -71,7 +72,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Calls the host at `http://…` anonymously.
+    /// Creates an anonymous caller of the host at `http://…`.
     #[must_use]
     pub fn new(url: &str) -> Self {
         Self {
@@ -80,13 +81,13 @@ impl Caller {
         }
     }
 
-    /// The same with a token.
+    /// Returns a caller of the same host with a token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {
         self.with_authorization(&format!("Bearer {token}"))
     }
 
-    /// The same with an `Authorization` header.
+    /// Returns a caller of the same host with an `Authorization` header.
     #[must_use]
     pub fn with_authorization(&self, authorization: &str) -> Self {
         Self {
@@ -95,10 +96,11 @@ impl Caller {
         }
     }
 
-    /// The same, signed in with a password.
+    /// Returns a caller of the same host, signed in with a password.
     ///
     /// # Panics
-    /// When the host refuses.
+    ///
+    /// Panics if the host refuses.
     #[must_use]
     pub fn sign_in(&self, identifier: &str, password: &str) -> Self {
         let body = serde_json::json!({ "identifier": identifier, "password": password });
@@ -109,7 +111,8 @@ impl Caller {
     /// Calls a query.
     ///
     /// # Panics
-    /// When the host cannot be reached.
+    ///
+    /// Panics if the host cannot be reached.
     #[must_use]
     pub fn get(&self, nsid: &str, params: &[(&str, &str)]) -> Answer {
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
@@ -125,10 +128,11 @@ impl Caller {
         self.send("GET", &format!("xrpc/{nsid}{query}"), &[], &[])
     }
 
-    /// Gets a path that is no XRPC.
+    /// Gets a path that is not an XRPC method.
     ///
     /// # Panics
-    /// When the host cannot be reached.
+    ///
+    /// Panics if the host cannot be reached.
     #[must_use]
     pub fn page(&self, path: &str) -> Answer {
         self.send("GET", path.trim_start_matches('/'), &[], &[])
@@ -137,7 +141,8 @@ impl Caller {
     /// Calls a procedure with JSON.
     ///
     /// # Panics
-    /// When the host cannot be reached.
+    ///
+    /// Panics if the host cannot be reached.
     #[must_use]
     pub fn post(&self, nsid: &str, body: &Value) -> Answer {
         self.post_bytes(nsid, "application/json", body.to_string().as_bytes())
@@ -146,7 +151,8 @@ impl Caller {
     /// Calls a procedure without a body.
     ///
     /// # Panics
-    /// When the host cannot be reached.
+    ///
+    /// Panics if the host cannot be reached.
     #[must_use]
     pub fn post_nothing(&self, nsid: &str) -> Answer {
         self.send("POST", &format!("xrpc/{nsid}"), &[], &[])
@@ -155,7 +161,8 @@ impl Caller {
     /// Calls a procedure with bytes.
     ///
     /// # Panics
-    /// When the host cannot be reached.
+    ///
+    /// Panics if the host cannot be reached.
     #[must_use]
     pub fn post_bytes(&self, nsid: &str, kind: &str, body: &[u8]) -> Answer {
         self.send(
@@ -177,13 +184,13 @@ impl Caller {
     }
 }
 
-/// Gets an `http://` address: the status and the body.
+/// Gets an `http://` address; returns status and body.
 pub(crate) fn get(url: &str) -> io::Result<(u16, Vec<u8>)> {
     let answer = request("GET", url, &[], &[])?;
     Ok((answer.status, answer.bytes))
 }
 
-/// HTTP 1.0, so that the answer ends with the connection and comes in one piece.
+/// Uses HTTP 1.0, so that the answer is not chunked and ends with the connection.
 fn request(verb: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<Answer> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{url}: {what}"));
     let rest = url
@@ -200,7 +207,7 @@ fn request(verb: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> io::
         head.push_str(&format!("content-length: {}\r\n", body.len()));
     }
     stream.write_all(format!("{head}\r\n").as_bytes())?;
-    // A host that refuses a large body answers before it has read all of it.
+    // A host that refuses a large body answers before it has read the whole body.
     let _ = stream.write_all(body);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);

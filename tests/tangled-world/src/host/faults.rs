@@ -1,4 +1,4 @@
-//! Faults that a host plays on chosen requests.
+//! Faults that a host injects into chosen requests.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ pub enum Action {
         /// Body.
         body: String,
     },
-    /// The right answer, cut off after this many bytes of the body.
+    /// Truncates the correct answer after this many bytes of the body.
     Truncate(usize),
-    /// The right answer with its body broken, so that it is no JSON.
+    /// Breaks the body of the correct answer, so that it is not JSON.
     Malformed,
-    /// The connection is reset without an answer.
+    /// Resets the connection without an answer.
     Reset,
 }
 
-/// A fault, and the requests it is for. By default it acts once, on the next request.
+/// A fault and the requests it applies to. By default it acts once, on the next request.
 #[derive(Debug, Clone)]
 pub struct Fault {
     path: Option<String>,
@@ -41,7 +41,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault on the next request.
+    /// Creates a fault for the next request.
     #[must_use]
     pub fn new(action: Action) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Fault {
         }
     }
 
-    /// A delay only.
+    /// Creates a fault that only delays.
     #[must_use]
     pub fn delayed(delay: Duration) -> Self {
         Self {
@@ -65,13 +65,13 @@ impl Fault {
         }
     }
 
-    /// The connection is reset without an answer.
+    /// Creates a fault that resets the connection without an answer.
     #[must_use]
     pub fn reset() -> Self {
         Self::new(Action::Reset)
     }
 
-    /// An XRPC error.
+    /// Creates a fault that answers with an XRPC error.
     #[must_use]
     pub fn error(status: u16, error: &str, message: &str) -> Self {
         let body = json!({ "error": error, "message": message }).to_string();
@@ -82,14 +82,14 @@ impl Fault {
         )
     }
 
-    /// A page of a gateway that says nothing in JSON.
+    /// Creates a fault that answers with a gateway's page, which is not JSON.
     #[must_use]
     pub fn gateway(status: u16) -> Self {
         let body = format!("<html><head><title>{status}</title></head></html>");
         Self::answer(status, &[("content-type", "text/html")], body)
     }
 
-    /// 429, as a PDS and the public index answer it, with when to come again: seconds from now.
+    /// Answers 429 as a PDS and the public index do, with the seconds until the next attempt.
     #[must_use]
     pub fn rate_limited(seconds: u64) -> Self {
         let reset = chrono::Utc::now().timestamp() + i64::try_from(seconds).unwrap_or(0);
@@ -108,7 +108,7 @@ impl Fault {
         )
     }
 
-    /// An answer of the caller's choice.
+    /// Creates a fault that answers with the given answer.
     #[must_use]
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
@@ -121,28 +121,28 @@ impl Fault {
         })
     }
 
-    /// For one XRPC method alone.
+    /// Restricts the fault to one XRPC method.
     #[must_use]
     pub fn on(mut self, nsid: &str) -> Self {
         self.path = Some(format!("/xrpc/{nsid}"));
         self
     }
 
-    /// For requests whose path starts like this.
+    /// Restricts the fault to requests whose path begins with `path`.
     #[must_use]
     pub fn on_path(mut self, path: &str) -> Self {
         self.path = Some(path.to_owned());
         self
     }
 
-    /// For requests with this text in the query or the body.
+    /// Restricts the fault to requests with this text in the query or the body.
     #[must_use]
     pub fn about(mut self, text: &str) -> Self {
         self.text = Some(text.to_owned());
         self
     }
 
-    /// Carries the request out before it hides the answer.
+    /// Executes the request before the fault hides its answer.
     #[must_use]
     pub fn committed(mut self) -> Self {
         self.committed = true;
@@ -156,7 +156,7 @@ impl Fault {
         self
     }
 
-    /// Acts so often.
+    /// Sets how often the fault acts.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);
@@ -170,14 +170,14 @@ impl Fault {
         self
     }
 
-    /// Acts on every fitting request.
+    /// Makes the fault act on every matching request.
     #[must_use]
     pub fn always(mut self) -> Self {
         self.times = None;
         self
     }
 
-    /// True if the request is carried out nevertheless.
+    /// Returns true if the request is executed despite the fault.
     pub(super) fn lets_it_happen(&self) -> bool {
         self.committed || !matches!(self.action, Action::Answer { .. } | Action::Reset)
     }
@@ -197,14 +197,14 @@ impl Fault {
     }
 }
 
-/// Parts of a request that faults look at.
+/// The parts of a request that faults match.
 pub(super) struct Subject<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a str,
     pub(super) body: &'a [u8],
 }
 
-/// The faults that are yet to act.
+/// The faults that have yet to act.
 #[derive(Debug, Default)]
 pub(super) struct Plan(Vec<Fault>);
 
@@ -217,12 +217,12 @@ impl Plan {
         self.0.clear();
     }
 
-    /// Faults that have not acted as often as they should.
+    /// Returns the number of faults that have not acted as often as planned.
     pub(super) fn left(&self) -> usize {
         self.0.iter().filter(|it| it.times.is_some()).count()
     }
 
-    /// The fault for a request: the first that fits and has let enough pass.
+    /// Takes the fault for a request: the first that matches and has skipped enough requests.
     pub(super) fn take(&mut self, subject: &Subject<'_>) -> Option<Fault> {
         for (index, fault) in self.0.iter_mut().enumerate() {
             if !fault.fits(subject) {
@@ -248,7 +248,8 @@ impl Plan {
     }
 }
 
-/// Applies a fault to an answer; `None` is a reset. The number is where the body breaks off.
+/// Applies a fault to an answer; `None` means a reset. The number is the length at which the body
+/// is cut.
 pub(super) fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),

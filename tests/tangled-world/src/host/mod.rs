@@ -1,5 +1,5 @@
-//! An HTTP server on loopback with a thread of its own: it records requests, plays faults, and
-//! hands the rest to a [`Service`].
+//! An HTTP server on loopback with a separate thread: it records requests, injects faults, and
+//! passes the other requests to a [`Service`].
 
 mod client;
 mod faults;
@@ -44,12 +44,12 @@ pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, request: &Incoming) -> Reply;
 }
 
-/// Locks also what a panicking request left.
+/// Locks a mutex even if a panicking request has poisoned it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes the connections of a host in its place.
+/// Handles the connections of a host in place of the host.
 pub type Front = Arc<dyn Fn(std::net::TcpStream) + Send + Sync>;
 
 struct Desk {
@@ -59,7 +59,7 @@ struct Desk {
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
     trap: Mutex<Option<Trap>>,
-    /// Usual names of methods, by their new names.
+    /// Default names of methods, by their new names.
     renamed: Mutex<BTreeMap<String, String>>,
     names: Mutex<Names>,
     down: AtomicBool,
@@ -68,7 +68,7 @@ struct Desk {
     busiest: AtomicU64,
 }
 
-/// A server of the world: where it is, what was asked of it, and how it is made to fail.
+/// A server of the world: its address, its recorded requests, and its faults.
 ///
 /// The host stops on drop.
 pub struct Host {
@@ -79,8 +79,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Takes a free port; [`Claimed::serve`] then starts on it. In two steps, for services that
-    /// must know their own address.
+    /// Reserves a free port; [`Claimed::serve`] then starts on it. There are two steps because some
+    /// services must know their own address.
     pub(crate) fn claim() -> io::Result<Claimed> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -88,19 +88,19 @@ impl Host {
         Ok(Claimed { listener, address })
     }
 
-    /// `http://localhost:PORT`.
+    /// Returns `http://localhost:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.authority())
     }
 
-    /// `localhost:PORT`.
+    /// Returns `localhost:PORT`.
     #[must_use]
     pub fn authority(&self) -> String {
         format!("localhost:{}", self.address.port())
     }
 
-    /// `did:web:localhost%3APORT`.
+    /// Returns `did:web:localhost%3APORT`.
     #[must_use]
     pub fn did(&self) -> String {
         did_web(self.address.port())
@@ -116,7 +116,7 @@ impl Host {
         lock(&self.desk.plan).clear();
     }
 
-    /// Faults that have not yet acted as often as they should.
+    /// Returns the number of faults that have not yet acted as often as planned.
     #[must_use]
     pub fn faults_left(&self) -> usize {
         lock(&self.desk.plan).left()
@@ -127,63 +127,64 @@ impl Host {
         *lock(&self.desk.latency) = latency;
     }
 
-    /// Has its requests counted by a trap; `None` takes it away.
+    /// Lets a trap count the requests of this host; `None` removes the trap.
     pub fn set_trap(&self, trap: Option<Trap>) {
         *lock(&self.desk.trap) = trap;
     }
 
-    /// Has a method answer by another name, and no longer by its usual one.
+    /// Renames a method: it no longer answers by its default name.
     pub fn rename_method(&self, usual: &str, now: &str) {
         lock(&self.desk.renamed).insert(now.to_owned(), usual.to_owned());
     }
 
-    /// Makes the host use other names than its own, besides those of methods.
+    /// Makes the host use other names for fields and values, in addition to renamed methods.
     pub fn speak(&self, names: Names) {
         *lock(&self.desk.names) = names;
     }
 
-    /// Hands every connection from now on to `front`. The host itself answers at the address of the
-    /// host that is returned.
+    /// Passes every connection from now on to `front`. The returned host is the original host at a
+    /// new address.
     ///
     /// # Errors
-    /// When there is no port.
+    ///
+    /// Fails if no port is available.
     pub fn put_behind(&self, front: Front) -> io::Result<Self> {
         let back = Self::claim()?.start("back-door", Arc::clone(&self.desk), false)?;
         *lock(&self.desk.front) = Some(front);
         Ok(back)
     }
 
-    /// While it is down, every connection is reset and nothing is recorded.
+    /// While the host is down, every connection is reset and nothing is recorded.
     pub fn set_down(&self, down: bool) {
         self.desk.down.store(down, Ordering::SeqCst);
     }
 
-    /// The requests since the record was last set back.
+    /// Returns the requests since the record was last reset.
     #[must_use]
     pub fn requests(&self) -> Vec<Recorded> {
         lock(&self.desk.log).clone()
     }
 
-    /// How many requests there were since the record was last set back.
+    /// Returns the number of requests since the record was last reset.
     #[must_use]
     pub fn count(&self) -> usize {
         lock(&self.desk.log).len()
     }
 
-    /// Number of requests of an XRPC method.
+    /// Returns the number of requests of an XRPC method.
     #[must_use]
     pub fn count_of(&self, nsid: &str) -> usize {
         let log = lock(&self.desk.log);
         log.iter().filter(|it| it.method() == Some(nsid)).count()
     }
 
-    /// The most requests that were in work at one time since the record was last set back.
+    /// Returns the maximum number of concurrent requests since the record was last reset.
     #[must_use]
     pub fn most_at_once(&self) -> u64 {
         self.desk.busiest.load(Ordering::SeqCst)
     }
 
-    /// Sets the record of requests back.
+    /// Resets the record of requests.
     pub fn reset_record(&self) {
         lock(&self.desk.log).clear();
         self.desk.busiest.store(0, Ordering::SeqCst);
@@ -206,7 +207,7 @@ impl Drop for Host {
     }
 }
 
-/// A port without a server.
+/// A reserved port without a server.
 pub(crate) struct Claimed {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -287,13 +288,13 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>, has_front: bool) {
                     front(stream);
                 }
             }
-            // Out of file descriptors, most likely: others will be freed.
+            // Probably the process is out of file descriptors; wait until some are closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// The connection is to be reset.
+/// Signals that the connection has to be reset.
 #[derive(Debug)]
 struct Hangup;
 
@@ -307,7 +308,7 @@ impl std::error::Error for Hangup {}
 
 async fn connection(stream: TcpStream, desk: Arc<Desk>) {
     let _ = stream.set_nodelay(true);
-    // A second handle on the socket, to set how it closes while hyper owns the first.
+    // A second handle of the socket sets how it closes while hyper owns the first.
     let handle: io::Result<OwnedFd> = stream.as_fd().try_clone_to_owned();
     let handle = Arc::new(handle.ok());
     let service = service_fn(move |request| {
@@ -322,13 +323,13 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
             answer
         }
     });
-    // An error here is a client that went away, or a fault that broke the connection.
+    // An error here means that the client disconnected, or that a fault broke the connection.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 
-/// Counts a request as in work for as long as it lives.
+/// Counts a request as in progress until dropped.
 struct Busy<'a>(&'a Desk);
 
 impl<'a> Busy<'a> {
@@ -357,7 +358,7 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
             execute(desk, incoming).await;
         }
         trap.spring();
-        // Wait until the client is gone.
+        // Wait until the client disconnects.
         return std::future::pending().await;
     }
     let index = desk.requests.fetch_add(1, Ordering::Relaxed) + 1;
@@ -397,7 +398,7 @@ async fn execute(desk: &Arc<Desk>, incoming: Incoming) -> Reply {
     let desk = Arc::clone(desk);
     let broken = || Reply::text(500, "text/plain", b"the double failed".to_vec());
     let reply = tokio::task::spawn_blocking(move || {
-        // A bug in a service must not take the server down: the request fails.
+        // A bug in a service must not stop the server: only the request fails.
         let work = AssertUnwindSafe(|| desk.service.answer(&incoming));
         std::panic::catch_unwind(work).unwrap_or_else(|_| broken())
     })

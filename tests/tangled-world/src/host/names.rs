@@ -1,6 +1,7 @@
-//! Other names for what goes over the wire. A host keeps its own; requests are put back into them
-//! before they are carried out, and answers are renamed on their way out. A usual name that was
-//! replaced means nothing any more. A record has the CID of its bytes by the names that it goes by.
+//! Renames protocol names on the wire. A host uses the default names internally: requests are
+//! translated to default names before they are executed, answers to new names before they are sent.
+//! A default name that was replaced is unknown on the wire. A record's CID is computed with the
+//! names on the wire.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +14,10 @@ use serde_json::{Map, Value};
 use super::{Incoming, lock};
 use crate::atproto::cid;
 
-/// Place of a field.
+/// Where a field occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In objects whose `$type` is this.
+    /// In objects whose `$type` is this text.
     Type(String),
     /// In the query of this method.
     Query(String),
@@ -29,13 +30,14 @@ pub enum Place {
 /// Renamed names of the protocol.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// Pairs of usual and new name.
+    /// Pairs of default and new name.
     texts: Vec<(String, String)>,
     fields: Vec<Field>,
     words: Vec<Word>,
-    /// Pairs of usual and new name.
+    /// Pairs of default and new name.
     attributes: Vec<(String, String)>,
-    /// The CIDs of records by the usual names, with those by the new names. All copies share them.
+    /// The CIDs of records with default names, and the CIDs with new names. All copies share the
+    /// map.
     cids: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
@@ -55,16 +57,16 @@ struct Word {
 }
 
 impl Names {
-    /// An NSID, wherever it stands in a query or in JSON.
+    /// Renames an NSID everywhere in queries and JSON.
     pub fn text(&mut self, usual: &str, now: &str) {
         self.texts.push((usual.to_owned(), now.to_owned()));
-        // Longer names first, because names may begin with a shorter name.
+        // Longer names come first, because a name may begin with a shorter name.
         let length = |text: &(String, String)| std::cmp::Reverse(text.0.len());
         self.texts.sort_by_key(length);
     }
 
-    /// A field, by the usual names of the keys on the way to it, with dots between them; lists are
-    /// gone through.
+    /// Renames a field. `path` has the default names of the keys that lead to it, joined by dots;
+    /// lists are traversed.
     pub fn field(&mut self, place: Place, path: &str, now: &str) {
         self.fields.push(Field {
             place,
@@ -74,7 +76,7 @@ impl Names {
         self.fields.sort_by_key(|field| field.path.len());
     }
 
-    /// The value of a field, where it is this text.
+    /// Renames a value of a field, if the value is `usual`.
     pub fn word(&mut self, place: Place, path: &str, usual: &str, now: &str) {
         self.words.push(Word {
             place,
@@ -84,12 +86,12 @@ impl Names {
         });
     }
 
-    /// An attribute of the elements of a page.
+    /// Renames an attribute of the elements of a page.
     pub fn attribute(&mut self, usual: &str, now: &str) {
         self.attributes.push((usual.to_owned(), now.to_owned()));
     }
 
-    /// A request by the usual names.
+    /// Translates a request to default names.
     pub(super) fn incoming(&self, mut request: Incoming) -> Incoming {
         let Some(method) = request.nsid().map(str::to_owned) else {
             return request;
@@ -162,7 +164,7 @@ impl Names {
         request
     }
 
-    /// The answer of a method, or a page, by the new names.
+    /// Translates the answer of a method, or a page, to new names.
     pub(super) fn outgoing(&self, method: Option<&str>, mut reply: Reply) -> Reply {
         if is(&reply, "text/html") {
             let page = String::from_utf8_lossy(&reply.body).into_owned();
@@ -182,7 +184,7 @@ impl Names {
         let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else {
             return reply;
         };
-        // Failures have a form of their own, which no method has.
+        // Errors have their own form, independent of the method.
         if reply.status < 400 {
             self.rename(&mut value, &Place::Answer(method.to_owned()));
         }
@@ -194,7 +196,7 @@ impl Names {
         reply
     }
 
-    /// Works out the new CIDs of the records in an answer.
+    /// Computes the new CIDs of the records in an answer.
     fn add_cids(&self, answer: &Value) {
         if let (Some(Value::String(usual)), Some(value)) = (answer.get("cid"), answer.get("value"))
             && let Ok(value) = serde_json::from_str(&self.with_new_cids(value.to_string()))
@@ -232,7 +234,7 @@ impl Names {
                 }
             });
         }
-        // The inner ones first: the way to them is known by the usual names.
+        // Inner fields are renamed first: their paths use default names.
         for field in self.fields.iter().rev() {
             visit(value, field, here, &|map, key| {
                 if let Some(value) = map.remove(key) {
@@ -267,14 +269,14 @@ impl Word {
     }
 }
 
-/// True if the reply has this kind of content.
+/// Returns true if the reply has this content type.
 fn is(reply: &Reply, kind: &str) -> bool {
     let mut headers = reply.headers.iter();
     headers
         .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.starts_with(kind))
 }
 
-/// The CIDs of the records that the input of a write has.
+/// Returns the CIDs of the records in the input of a write.
 fn written_cids(input: &Value) -> Vec<Option<String>> {
     let writes = input["writes"].as_array().into_iter().flatten();
     let records = input.get("record").into_iter();
@@ -286,7 +288,7 @@ fn split(path: &str) -> Vec<String> {
     path.split('.').map(str::to_owned).collect()
 }
 
-/// Replaces a name where it does not go on.
+/// Replaces a name unless it continues with further characters.
 fn replace(text: &str, from: &str, to: &str) -> String {
     let mut parts = text.split(from);
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -300,7 +302,7 @@ fn replace(text: &str, from: &str, to: &str) -> String {
 
 type Change<'a> = &'a dyn Fn(&mut Map<String, Value>, &str);
 
-/// Calls for every object in which a field is, where the field's place is `here` or a type.
+/// Calls `change` for every object with the field, if the field's place is `here` or a type.
 fn visit(value: &mut Value, field: &Field, here: &Place, change: Change<'_>) {
     match &field.place {
         Place::Type(of) => typed(value, of, &field.path, change),

@@ -1,4 +1,4 @@
-//! Records of requests that a host has received. Tokens are not among it.
+//! Records of the requests that a host has received; they contain no tokens.
 
 use std::time::Instant;
 
@@ -11,25 +11,25 @@ use super::{Host, Incoming};
 pub struct Recorded {
     /// Number of the request, from 1.
     pub index: u64,
-    /// Verb, like `POST`.
+    /// HTTP method, such as `POST`.
     pub verb: String,
     /// Path without the query.
     pub path: String,
-    /// Query, as it was sent.
+    /// Query as sent.
     pub query: String,
     /// `User-Agent`.
     pub agent: String,
     /// Body, as text.
     pub body: String,
-    /// HTTP status of the answer; 0 when the connection was reset.
+    /// HTTP status of the answer; 0 if the connection was reset.
     pub status: u16,
-    /// Bytes of the answer's body.
+    /// Length of the answer's body, in bytes.
     pub response_bytes: usize,
     /// True if a fault acted on the request.
     pub faulted: bool,
-    /// True if the request was carried out.
+    /// True if the request was executed.
     pub executed: bool,
-    /// When it arrived, and when its answer was ready.
+    /// Time of arrival, and the time when the answer was ready.
     pub work: Option<(Instant, Instant)>,
 }
 
@@ -52,15 +52,16 @@ impl Recorded {
         }
     }
 
-    /// Length of the longest chain of requests, each of which arrived after the answer to the one
-    /// before. If every request takes the same time, the total is this many times that.
+    /// Returns the length of the longest chain of requests in which each arrived after the answer
+    /// to the previous one. If all requests take equally long, the total time is this many times
+    /// that.
     #[must_use]
     pub fn longest_chain(hosts: &[&Host]) -> usize {
         let all = hosts.iter().flat_map(|host| host.requests());
         longest_chain(all.filter_map(|it| it.work).collect())
     }
 
-    /// The XRPC method that was called.
+    /// Returns the XRPC method that was called.
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         self.path.strip_prefix("/xrpc/")

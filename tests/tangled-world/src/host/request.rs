@@ -1,4 +1,4 @@
-//! A request, read to its end.
+//! A request that was read completely.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use percent_encoding::percent_decode_str;
 pub(crate) struct Incoming {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// The method by the name that it was asked by, where that is not its usual one.
+    /// The renamed method that was requested, if it is not the default name.
     pub(crate) asked: Option<String>,
     pub(crate) query: String,
-    /// With names in small letters.
+    /// Headers, with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Incoming {
-    /// A header by its name in small letters, empty when it is not there.
+    /// Returns a header by its name in lower case; empty if it is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .iter()
@@ -27,13 +27,13 @@ impl Incoming {
             .map_or("", |(_, value)| value)
     }
 
-    /// The XRPC method that is called.
+    /// Returns the XRPC method that is called.
     pub(crate) fn nsid(&self) -> Option<&str> {
         self.path.strip_prefix("/xrpc/")
     }
 
-    /// The same request by the usual name of the method, where `names` maps new names to usual
-    /// ones; a replaced usual name means nothing.
+    /// Translates the method to its default name. `names` maps new names to default names; a
+    /// default name that was replaced is unknown.
     pub(super) fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
         let Some(asked) = self.nsid().map(str::to_owned) else {
             return self;
@@ -47,12 +47,12 @@ impl Incoming {
         self
     }
 
-    /// A parameter of the query.
+    /// Returns a parameter of the query.
     pub(crate) fn param(&self, name: &str) -> Option<String> {
         self.params(name).into_iter().next()
     }
 
-    /// Every value of a parameter.
+    /// Returns all values of a parameter.
     pub(crate) fn params(&self, name: &str) -> Vec<String> {
         self.query
             .split('&')
@@ -63,7 +63,7 @@ impl Incoming {
             .collect()
     }
 
-    /// The token of a `Bearer` authorization.
+    /// Returns the token of a `Bearer` authorization.
     pub(crate) fn bearer(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization").split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token)

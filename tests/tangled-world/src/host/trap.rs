@@ -15,14 +15,14 @@ struct State {
     sprung: AtomicBool,
 }
 
-/// Lets a client come as far as one of its requests, counted over all hosts that it is set in: that
-/// one is never answered.
+/// Stops a client at one of its requests, counted over all hosts with this trap: that request is
+/// never answered.
 #[derive(Clone)]
 pub struct Trap(Arc<State>);
 
 impl Trap {
-    /// A trap at the request of this number, from 1; 0 only counts. With `after`, the request is
-    /// carried out first.
+    /// Creates a trap at request `at`, counted from 1; 0 only counts. If `after` is true, the
+    /// request is executed first.
     #[must_use]
     pub fn new(at: u64, after: bool) -> Self {
         Self(Arc::new(State {
@@ -33,19 +33,20 @@ impl Trap {
         }))
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count.load(Ordering::SeqCst)
     }
 
-    /// True once a client is in the trap.
+    /// Returns true if a client has reached the trap.
     #[must_use]
     pub fn has_sprung(&self) -> bool {
         self.0.sprung.load(Ordering::SeqCst)
     }
 
-    /// Waits until a client is in it, or `over` says that none will come; which of the two.
+    /// Waits until a client reaches the trap, `over` returns true, or `patience` ends; returns true
+    /// if the trap was reached.
     pub fn wait(&self, mut over: impl FnMut() -> bool, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         while !self.has_sprung() {
@@ -57,7 +58,7 @@ impl Trap {
         true
     }
 
-    /// Counts a request; true if it is the trapped one.
+    /// Counts a request; returns true if it is the trapped request.
     pub(super) fn counts_down(&self) -> bool {
         self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
     }

@@ -1,5 +1,5 @@
-//! An index of backlinks in the manner of Constellation: which records refer to something, and from
-//! which field. The index knows references, not records.
+//! An index of backlinks like Constellation: which records refer to a subject, and from which
+//! field. The index stores references, not records.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -39,7 +39,7 @@ fn backlinks(index: &Index, request: &Incoming) -> Answer {
     answer(index, request, &subject, collection, path, "records")
 }
 
-/// The accounts that the records are in, a hundred a page.
+/// Answers with the accounts of the records, a hundred per page.
 fn dids(index: &Index, request: &Incoming) -> Answer {
     let (subject, source) = (need(request, "subject")?, need(request, "source")?);
     let (collection, path) = source

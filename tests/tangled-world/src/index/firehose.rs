@@ -1,4 +1,4 @@
-//! Following a real PDS: `com.atproto.sync.subscribeRepos`, whose frames are CBOR and carry the
+//! Follows a real PDS by `com.atproto.sync.subscribeRepos`, whose frames are CBOR and contain the
 //! written records as blocks of an archive.
 
 use std::{
@@ -21,12 +21,12 @@ use crate::{
     worker::Worker,
 };
 
-/// Before a server that went away is asked again.
+/// Pause before reconnecting to a server.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long a server may be away.
+/// Maximum time for which a server may be down.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads a firehose until it is dropped, also of a server that restarts.
+/// Reads a firehose until dropped; reconnects to a server that restarts.
 pub(super) fn follower(url: &str, network: Network, identities: Identities) -> io::Result<Worker> {
     let mut socket = connect(url, 0)?;
     let url = url.to_owned();
@@ -42,7 +42,7 @@ pub(super) fn follower(url: &str, network: Network, identities: Identities) -> i
     })
 }
 
-/// Asks for what came behind the event of this number.
+/// Requests the events after `cursor`.
 fn connect(url: &str, cursor: i64) -> io::Result<WebSocket<TcpStream>> {
     let authority = url
         .strip_prefix("ws://")
@@ -86,7 +86,7 @@ fn follow(
     }
 }
 
-/// The number of a frame and the changes that it tells of; `None` when it is no commit.
+/// Returns the number of a frame and its changes; `None` if the frame is not a commit.
 fn commit(frame: &[u8], identities: &Identities) -> Option<(i64, Vec<Change>)> {
     let (header, used) = cbor::decode(frame)?;
     if header["t"] != "#commit" {
@@ -124,7 +124,7 @@ fn commit(frame: &[u8], identities: &Identities) -> Option<(i64, Vec<Change>)> {
     Some((number, changes))
 }
 
-/// The blocks of an archive (CAR, version 1) by their CID. A block that is not what its CID says is
+/// Returns the blocks of an archive (CAR, version 1) by CID. Blocks that do not match their CID are
 /// left out.
 fn blocks(archive: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut rest = archive;
@@ -157,7 +157,7 @@ fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// The blobs of a record, from the author's PDS.
+/// Reads the blobs of a record from the author's PDS.
 fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for blob in crate::pds::record::blobs(record) {

@@ -1,5 +1,4 @@
-//! Ingestion as tangled's own index does it: any defect of a record is a reason to drop it
-//! silently.
+//! Ingestion as in tangled's own index: a record with any defect is dropped silently.
 
 use std::{io::Read, time::Instant};
 
@@ -16,7 +15,7 @@ pub(super) const ISSUE: &str = "sh.tangled.repo.issue";
 pub(super) const ISSUE_STATE: &str = "sh.tangled.repo.issue.state";
 const LABEL_OP: &str = "sh.tangled.label.op";
 
-/// The largest patch, in bytes behind gzip.
+/// Maximum size of an uncompressed patch, in bytes.
 const LARGEST_PATCH: u64 = 15 << 20;
 
 /// Ingests due changes.
@@ -120,7 +119,7 @@ fn pull(state: &State, change: &Change, entry: &Entry) -> Result<(), String> {
     Ok(())
 }
 
-/// The patch of each round.
+/// Returns the patch of each round.
 fn patches(change: &Change, entry: &Entry) -> Result<Vec<String>, String> {
     let rounds = entry.value["rounds"].as_array().ok_or("no rounds")?;
     rounds.iter().map(|round| patch(change, round)).collect()
@@ -154,7 +153,8 @@ fn status(index: &Index, state: &State, entry: &Entry, subject: &str) -> Result<
     authorised(index, entry, subject, true)
 }
 
-/// True if an account may set a state (the author may) or a label (the author as such may not).
+/// Returns true if an account may set a state or a label. The author may set a state, but not a
+/// label.
 fn authorised(
     index: &Index,
     entry: &Entry,

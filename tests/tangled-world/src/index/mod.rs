@@ -1,6 +1,6 @@
-//! An index: what tangled's own ("bobbin") answers about the records of everybody, with the moods
-//! that it has had. Beside it an index of backlinks, which knows records by what they refer to, and
-//! the web pages that pull requests have their numbers on.
+//! An index that answers like tangled's own ("bobbin"), with behaviours that bobbin has shown over
+//! time. The index comes with an index of backlinks and with the web pages that number pull
+//! requests.
 
 mod backlinks;
 mod firehose;
@@ -25,19 +25,19 @@ use super::{
     worker::Worker,
 };
 
-/// How an index treats what it hears of. For an index that answers 429, or nothing, see
-/// [`Host::fault`] and [`Host::set_down`].
+/// How the index handles records. For an index that answers 429, or not at all, see [`Host::fault`]
+/// and [`Host::set_down`].
 #[derive(Debug, Clone)]
 pub struct Moods {
-    /// How long after a commit the index knows of it.
+    /// Delay between a commit and its ingestion.
     pub lag: Duration,
     /// The index ingests pull requests. In 2025 no index did.
     pub pulls: bool,
     /// The index ingests states of pull requests and issues. In May 2026 tangled's did not.
     pub statuses: bool,
-    /// The index drops states and labels by accounts that may not push.
+    /// The index drops states and labels of accounts without push access.
     pub drops_unauthorised: bool,
-    /// The index names an older version's CID than the current.
+    /// The index returns the CID of an older version instead of the current CID.
     pub other_cid: bool,
 }
 
@@ -66,23 +66,23 @@ struct Entry {
 #[derive(Default)]
 struct State {
     moods: Moods,
-    /// Number of the first change yet to be ingested.
+    /// Number of the first change that is not yet ingested.
     cursor: usize,
-    /// The records that it answers with, by at-uri.
+    /// The records that the index returns, by at-uri.
     records: BTreeMap<String, Entry>,
-    /// At-uris of records about another record, by the latter's at-uri.
+    /// At-uris of the records about a subject, by the subject's at-uri.
     about: BTreeMap<String, BTreeSet<String>>,
-    /// Every record there is, for the backlinks.
+    /// All records, for the backlinks.
     all: BTreeMap<String, Entry>,
-    /// Planned losses: a collection, and how many times.
+    /// Planned losses: a collection, and the number of records to lose.
     losses: Vec<(String, usize)>,
-    /// The pull requests of a repository in the order they arrived, which gives their numbers.
+    /// The pull requests of a repository in order of arrival, which determines their numbers.
     numbers: BTreeMap<String, Vec<String>>,
-    /// The same of issues.
+    /// The issues of a repository in order of arrival.
     issues: BTreeMap<String, Vec<String>>,
     /// The patches of the rounds of pull requests.
     patches: BTreeMap<String, Vec<String>>,
-    /// Dropped records, and the reasons.
+    /// Dropped records, with reasons.
     dropped: Vec<(String, String)>,
 }
 
@@ -127,10 +127,12 @@ impl IndexDouble {
         })
     }
 
-    /// Follows the firehose of a real PDS besides, from its beginning: `ws://…/xrpc/com.atproto.sync.subscribeRepos`.
+    /// Also follows the firehose of a real PDS from its beginning:
+    /// `ws://…/xrpc/com.atproto.sync.subscribeRepos`.
     ///
     /// # Errors
-    /// When it cannot be reached.
+    ///
+    /// Fails if it cannot be reached.
     pub(crate) fn follow(&mut self, firehose: &str) -> io::Result<()> {
         let network = self.index.network.clone();
         let identities = self.index.identities.clone();
@@ -138,25 +140,25 @@ impl IndexDouble {
         Ok(())
     }
 
-    /// The index: its address, requests and faults.
+    /// Returns the host of the index: its address, requests and faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The index of backlinks. Backlinks know all records, whatever the moods.
+    /// Returns the index of backlinks, which has all records, whatever the moods.
     #[must_use]
     pub fn backlinks(&self) -> &Host {
         &self.backlinks
     }
 
-    /// The web pages.
+    /// Returns the host of the web pages.
     #[must_use]
     pub fn web(&self) -> &Host {
         &self.web
     }
 
-    /// How it treats what it hears of from now on.
+    /// Sets how the index handles records from now on.
     pub fn set_moods(&self, moods: Moods) {
         let mut state = lock(&self.index.state);
         // Records already due are ingested under the old moods.
@@ -164,15 +166,15 @@ impl IndexDouble {
         state.moods = moods;
     }
 
-    /// Loses the next `times` records of a collection: the index does not know a lost record until
-    /// it is written again, with a change.
+    /// Loses the next `times` records of a collection: the index does not have a lost record until
+    /// the record is written again with a change.
     pub fn lose_next(&self, collection: &str, times: usize) {
         lock(&self.index.state)
             .losses
             .push((collection.to_owned(), times));
     }
 
-    /// Dropped records: at-uri and reason.
+    /// Returns the dropped records: at-uri and reason.
     #[must_use]
     pub fn dropped(&self) -> Vec<(String, String)> {
         let mut state = lock(&self.index.state);
@@ -180,7 +182,7 @@ impl IndexDouble {
         state.dropped.clone()
     }
 
-    /// CID at which the index knows a record, if any.
+    /// Returns the CID of a record in the index, if it is there.
     #[must_use]
     pub fn knows(&self, uri: &str) -> Option<String> {
         let mut state = lock(&self.index.state);
@@ -188,7 +190,7 @@ impl IndexDouble {
         state.records.get(uri).map(|it| it.cid.clone())
     }
 
-    /// The number that the web gives a pull request.
+    /// Returns the number of a pull request on the web.
     #[must_use]
     pub fn number(&self, uri: &str) -> Option<usize> {
         let mut state = lock(&self.index.state);
@@ -218,7 +220,7 @@ impl State {
         }
     }
 
-    /// Records of a collection that are about another record.
+    /// Returns the records of a collection that are about another record.
     fn about<'a>(&'a self, uri: &str, collection: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.about
             .get(uri)
@@ -252,7 +254,7 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// The at-uri of the record that it is about.
+    /// Returns the at-uri of the record that this record is about.
     fn subject(&self) -> &str {
         ["/pull", "/issue", "/subject/uri", "/subject"]
             .iter()
@@ -261,7 +263,7 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// Sort key: the time of creation, else the time in the record's key.
+    /// Returns the sort key: the time of creation, otherwise the time in the record's key.
     fn order(&self) -> (i64, String) {
         let made = ["/createdAt", "/performedAt"]
             .iter()

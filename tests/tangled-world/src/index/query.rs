@@ -137,7 +137,7 @@ fn param(request: &Incoming, name: &str) -> Result<String, Failure> {
     request.param(name).ok_or_else(missing)
 }
 
-/// The subject, where it must be a bare DID.
+/// Returns the subject, which must be a DID.
 fn did(request: &Incoming) -> Result<String, Failure> {
     let subject = param(request, "subject")?;
     if subject.starts_with("did:") {
@@ -160,7 +160,7 @@ fn get(
     entry.map(|it| item(state, it)).ok_or_else(not_found)
 }
 
-/// CID that the index answers for a record.
+/// Returns the CID that the index reports for a record.
 fn cid_of(state: &State, entry: &Entry) -> String {
     if state.moods.other_cid {
         cid::of_blob(entry.cid.as_bytes()).replacen("bafkrei", "bafyrei", 1)
@@ -173,7 +173,7 @@ fn item(state: &State, entry: &Entry) -> Value {
     json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": entry.value })
 }
 
-/// The newest state of a subject, by any account.
+/// Returns the newest state of a subject, by any account.
 fn newest<'a>(state: &'a State, uri: &str, collection: &'a str) -> Option<&'a Entry> {
     state.about(uri, collection).max_by_key(|it| it.order())
 }

@@ -1,5 +1,5 @@
-//! The web pages, as far as a client reads them: a pull request's number leads to its at-uri, and
-//! each round has its patch.
+//! The web pages, as far as a client reads them: a page maps a pull request's number to its at-uri,
+//! and each round has its patch.
 
 use std::sync::Arc;
 

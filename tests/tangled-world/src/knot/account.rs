@@ -1,5 +1,5 @@
-//! Tangled 1.0: repositories whose own account is on the knot. Only what was seen of it is here:
-//! what a public page or a client shows of the knot, and nothing that would have to be guessed.
+//! Tangled 1.0: repositories with an account on the knot. Implements only observed behaviour, from
+//! public pages and clients; nothing is guessed.
 
 use forge_double_wire::Reply;
 use serde_json::{Map, Value, json};
@@ -16,10 +16,10 @@ const TICKET: &str = "org.tangled.track.ticket";
 const PATCH: &str = "org.tangled.review.patch";
 const COMMENT: &str = "org.tangled.feed.comment";
 
-/// The field that says who wrote last.
+/// The field with the last writer.
 const EDITOR: &str = "x-tngl-editor";
 
-/// Methods that answer with bytes.
+/// Serves the methods that answer with bytes.
 pub(super) fn bytes(knot: &Knot, nsid: &str, request: &Incoming) -> Option<Reply> {
     let reply = match nsid {
         "com.atproto.sync.getBlob" => pds::blob::get(&knot.accounts, request),
@@ -59,7 +59,8 @@ pub(super) fn put(
     put_over(knot, repo, collection, rkey, record, None)
 }
 
-/// Writes a record over a version: a CID, none at all, or any. The check and the write are atomic.
+/// Writes a record over a given version (a CID, no version, or any). The check and the write are
+/// atomic.
 fn put_over(
     knot: &Knot,
     repo: &str,
@@ -91,14 +92,14 @@ fn account(knot: &Knot, did: &str) -> Result<Repo, Failure> {
         .ok_or_else(|| Failure::new(400, "RepoNotFound", format!("Could not find repo: {did}")))
 }
 
-/// The newest version of a record.
+/// Returns the newest version of a record.
 fn current(knot: &Knot, repo: &str, collection: &str, rkey: &str) -> Option<(String, Value)> {
     let state = lock(&knot.accounts.state);
     let stored = state.accounts.get(repo)?.record(collection, rkey)?;
     Some((stored.cid.clone(), stored.value.clone()))
 }
 
-/// A record on its way in, with the writer's name on it.
+/// Adds the writer's DID to an incoming record.
 fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failure> {
     let Some(fields) = record.as_object_mut() else {
         return Err(Failure::invalid("record must be an object"));
@@ -113,7 +114,7 @@ fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failur
     Ok(record)
 }
 
-/// Takes out a field, or one of an object in it: `title.text`.
+/// Removes a field, or a nested field such as `title.text`.
 fn lose(fields: &mut Map<String, Value>, path: &str) {
     match path.split_once('.') {
         None => drop(fields.remove(path)),
@@ -125,7 +126,8 @@ fn lose(fields: &mut Map<String, Value>, path: &str) {
     }
 }
 
-/// The rules of the knot that were seen: no empty body, and a comment is on a current version.
+/// Checks the observed rules of the knot: the body is not empty, and a comment names a current
+/// version.
 fn check(knot: &Knot, collection: &str, record: &Value) -> Result<(), Failure> {
     if record["body"]["text"]
         .as_str()
@@ -179,7 +181,8 @@ fn create_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(written(&uri, &cid))
 }
 
-/// Checks that an account may change a record: collaborators any, others those they wrote last.
+/// Checks permission to change a record: collaborators may change any, others only those they wrote
+/// last.
 fn may_change(repo: &Repo, caller: &str, current: Option<&Value>) -> Result<(), Failure> {
     if current.is_some_and(|it| it[EDITOR].as_str() == Some(caller)) {
         return Ok(());
@@ -205,7 +208,7 @@ fn put_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(written(&uri, &cid))
 }
 
-/// Only collaborators erase.
+/// Deletes a record; only collaborators may do so.
 fn delete_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let input = Input::read(request)?;
     let repo = account(knot, input.text("repo")?)?;
@@ -235,7 +238,7 @@ fn upload_blob(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(json!({ "blob": blob }))
 }
 
-/// A round: two commits, which the knot fetches from the fork when they are there.
+/// Submits a round: two commits, which the knot fetches from the fork if necessary.
 fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let input = Input::read(request)?;
     let repo = account(knot, input.text("repo")?)?;
@@ -279,7 +282,7 @@ fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
         "source": { "repo": source, "branch": branch },
         "createdAt": chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
     });
-    // Kept, so that the commits outlive the branch.
+    // A ref keeps the commits after the branch is deleted.
     let head = patch["head"]["oid"].as_str().unwrap_or_default();
     git.run(["update-ref", &format!("refs/keep/{head}"), head])
         .ok();

@@ -1,5 +1,5 @@
-//! Service auth: a token that an account's PDS signed with the account's key, for this knot and for
-//! one method.
+//! Service auth: an account's PDS signs a token with the account's key, for this knot and one
+//! method.
 
 use super::{Audience, Knot, Repo};
 use crate::{atproto::jwt::Token, host::Incoming, xrpc::Failure};
@@ -12,12 +12,12 @@ fn refused(why: &str) -> Failure {
     Failure::new(403, "Auth", message)
 }
 
-/// Caller of a method; the token must be for the host of this knot.
+/// Returns the caller of a method; the token must be for the host of this knot.
 pub(super) fn caller(knot: &Knot, request: &Incoming, nsid: &str) -> Result<String, Failure> {
     verified(knot, request, nsid, &knot.did)
 }
 
-/// Writer into the account of a repository of 1.0.
+/// Returns the writer into the account of a repository of 1.0.
 pub(super) fn writer(
     knot: &Knot,
     request: &Incoming,
@@ -51,7 +51,7 @@ fn verified(
     if token.number("iat").is_some_and(|iat| iat > now + LEEWAY) {
         return Err(refused("token used before issued"));
     }
-    // A knot of 2025 did not look at the method.
+    // A knot of 2025 did not check the method.
     let method = request.asked.as_deref().unwrap_or(nsid);
     if !knot.options.legacy && token.text("lxm") != method {
         return Err(refused("bad jwt lexicon method (\"lxm\")"));
@@ -67,7 +67,7 @@ fn verified(
     Ok(did.to_owned())
 }
 
-/// Refuses who may not push.
+/// Refuses an account without push access.
 pub(super) fn must_push(repo: &Repo, did: &str) -> Result<(), Failure> {
     if repo.may_push(did) {
         Ok(())

@@ -12,8 +12,8 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-/// The repository that the body of a procedure names: by owner and name, or where the knot can, by
-/// its DID.
+/// Returns the repository named in the body of a procedure: by owner and name, or by DID if the
+/// knot supports that.
 pub(super) fn named(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     let by_did = input.optional("repo")?.filter(|_| !knot.options.legacy);
     let name = match by_did {
@@ -23,7 +23,7 @@ pub(super) fn named(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     knot.repo(&name).ok_or_else(read::not_found)
 }
 
-/// A clone of a repository with a branch checked out, to try things in.
+/// A clone with a branch checked out, to try merges in.
 struct Trial {
     dir: TempDir,
 }
@@ -54,7 +54,7 @@ impl Trial {
     }
 }
 
-/// The files that a patch does not fit, by what git says.
+/// Returns the files to which a patch does not apply, from git's output.
 fn conflicts(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut found: Vec<(String, &str)> = text
@@ -141,7 +141,7 @@ pub(super) fn merge(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(Value::Null)
 }
 
-/// True if a patch is output of `git format-patch`.
+/// Returns true if a patch is the output of `git format-patch`.
 fn is_mail(patch: &str) -> bool {
     patch
         .lines()
@@ -149,7 +149,7 @@ fn is_mail(patch: &str) -> bool {
         .is_some_and(|line| line.starts_with("From ") && line.len() > 45)
 }
 
-/// A plain diff becomes one commit.
+/// Commits a plain diff as one commit.
 fn commit(trial: &Trial, input: &Input) -> Result<(), Failure> {
     let subject = input.optional("commitMessage")?.unwrap_or("Merge patch");
     let body = input.optional("commitBody")?.unwrap_or_default();
@@ -169,7 +169,8 @@ fn commit(trial: &Trial, input: &Input) -> Result<(), Failure> {
     }
 }
 
-/// `sh.tangled.git.mergeCheck`: whether a commit, perhaps of a fork here, merges into a branch.
+/// `sh.tangled.git.mergeCheck`: tells whether a commit, also of a fork on this knot, merges into a
+/// branch.
 pub(super) fn check_commit(knot: &Knot, request: &Incoming) -> Answer {
     let input = Input::read(request)?;
     let repo = knot.repo(input.text("repo")?).ok_or_else(read::not_found)?;

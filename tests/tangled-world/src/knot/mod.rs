@@ -1,5 +1,5 @@
-//! A knot: git repositories behind XRPC, as tangled's Go knot of 2025 and 2026 answers; for
-//! repositories of Tangled 1.0, as the observed knot that is also their PDS.
+//! A knot: git repositories behind XRPC that answer as tangled's Go knot of 2025 and 2026. For
+//! repositories of Tangled 1.0 it answers as the observed knot, which is also their PDS.
 
 mod account;
 mod auth;
@@ -48,19 +48,19 @@ pub struct KnotOptions {
     /// A knot of 2025: it reports no version, ignores the audience of tokens, accepts no repository
     /// DIDs, and misspells `is_default`.
     pub legacy: bool,
-    /// Capabilities in `sh.tangled.knot.version`; none if `legacy`.
+    /// Capabilities in `sh.tangled.knot.version`; not reported if `legacy`.
     pub capabilities: Vec<String>,
-    /// `mergeCheck` fails inside, which it tells with status 200.
+    /// `mergeCheck` fails internally, which the knot reports with status 200.
     pub broken_merge_check: bool,
-    /// Anybody may push over HTTP. Real knots take a push over SSH alone, or in 1.0 with a service
-    /// token; those are taken here in any case.
+    /// Anybody may push over HTTP. Real knots accept pushes only over SSH or, in 1.0, with a
+    /// service token. The double always accepts service tokens.
     pub open_push: bool,
     /// Audience of tokens for record writes.
     pub audience: Audience,
-    /// Fields of tickets that it loses when it writes them; `title.text` is one in another.
+    /// Fields of tickets that the knot loses when it writes them; `title.text` is a nested field.
     pub loses: Vec<String>,
-    /// A second host name, without a port: tokens for it are accepted too. For clients that write
-    /// the port of a knot as no PDS takes it.
+    /// A second host name without a port, for which tokens are also accepted. It serves clients
+    /// whose PDS does not accept the port of a knot.
     pub alias: Option<String>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Repo {
     pub(crate) owner: String,
     pub(crate) name: String,
     pub(crate) rkey: String,
-    /// DID of the repository; `None` in 2025.
+    /// DID of the repository; `None` for a repository of 2025.
     pub(crate) did: Option<String>,
     pub(crate) era: Era,
     pub(crate) collaborators: BTreeSet<String>,
@@ -108,7 +108,7 @@ impl Repo {
     }
 }
 
-/// The repositories of all knots of a world, for those who must know who may do what.
+/// The repositories of all knots of a world, for permission checks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Repos(Arc<Mutex<Vec<Repo>>>);
 
@@ -117,7 +117,7 @@ impl Repos {
         lock(&self.0).iter().find(|it| fits(it)).cloned()
     }
 
-    /// By its DID, its at-uri, or its owner's DID and its name.
+    /// Finds a repository by its DID, its at-uri, or its owner's DID and its name.
     pub(crate) fn named(&self, name: &str) -> Option<Repo> {
         self.find(|it| {
             it.did.as_deref() == Some(name)
@@ -142,9 +142,9 @@ pub struct Repository {
     pub owner: String,
     /// Name of the repository.
     pub name: String,
-    /// DID of the repository; empty in 2025.
+    /// DID of the repository; empty for a repository of 2025.
     pub did: String,
-    /// The at-uri of the owner's record of it.
+    /// The at-uri of the repository's record in the owner's account.
     pub uri: String,
     /// The bare repository that the knot serves.
     pub git: GitDir,
@@ -159,17 +159,17 @@ pub(crate) struct Knot {
     pub(crate) root: PathBuf,
     /// The accounts of repositories of 1.0.
     pub(crate) accounts: Pds,
-    /// By how many seconds its clock is ahead.
+    /// Seconds by which the knot's clock is ahead.
     clock_ahead: AtomicI64,
 }
 
 impl Knot {
-    /// The time by its clock, in seconds since the epoch.
+    /// Returns the time of the knot's clock, in seconds since the epoch.
     fn now(&self) -> i64 {
         chrono::Utc::now().timestamp() + self.clock_ahead.load(Ordering::SeqCst)
     }
 
-    /// A repository of this knot.
+    /// Returns a repository of this knot.
     pub(crate) fn repo(&self, name: &str) -> Option<Repo> {
         self.repos
             .named(name)
@@ -220,7 +220,7 @@ impl KnotDouble {
         })
     }
 
-    /// Address, requests and faults of the knot.
+    /// Returns the host, with its address, requests and faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
@@ -239,14 +239,14 @@ impl KnotDouble {
         });
     }
 
-    /// Takes that back.
+    /// Revokes an account's right to push and merge.
     pub fn remove_collaborator(&self, repository: &Repository, did: &str) {
         self.knot.repos.change(&name_of(repository), |it| {
             it.collaborators.remove(did);
         });
     }
 
-    /// The address to clone from.
+    /// Returns the address to clone from.
     #[must_use]
     pub fn clone_url(&self, repository: &Repository) -> String {
         format!(
@@ -257,8 +257,8 @@ impl KnotDouble {
         )
     }
 
-    /// A repository whose record is what `sh.tangled.repo` was in 2025: found by its name, without
-    /// a DID of its own. The record is returned for the owner's PDS.
+    /// Adds a repository with a record as in 2025: it is found by its name and has no DID. Returns
+    /// the record for the owner's PDS.
     pub(crate) fn add_2025(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let repo = self.add(owner, name, &tid::next(), None, Era::Sh2025);
         let record = json!({
@@ -267,7 +267,7 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// A repository of 2026, with a DID of its own and its name for a key.
+    /// Adds a repository of 2026, with a DID, whose record key is its name.
     pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
         let repo = self.add(
@@ -283,8 +283,8 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// A repository of 1.0, whose own account is here. The owner's declaration is returned for the
-    /// owner's PDS.
+    /// Adds a repository of 1.0, whose account is on this knot. Returns the owner's declaration for
+    /// the owner's PDS.
     pub(crate) fn add_1_0(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
         self.directory.set_service(
@@ -338,10 +338,12 @@ impl KnotDouble {
         repo
     }
 
-    /// Writes a record of 1.0 into a repository's account without a request: its at-uri and CID.
+    /// Writes a record into the account of a repository of 1.0 without a request; returns at-uri
+    /// and CID.
     ///
     /// # Panics
-    /// When the account is not here, or the record is none.
+    ///
+    /// Panics if the account is not here, or the record is none.
     pub fn put_record(
         &self,
         repo: &str,
@@ -353,7 +355,7 @@ impl KnotDouble {
             .expect("a record of an account here")
     }
 
-    /// The records of a collection of a repository of 1.0, oldest key first.
+    /// Returns the records of a collection of a repository of 1.0, oldest key first.
     #[must_use]
     pub fn records(&self, repo: &str, collection: &str) -> Vec<(String, String, Value)> {
         let state = lock(&self.knot.accounts.state);
@@ -391,7 +393,7 @@ impl Repository {
         }
     }
 
-    /// Path of the bare repository.
+    /// Returns the path of the bare repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.git.path()

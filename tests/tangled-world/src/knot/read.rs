@@ -1,5 +1,5 @@
-//! Queries of `sh.tangled.repo.*`, in the shapes of the Go knot: many of them are its own types
-//! printed as JSON, not what the lexicons say.
+//! Queries of `sh.tangled.repo.*` with the answers of the Go knot: many are the knot's own types as
+//! JSON and differ from the lexicons.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -21,10 +21,10 @@ pub(super) fn param(request: &Incoming, name: &str) -> Result<String, Failure> {
         .ok_or_else(|| Failure::invalid(format!("missing {name} parameter")))
 }
 
-/// The repository that a query names.
+/// Returns the repository that a query names.
 pub(super) fn repo(knot: &Knot, request: &Incoming) -> Result<Repo, Failure> {
     let name = param(request, "repo")?;
-    // A knot of 2025 knows repositories by owner and name alone.
+    // A knot of 2025 finds repositories only by owner and name.
     let known = |it: &Repo| !knot.options.legacy || name == format!("{}/{}", it.owner, it.name);
     knot.repo(&name).filter(known).ok_or_else(not_found)
 }
@@ -79,7 +79,7 @@ fn signature(name: &str, email: &str, when: &str) -> Value {
     json!({ "Name": name, "Email": email, "When": when })
 }
 
-/// An object id the way Go prints an array of bytes.
+/// Formats an object id as Go prints an array of bytes.
 fn bytes(oid: &str) -> Value {
     let pairs = oid.as_bytes().chunks(2);
     pairs
@@ -111,7 +111,7 @@ pub(super) fn branches(knot: &Knot, request: &Incoming) -> Answer {
             "refs/heads",
         ])
         .text();
-    // Old knots misspelt it.
+    // Old knots misspell this key.
     let key = if knot.options.legacy {
         "is_deafult"
     } else {

@@ -1,4 +1,4 @@
-//! Procedures that move refs, and those on who may.
+//! Procedures that move refs, with their permission checks.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-/// The repository that `repo` names: in 2025 by at-uri, since by DID.
+/// Returns the repository that `repo` names: in 2025 by at-uri, later by DID.
 fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     let name = input.text("repo")?;
     if knot.options.legacy && !name.starts_with("at://") {
@@ -17,13 +17,13 @@ fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     knot.repo(name).ok_or_else(read::not_found)
 }
 
-/// Upstream of a fork, by its git configuration.
+/// Returns the upstream of a fork, from its git configuration.
 fn upstream(repo: &Repo) -> Option<String> {
     let output = repo.git().run(["config", "remote.origin.url"]).output();
     (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Fetches a branch of the upstream, for comparing with: `refs/hidden/<fork ref>/<remote ref>`.
+/// Fetches a branch of the upstream for comparison: `refs/hidden/<fork ref>/<remote ref>`.
 pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let caller = auth::caller(knot, request, nsid)?;
     let input = Input::read(request)?;
@@ -46,8 +46,8 @@ pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer 
     Ok(json!({ "success": true, "ref": name }))
 }
 
-/// Status of a fork's branch against the upstream's: 0 up to date, 1 can be fast-forwarded, 2
-/// conflict, 3 has only commits of its own.
+/// Compares a fork's branch with the upstream's: 0 up to date, 1 can be fast-forwarded, 2 conflict,
+/// 3 has only commits of its own.
 pub(super) fn fork_status(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     auth::caller(knot, request, nsid)?;
     let input = Input::read(request)?;

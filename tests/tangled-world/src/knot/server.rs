@@ -29,7 +29,7 @@ impl Service for Answers {
     }
 }
 
-/// The document of the knot's `did:web`.
+/// Returns the document of the knot's `did:web`.
 fn document(knot: &Knot) -> Value {
     json!({
         "@context": ["https://www.w3.org/ns/did/v1"],
@@ -81,7 +81,8 @@ fn call(knot: &Knot, nsid: &str, request: &Incoming) -> Answer {
     })
 }
 
-/// True if a request names a repository of 1.0: no `sh.tangled.repo.*` method was seen for those.
+/// Returns true if a request names a repository of 1.0, for which no `sh.tangled.repo.*` method was
+/// observed.
 fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let named = ["repo", "repoDid", "subject"].into_iter().filter_map(|it| {
@@ -92,7 +93,7 @@ fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     repos.any(|it| it.era == Era::Org10)
 }
 
-/// Methods missing from a knot of 2025.
+/// Returns true for methods that a knot of 2025 lacks.
 fn is_new(nsid: &str) -> bool {
     !nsid.starts_with("sh.tangled.")
         || nsid.ends_with("Collaborator")
@@ -105,7 +106,7 @@ fn is_new(nsid: &str) -> bool {
         )
 }
 
-/// The repository and the service of a path of git's protocol: `/<repo did>/…`, or
+/// Returns repository and service of a path of git's protocol: `/<repo did>/…`, or
 /// `/<owner>/<name>/…` with the owner's DID or handle.
 fn git_target<'a>(knot: &Knot, path: &'a str) -> Option<(Repo, &'a str)> {
     let path = path.strip_prefix('/')?;

@@ -9,10 +9,10 @@ use crate::{
     xrpc::Failure,
 };
 
-/// Secret that seals all sessions.
+/// Secret that signs all session tokens.
 pub(super) const SECRET: &[u8] = b"the secret of a PDS double";
 
-/// DID of this PDS, as tokens name it.
+/// DID of this PDS in tokens.
 pub(super) const SELF: &str = "did:web:localhost";
 
 /// A signed-in account.
@@ -26,7 +26,7 @@ fn refused() -> Failure {
     Failure::new(400, "InvalidToken", "Token could not be verified")
 }
 
-/// The token of a request, if it is one of this PDS, of this kind, and not too old.
+/// Returns the token of a request if this PDS issued it, of this type, and it has not expired.
 fn token<'a>(request: &'a Incoming, typ: &str, now: i64) -> Result<Token<'a>, Failure> {
     let header = request.header("authorization");
     if header.is_empty() {
@@ -54,7 +54,7 @@ fn token<'a>(request: &'a Incoming, typ: &str, now: i64) -> Result<Token<'a>, Fa
     Ok(token)
 }
 
-/// Account of an access token.
+/// Returns the account of an access token.
 pub(super) fn access(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     let state = lock(&pds.state);
     let token = token(request, "at+jwt", state.now())?;
@@ -68,7 +68,7 @@ pub(super) fn access(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     })
 }
 
-/// As [`access`], for those who may write.
+/// Returns the account as [`access`] does, if it may write.
 pub(super) fn writer(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     let viewer = access(pds, request)?;
     let active = lock(&pds.state)
@@ -86,7 +86,7 @@ pub(super) fn writer(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     }
 }
 
-/// The session of a refresh token, with its `jti`.
+/// Returns the session of a refresh token, with its `jti`.
 pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Result<(String, Session), Failure> {
     let state = lock(&pds.state);
     let token = token(request, "refresh+jwt", state.now())?;
@@ -104,7 +104,7 @@ pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Result<(String, Session)
     }
 }
 
-/// Challenge for a client that came with DPoP.
+/// Adds a challenge for a client that uses DPoP.
 pub(super) fn challenge(reply: &mut Reply) {
     reply.set("dpop-nonce", "a-nonce");
     reply.set(

@@ -1,4 +1,4 @@
-//! Blobs.
+//! Upload and download of blobs.
 
 use forge_double_wire::Reply;
 
@@ -8,7 +8,7 @@ use crate::{
     xrpc::{Answer, Failure},
 };
 
-/// The kind of content by its first bytes, where they tell.
+/// Detects the content type by the first bytes.
 fn sniff(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (&[0x1f, 0x8b], "application/gzip"),

@@ -37,7 +37,7 @@ pub(super) fn resolve_handle(pds: &Pds, request: &Incoming) -> Answer {
     }
 }
 
-/// `https://<handle>/.well-known/atproto-did`: the handle is the host that was asked for.
+/// Serves `https://<handle>/.well-known/atproto-did`: the handle is the requested host.
 pub(super) fn well_known(pds: &Pds, request: &Incoming) -> Reply {
     let host = request.header("host");
     let handle = host.split_once(':').map_or(host, |(handle, _)| handle);
@@ -47,7 +47,7 @@ pub(super) fn well_known(pds: &Pds, request: &Incoming) -> Reply {
     }
 }
 
-/// The document of the `did:web` account of this host.
+/// Serves the document of the `did:web` account of this host.
 pub(super) fn did_json(pds: &Pds, request: &Incoming) -> Reply {
     let did = format!("did:web:{}", request.header("host").replace(':', "%3A"));
     match pds.directory.document(&did) {

@@ -1,4 +1,4 @@
-//! Limits on how often one may ask, in points over a window of time.
+//! Rate limits in points per time window.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Limits {
         }
     }
 
-    /// The buckets that a request draws from, and how much.
+    /// Returns the limits that a request counts against, with its points.
     fn draws(&self, nsid: &str, request: &Incoming) -> Vec<(String, Rule, u64)> {
         let rule = |points, window| Rule { points, window };
         let mut draws = vec![("all".to_owned(), rule(3_000, 300), 1)];
@@ -116,7 +116,7 @@ pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Fai
     }
 }
 
-/// Adds the remainder of the tightest limit to an answer.
+/// Adds the state of the tightest limit to an answer.
 pub(super) fn tell(pds: &Pds, nsid: &str, request: &Incoming, reply: &mut Reply) {
     let now = lock(&pds.state).now();
     let limits = lock(&pds.limits);

@@ -1,6 +1,6 @@
-//! A light PDS: sessions, records, blobs and service auth as the reference implementation answers
-//! them, over a store in memory. Repositories are maps, not trees: their commits have ids and
-//! revisions, and no proofs.
+//! A light PDS: sessions, records, blobs and service auth as in the reference implementation, over
+//! a store in memory. Repositories are maps, not trees: their commits have ids and revisions, but
+//! no proofs.
 
 mod auth;
 pub(super) mod blob;
@@ -28,16 +28,16 @@ use super::{
     network::Network,
 };
 
-/// How a PDS behaves.
+/// Configuration of a PDS.
 #[derive(Debug, Clone)]
 pub struct PdsOptions {
-    /// Seconds that an access token lives.
+    /// Lifetime of an access token, in seconds.
     pub access_lifetime: i64,
-    /// Requests are counted against limits, and answers state the remaining number.
+    /// Requests are rate-limited, and answers state the remaining points.
     pub rate_limits: bool,
-    /// Points of writing an hour, with `rate_limits`: a create costs 3, an update 2, a delete 1.
+    /// Points for writes per hour, with `rate_limits`: a create costs 3, an update 2, a delete 1.
     pub write_points: u64,
-    /// The largest blob, in bytes.
+    /// Maximum size of a blob, in bytes.
     pub largest_blob: usize,
 }
 
@@ -55,16 +55,16 @@ impl Default for PdsOptions {
 /// An account of a PDS.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// `did:plc:…`
+    /// The DID, `did:plc:…` or `did:web:…`.
     pub did: String,
-    /// Like `alice.test`.
+    /// The handle, such as `alice.test`.
     pub handle: String,
     /// The password of the account.
     pub password: String,
 }
 
-/// An access token of a session at a PDS with a known secret, real or not, that expires in
-/// `seconds`; a negative number makes it expired.
+/// Creates an access token for a session at a PDS with a known secret, a double or a real one. The
+/// token expires in `seconds`; a negative number makes it expired.
 #[must_use]
 pub fn session_token(secret: &str, did: &str, seconds: i64) -> String {
     let now = chrono::Utc::now().timestamp();
@@ -103,17 +103,18 @@ impl PdsDouble {
         Ok(Self { host, pds })
     }
 
-    /// Address, requests and faults of the PDS.
+    /// Returns the host, with its address, requests and faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// A new account with a handle like `alice.test`. The same handle gives the same DID in every
-    /// world.
+    /// Creates an account with a handle such as `alice.test`. The same handle gives the same DID in
+    /// every world.
     ///
     /// # Panics
-    /// When the handle is taken.
+    ///
+    /// Panics if the handle is taken.
     pub fn account(&self, handle: &str, password: &str) -> Account {
         let created = self.pds.new_account(handle, password, None, None);
         Account {
@@ -123,11 +124,12 @@ impl PdsDouble {
         }
     }
 
-    /// A new account whose DID is `did:web:` of this PDS, which serves its document. A PDS has one
-    /// at most.
+    /// Creates an account whose DID is the `did:web:` of this PDS, which serves the account's
+    /// document. A PDS has at most one such account.
     ///
     /// # Panics
-    /// When the handle is taken.
+    ///
+    /// Panics if the handle is taken.
     pub fn web_account(&self, handle: &str, password: &str) -> Account {
         let did = self.host.did();
         let created = self.pds.new_account(handle, password, None, Some(&did));
@@ -138,10 +140,11 @@ impl PdsDouble {
         }
     }
 
-    /// A new app password of an account.
+    /// Creates an app password for an account.
     ///
     /// # Panics
-    /// When there is no such account.
+    ///
+    /// Panics if the account does not exist.
     pub fn app_password(&self, did: &str) -> String {
         let mut state = lock(&self.pds.state);
         let account = state.accounts.get_mut(did).expect("an account");
@@ -151,7 +154,8 @@ impl PdsDouble {
     /// Writes a record without a request, and returns its at-uri and CID. The `$type` is added.
     ///
     /// # Panics
-    /// When there is no such account, or the record is none.
+    ///
+    /// Panics if the account does not exist, or the record is none.
     pub fn put(&self, did: &str, collection: &str, rkey: &str, record: Value) -> (String, String) {
         let mut state = lock(&self.pds.state);
         let record = record::prepare(record, collection).expect("a record");
@@ -161,7 +165,7 @@ impl PdsDouble {
         (format!("at://{did}/{collection}/{rkey}"), id)
     }
 
-    /// As [`Self::put`], with a new TID for the key.
+    /// Writes as [`Self::put`] does, with a new TID as the key.
     pub fn add(&self, did: &str, collection: &str, record: Value) -> (String, String) {
         self.put(did, collection, &tid::next(), record)
     }
@@ -174,17 +178,18 @@ impl PdsDouble {
         let _ = write::commit(&mut state, &self.pds.network, did, vec![write]);
     }
 
-    /// Stores a blob without a request, and returns it as records hold it.
+    /// Stores a blob without a request; returns the reference that records contain.
     ///
     /// # Panics
-    /// When there is no such account.
+    ///
+    /// Panics if the account does not exist.
     pub fn blob(&self, did: &str, mime: &str, bytes: &[u8]) -> Value {
         let mut state = lock(&self.pds.state);
         let account = state.accounts.get_mut(did).expect("an account");
         account.add_blob(mime, bytes.to_vec())
     }
 
-    /// The bytes of a blob that a record refers to.
+    /// Returns the bytes of a blob that a record refers to.
     #[must_use]
     pub fn blob_bytes(&self, did: &str, cid: &str) -> Option<Vec<u8>> {
         let state = lock(&self.pds.state);
@@ -192,7 +197,7 @@ impl PdsDouble {
         blob.permanent.then(|| blob.bytes.clone())
     }
 
-    /// A record by its at-uri: its CID and value.
+    /// Returns the CID and value of a record, by its at-uri.
     #[must_use]
     pub fn record(&self, uri: &str) -> Option<(String, Value)> {
         let (did, rest) = uri.strip_prefix("at://")?.split_once('/')?;
@@ -202,8 +207,8 @@ impl PdsDouble {
         Some((stored.cid.clone(), stored.value.clone()))
     }
 
-    /// Every version that a record has had, oldest first: its CID and value. Deleted versions are
-    /// left out.
+    /// Returns every version of a record, oldest first: CID and value. Deleted versions are left
+    /// out.
     #[must_use]
     pub fn versions(&self, uri: &str) -> Vec<(String, Value)> {
         let changes = self.pds.network.since(0).into_iter();
@@ -211,7 +216,7 @@ impl PdsDouble {
         own.filter_map(|it| it.record).collect()
     }
 
-    /// The records of a collection, oldest key first: at-uri, CID and value.
+    /// Returns the records of a collection, oldest key first: at-uri, CID and value.
     #[must_use]
     pub fn records(&self, did: &str, collection: &str) -> Vec<(String, String, Value)> {
         let state = lock(&self.pds.state);
@@ -228,42 +233,43 @@ impl PdsDouble {
             .collect()
     }
 
-    /// Moves the clock of the PDS: tokens that it made then are too old, or made in the future.
+    /// Moves the clock of the PDS: tokens issued before are then expired or from the future.
     pub fn set_clock(&self, seconds_ahead: i64) {
         lock(&self.pds.state).clock_ahead = seconds_ahead;
     }
 
-    /// Ends the sessions of an account: their refresh tokens are revoked, as when its password was
-    /// changed elsewhere.
+    /// Ends the sessions of an account: their refresh tokens are revoked, as after a change of the
+    /// password elsewhere.
     pub fn revoke_sessions(&self, did: &str) {
         lock(&self.pds.state).revoke_sessions(did, None);
     }
 
-    /// Switches an account off, or on again.
+    /// Deactivates or reactivates an account.
     pub fn set_active(&self, did: &str, active: bool) {
         if let Some(account) = lock(&self.pds.state).accounts.get_mut(did) {
             account.active = active;
         }
     }
 
-    /// The secret that it seals sessions with, for [`session_token`].
+    /// Returns the secret that signs session tokens, for [`session_token`].
     #[must_use]
     pub fn session_secret(&self) -> String {
         String::from_utf8_lossy(auth::SECRET).into_owned()
     }
 
-    /// The key that the account signs with, in the form of DID documents.
+    /// Returns the account's signing key, in the form of DID documents.
     #[must_use]
     pub fn signing_key(&self, did: &str) -> Option<String> {
         let state = lock(&self.pds.state);
         Some(state.accounts.get(did)?.key.multikey())
     }
 
-    /// A service token without a request, signed by the account: for `aud` and `lxm`, valid for
-    /// `seconds`.
+    /// Creates a service token without a request, signed by the account: for `aud` and `lxm`, valid
+    /// for `seconds`.
     ///
     /// # Panics
-    /// When there is no such account.
+    ///
+    /// Panics if the account does not exist.
     #[must_use]
     pub fn service_token(&self, did: &str, aud: &str, lxm: Option<&str>, seconds: i64) -> String {
         let state = lock(&self.pds.state);
@@ -296,7 +302,8 @@ impl Pds {
         }
     }
 
-    /// A new account, or `None` when its handle is taken. Without a DID it gets a `did:plc`.
+    /// Creates an account; `None` if its handle is taken. Without a given DID the account gets a
+    /// `did:plc`.
     fn new_account(
         &self,
         handle: &str,

@@ -1,4 +1,4 @@
-//! Validity of records.
+//! Validation of records.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use super::state::AccountState;
 use crate::{atproto::cid, xrpc::Failure};
 
-/// A record with its `$type`, checked against the data model.
+/// Returns a record with its `$type`, checked against the data model.
 pub(crate) fn prepare(record: Value, collection: &str) -> Result<Value, Failure> {
     prepare_at(record, collection, "$.record")
 }
 
-/// As [`prepare`], for a record that is somewhere else in the body.
+/// Checks as [`prepare`] does a record that is elsewhere in the body.
 pub(super) fn prepare_at(record: Value, collection: &str, path: &str) -> Result<Value, Failure> {
     let Value::Object(mut fields) = record else {
         return Err(Failure::invalid(format!(
@@ -59,13 +59,13 @@ fn walk(value: &Value, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// The CID of a blob as records had it before 2023.
+/// Returns the CID of a blob in the form of records before 2023.
 fn legacy_blob(fields: &Map<String, Value>) -> Option<&str> {
     let cid = fields.get("cid")?.as_str()?;
     (fields.len() == 2 && fields.contains_key("mimeType")).then_some(cid)
 }
 
-/// The blobs in a record.
+/// Returns the blobs in a record.
 pub(crate) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     match value {
         Value::Array(items) => items.iter().flat_map(blobs).collect(),
@@ -77,7 +77,7 @@ pub(crate) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     }
 }
 
-/// Checks the blobs of a record against the account's; returns their CIDs.
+/// Checks that the account has the blobs of a record; returns their CIDs.
 pub(crate) fn check_blobs(
     account: &AccountState,
     record: &Value,
@@ -99,7 +99,7 @@ pub(crate) fn check_blobs(
             .unwrap_or_default();
         let size = blob.get("size").and_then(Value::as_u64);
         let length = u64::try_from(stored.bytes.len()).ok();
-        // A permanent blob's type is not checked again.
+        // The type of a permanent blob is not checked again.
         if !stored.permanent && mime != stored.mime {
             return Err(Failure::new(
                 400,
@@ -125,7 +125,7 @@ pub(crate) fn check_blobs(
     Ok(found)
 }
 
-/// The CID of a prepared record.
+/// Returns the CID of a prepared record.
 pub(crate) fn id(record: &Value) -> Result<String, Failure> {
     cid::of_record(record).ok_or_else(|| Failure::invalid("Could not encode the record"))
 }

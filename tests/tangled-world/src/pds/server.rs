@@ -10,14 +10,14 @@ use crate::{
     xrpc::{self, Answer, Failure},
 };
 
-/// The largest JSON body, in bytes.
+/// Maximum size of a JSON body, in bytes.
 const LARGEST_JSON: usize = 1_000_000;
 
 pub(super) struct Answers(pub(super) Arc<Pds>);
 
 type Method = fn(&Pds, &Incoming) -> Answer;
 
-/// The verb and the method behind a name.
+/// Returns the HTTP method and the handler of an XRPC method.
 fn method(nsid: &str) -> Option<(&'static str, Method)> {
     Some(match nsid {
         "com.atproto.server.describeServer" => ("GET", identity::describe_server),

@@ -16,7 +16,7 @@ use crate::{
 
 const REFRESH_LIFETIME: i64 = 90 * 86_400;
 
-/// How long a refresh token that was used may be used again, for clients that lost the answer.
+/// Time during which a used refresh token is accepted again, for clients that lost the answer.
 const GRACE: i64 = 2 * 3_600;
 
 const HOUR: i64 = 3_600;
@@ -55,7 +55,7 @@ fn new_session(state: &mut State, did: &str, app_password: Option<String>) -> (S
     (jti, session)
 }
 
-/// Description of an account for its own session.
+/// Returns the description of an account for its own session.
 fn profile(pds: &Pds, state: &State, did: &str) -> Value {
     let account = state.accounts.get(did);
     let mut profile = json!({
@@ -214,7 +214,7 @@ pub(super) fn activate(pds: &Pds, request: &Incoming) -> Answer {
     set_active(pds, request, true)
 }
 
-/// A token by which an account shows another service who it is.
+/// Issues a token with which an account authenticates at another service.
 pub(super) fn service_token(
     key: &Key,
     did: &str,
@@ -269,7 +269,7 @@ pub(super) fn service_auth(pds: &Pds, request: &Incoming) -> Answer {
     Ok(json!({ "token": token }))
 }
 
-/// True if a token can be for this service: a `did:plc`, or a `did:web` of a host, where only
+/// Returns true if a token can be for this service: a `did:plc`, or a `did:web` of a host. Only
 /// `localhost` may have a port, written `%3A`.
 fn is_audience(aud: &str) -> bool {
     let did = aud.split_once('#').map_or(aud, |(did, _)| did);

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use crate::atproto::{cid, keys::Key, tid};
 
-/// A record at its newest version.
+/// The newest version of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) cid: String,
     pub(crate) value: Value,
-    /// CIDs of the blobs in it.
+    /// CIDs of the blobs in the record.
     pub(crate) blobs: BTreeSet<String>,
 }
 
 pub(crate) struct Blob {
     pub(crate) mime: String,
     pub(crate) bytes: Vec<u8>,
-    /// A record refers to it.
+    /// True if a record refers to the blob.
     pub(crate) permanent: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct AccountState {
     pub(crate) handle: String,
     pub(crate) email: Option<String>,
     pub(crate) password: String,
-    /// Name and password.
+    /// Names and passwords.
     pub(crate) app_passwords: Vec<(String, String)>,
     pub(crate) key: Key,
     pub(crate) active: bool,
@@ -51,7 +51,7 @@ impl AccountState {
         password
     }
 
-    /// Stores a blob and returns it as records hold it.
+    /// Stores a blob and returns the reference that records contain.
     pub(crate) fn add_blob(&mut self, mime: &str, bytes: Vec<u8>) -> Value {
         let id = cid::of_blob(&bytes);
         let size = bytes.len();
@@ -66,7 +66,7 @@ impl AccountState {
         json!({ "$type": "blob", "ref": { "$link": id }, "mimeType": mime, "size": size })
     }
 
-    /// A new commit over the records as they are now.
+    /// Creates a commit of the current records.
     pub(crate) fn advance(&mut self, did: &str) {
         self.rev = tid::next();
         let commit = json!({ "did": did, "version": 3, "rev": self.rev, "prev": self.commit });
@@ -74,13 +74,13 @@ impl AccountState {
     }
 }
 
-/// A session, by the `jti` of its refresh token.
+/// A session, identified by the `jti` of its refresh token.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) did: String,
     pub(crate) app_password: Option<String>,
     pub(crate) expires: i64,
-    /// The `jti` that took its place, and until when it may still be asked for.
+    /// The `jti` that replaced this one, and until when this one is still accepted.
     pub(crate) next: Option<(String, i64)>,
 }
 
@@ -89,24 +89,24 @@ pub(crate) struct State {
     pub(crate) accounts: BTreeMap<String, AccountState>,
     pub(crate) sessions: BTreeMap<String, Session>,
     pub(crate) clock_ahead: i64,
-    /// Numbers of tokens.
+    /// Number of issued tokens.
     pub(crate) issued: u64,
 }
 
 impl State {
-    /// Seconds since the epoch, by the clock of this PDS.
+    /// Returns the time of this PDS's clock, in seconds since the epoch.
     pub(crate) fn now(&self) -> i64 {
         Utc::now().timestamp() + self.clock_ahead
     }
 
-    /// The time as text, by the clock of this PDS.
+    /// Returns the time of this PDS's clock as text.
     pub(crate) fn time(&self) -> String {
         DateTime::from_timestamp(self.now(), 0)
             .unwrap_or_default()
             .to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
     }
 
-    /// The DID of an account by its DID, handle or address.
+    /// Finds the DID of an account by DID, handle or e-mail address.
     pub(crate) fn find(&self, name: &str) -> Option<String> {
         if self.accounts.contains_key(name) {
             return Some(name.to_owned());
@@ -141,7 +141,7 @@ impl State {
         self.accounts.insert(did.to_owned(), account);
     }
 
-    /// Ends the sessions of an account, or of a single app password.
+    /// Ends the sessions of an account, or only those of one app password.
     pub(crate) fn revoke_sessions(&mut self, did: &str, app_password: Option<&str>) {
         self.sessions.retain(|_, it| {
             it.did != did || app_password.is_some() && it.app_password.as_deref() != app_password

@@ -1,4 +1,4 @@
-//! Writing repositories: each request is one commit, or none.
+//! Writes to repositories: each request makes one commit or none.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,12 +34,12 @@ pub(crate) struct Write {
     action: Action,
     collection: String,
     rkey: String,
-    /// Record to write; `None` for a deletion.
+    /// The record to write; `None` for a deletion.
     record: Option<Value>,
 }
 
 impl Write {
-    /// Creates a record, or replaces it.
+    /// Creates or replaces a record.
     pub(crate) fn put(
         state: &State,
         did: &str,
@@ -71,7 +71,7 @@ impl Write {
     }
 }
 
-/// Carries out writes, all of them or none; the CIDs of what was written.
+/// Executes all writes or none; returns the CIDs of the written records.
 pub(crate) fn commit(
     state: &mut State,
     network: &Network,
@@ -84,7 +84,7 @@ pub(crate) fn commit(
     for write in writes {
         let exists = account.record(&write.collection, &write.rkey).is_some();
         let twice = !seen.insert((write.collection.clone(), write.rkey.clone()));
-        // The reference implementation trips over both, and says no more than that.
+        // The reference implementation fails on both with the same general error.
         if twice || (write.action == Action::Create) == exists {
             return Err(Failure::internal());
         }
@@ -134,7 +134,7 @@ pub(crate) fn commit(
     Ok(ids)
 }
 
-/// A blob that no record refers to any more is gone.
+/// Deletes blobs that no record refers to any more.
 fn drop_unused(account: &mut AccountState, released: &BTreeSet<String>) {
     for id in released {
         let used = account
@@ -148,7 +148,7 @@ fn drop_unused(account: &mut AccountState, released: &BTreeSet<String>) {
     }
 }
 
-/// The repository that is written, which must be the viewer's own.
+/// Checks that the written repository is the viewer's own.
 fn own_repo(state: &State, viewer: &str, repo: &str) -> Result<(), Failure> {
     if state.find(repo).as_deref() == Some(viewer) {
         Ok(())
@@ -175,7 +175,7 @@ fn check_key(rkey: &str, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// A CID that something must still be at; the outer `None` when nothing is asked.
+/// Returns the CID that a swap requires; the outer `None` means that no swap is requested.
 fn swap<'a>(input: &'a Input, name: &str) -> Result<Option<Option<&'a str>>, Failure> {
     match input.get(name) {
         None => Ok(None),
@@ -214,7 +214,7 @@ fn check_record(current: Option<&Stored>, wanted: Option<Option<&str>>) -> Resul
     }
 }
 
-/// No lexicon of tangled's is known here, so requests for validation are refused.
+/// Tangled's lexicons are unknown here, so requests for validation are refused.
 fn check_validation(input: &Input, collections: &[&str]) -> Result<Option<&'static str>, Failure> {
     match (input.get("validate"), collections) {
         (Some(Value::Bool(true)), [first, ..]) => {
@@ -298,7 +298,7 @@ pub(crate) fn put(pds: &Pds, request: &Incoming) -> Answer {
     let account = state.accounts.get(&viewer).ok_or_else(Failure::internal)?;
     let current = account.record(collection, rkey);
     if current.is_some_and(|it| it.cid == id) {
-        // An unchanged record is not checked and makes no commit.
+        // An unchanged record is not checked and creates no commit.
         return Ok(written(&uri, &id, None, status));
     }
     check_record(current, swap_record)?;

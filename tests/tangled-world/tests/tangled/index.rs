@@ -1,4 +1,4 @@
-//! The index and its moods.
+//! Tests of the index and its moods.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn pull_requests_are_listed_with_their_states() {
         (&json!(cid), &json!("open"), &json!(0))
     );
     let _ = it.status(&it.bob, &uri, "closed", "2026-08-03T00:00:00Z");
-    // The latest status counts, unless the index is told to check permissions.
+    // The latest status counts, unless the index checks permissions.
     let _ = it.status(&it.alice, &uri, "open", "2026-08-02T00:00:00Z");
     assert_eq!(list(&it, &[])["items"][0]["state"], "closed");
     assert_eq!(list(&it, &[("status", "open")])["items"], json!([]));

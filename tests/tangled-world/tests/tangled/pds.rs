@@ -1,4 +1,4 @@
-//! Features of the light PDS besides the calls that are compared with the real PDS.
+//! Tests of light PDS features that are not compared with a real PDS.
 
 use forge_tangled_world::KnotOptions;
 use forge_tangled_world::{Caller, DocumentForm, Fault, PdsOptions, World};

@@ -9,7 +9,7 @@ use forge_core::{
 
 use super::*;
 
-/// Rules of the branch protection, all of them read.
+/// Rules of a branch protection that was read completely.
 fn wants(kinds: impl IntoIterator<Item = BaseRuleKind>) -> BaseRules {
     let rules = kinds.into_iter().map(|wants| BaseRule {
         wants,
@@ -28,7 +28,7 @@ fn check(name: &str, app: Option<u64>) -> BaseRuleKind {
     }
 }
 
-/// A green pull request whose base branch requires `kinds`, and whose merge state is `word`.
+/// A green pull request whose base branch requires `kinds`, with the merge state `word`.
 fn under(word: &str, kinds: impl IntoIterator<Item = BaseRuleKind>) -> PullRequest {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, word));
@@ -73,7 +73,7 @@ fn approvals_are_counted_against_the_largest_rule() {
         "1 of 2 approval(s); a review is required"
     );
     assert_eq!(ready.blockers, ["Review required"]);
-    // Without a review decision the number of approvals decides.
+    // Without a review decision, the number of approvals decides.
     pull.review_decision = None;
     assert_eq!(status(&pull, Rule::Approved), (Unmet, Ruleset));
     pull.approvals = 2;
@@ -109,7 +109,7 @@ fn ruleset_of_the_repository_is_named_without_owner() {
 }
 
 #[test]
-fn code_owners_are_named_until_one_may_have_approved() {
+fn code_owners_are_named_until_a_possible_approval() {
     let kinds = || {
         [
             BaseRuleKind::Approvals { count: 1 },
@@ -128,13 +128,13 @@ fn code_owners_are_named_until_one_may_have_approved() {
         owners.evidence,
         "asked and not reviewed by octo/owners, grace; wanted by branch protection"
     );
-    // Enough approvals: only an owner's is missing.
+    // The number of approvals is met; only an owner's approval is missing.
     assert_eq!(status(&pull, Rule::Approved), (Met, BranchProtection));
     assert_eq!(
         ready.blockers,
         ["Code owners have not approved: octo/owners, grace"]
     );
-    // Some approvals, more required: one of the approvers may be an owner.
+    // More approvals are required than given: one of the approvers may be an owner.
     pull.base_rules.as_mut().unwrap().rules[0].wants = BaseRuleKind::Approvals { count: 2 };
     assert_eq!(
         status(&pull, Rule::CodeOwnersApproved),
@@ -182,7 +182,7 @@ fn unreported_required_check_is_named() {
     );
     assert_eq!(status(&pull, rule), (Unmet, BranchProtection));
     assert!(!is_listed(&pull, Rule::NotBlocked));
-    // A truncated report may hide a check that has reported.
+    // A truncated report may omit a check that has reported.
     pull.checks = Some(checks(&[("build", CheckStatus::Success)]).cut());
     assert_eq!(status(&pull, rule), (Unknown, Own));
     pull.checks = Some(checks(&[]));
@@ -222,10 +222,10 @@ fn commit_status_never_meets_an_apps_check() {
         let evidence = found(&judge(&pull), rule).evidence.clone();
         assert!(evidence.ends_with(": build"), "{evidence}");
     }
-    // A check without a required app can be a commit status.
+    // A required check without an app may be a commit status.
     let any = under("CLEAN", [check("build", None)]);
     assert_eq!(judge(&any).ready_to_merge, Some(true));
-    // The app's own check run counts next to the status.
+    // The app's own check run counts even next to the status.
     let mut pull = under("CLEAN", [check("build", Some(15_368))]);
     let mut run = Check::new("build", CheckStatus::Success);
     (run.progress, run.app) = (Some("COMPLETED".to_owned()), Some(15_368));
@@ -237,7 +237,7 @@ fn commit_status_never_meets_an_apps_check() {
 }
 
 #[test]
-fn check_of_two_triggers_is_named_once() {
+fn check_with_two_triggers_is_named_once() {
     let mut pull = under("BLOCKED", [check("build", None)]);
     let mut report = checks(&[
         ("build", CheckStatus::Failure),

@@ -1,4 +1,4 @@
-//! Issues of 2026: random writes, and the claims allowed about them.
+//! Random writes to issues of 2026, and verification of the results that they report.
 
 use forge_core::{
     Error, ErrorKind, Issues as _, PrKey, RepoId,
@@ -21,7 +21,7 @@ pub(super) struct Made {
 
 #[derive(Clone, Debug)]
 pub(super) enum Doing {
-    /// Opens an issue: with the label and an assignee where `is_marked`.
+    /// Opens an issue, with the label and an assignee if `is_marked`.
     Open {
         title: String,
         is_marked: bool,
@@ -135,7 +135,7 @@ impl Writes {
         assert!(states.contains(&value.state), "{at}: {value:?}");
         assert_eq!(value.author.login, self.people[made.author].handle, "{at}");
         let mut warnings = value.warnings.iter();
-        // Then it does not claim to have all of them.
+        // With this warning, the answer does not claim to list all comments.
         if warnings.any(|warning| warning.message.contains("could not be read")) {
             return;
         }
@@ -167,7 +167,7 @@ impl Writes {
         }
     }
 
-    /// The at-uris of the issues that have a title.
+    /// Returns the at-uris of the issues with this title.
     pub(super) fn issues_titled(&self, title: &str) -> Vec<String> {
         let all = self.records(ISSUE, title, "/title").into_iter();
         all.map(|(uri, _, _)| uri).collect()

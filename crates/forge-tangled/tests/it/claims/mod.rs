@@ -1,5 +1,5 @@
-//! Random writes while everything around them fails. Their claims are held against the truth: the
-//! records of the PDS and of the knot, the index's records, and the refs of the repositories.
+//! Random writes while everything around them fails. Their reported results are compared with the
+//! actual state: the records of PDS, knot and index, and the refs of the repositories.
 
 mod issues;
 mod moods;
@@ -24,15 +24,15 @@ use forge_testkit::Random;
 use self::moods::Mood;
 use crate::stage::{PASSWORD, Stage};
 
-/// Without optimisation a write is too deep for a thread of a test, which has 2 MiB.
+/// Unoptimised code needs more stack for a write than a test thread's 2 MiB.
 const STACK: usize = 16 << 20;
 /// Number of writes in a world.
 const BATCH: u64 = 40;
 /// Time that a write waits for the index.
 const WAIT: Duration = Duration::from_millis(60);
-/// The same where it is certain to be shown.
+/// Time that a write waits for an index that is certain to show its record.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same where the index drops it: long enough to ingest another record first.
+/// Time that a write waits for an index that drops its record; another record is ingested first.
 const UNTIL_DROPPED: Duration = Duration::from_millis(150);
 
 const WORDS: [&str; 5] = [
@@ -43,8 +43,8 @@ const WORDS: [&str; 5] = [
     "ineffective",
 ];
 
-/// The first writes of a world, undisturbed, so that each ingestion state occurs for certain: the
-/// mood, the writer, and the kind. All are about the pull request that the first write opens.
+/// The first writes of a world, without random faults, so that each ingestion state certainly
+/// occurs: mood, writer and kind. All writes are about the pull request that the first write opens.
 const PLAN: [(Mood, usize, Kind); 6] = [
     (Mood::Calm, 0, Kind::Create),
     (Mood::FarBehind, 1, Kind::Comment),
@@ -54,7 +54,7 @@ const PLAN: [(Mood, usize, Kind); 6] = [
     (Mood::PlaceTaken, 0, Kind::Create),
 ];
 
-/// Kinds of writes. After the plan a world goes through all of them, in an order of its own.
+/// Kinds of writes. After the plan, a world executes all kinds in random order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Create,
@@ -84,8 +84,8 @@ enum Kind {
     TicketIssueState,
 }
 
-/// Frequent kinds are listed twice. No more fit: in the writes of a world after the plan, the mood
-/// chooses the kind of up to six.
+/// Frequent kinds are listed twice. The list cannot be longer: in up to six writes of a world, the
+/// mood chooses the kind.
 const KINDS: [Kind; 28] = [
     Kind::Create,
     Kind::Create,
@@ -117,7 +117,7 @@ const KINDS: [Kind; 28] = [
     Kind::TicketIssueState,
 ];
 
-/// Kinds of writes that need the right to push.
+/// Kinds of writes that need push access.
 const NEED_RIGHT: [Kind; 6] = [
     Kind::Close,
     Kind::Reopen,
@@ -127,7 +127,7 @@ const NEED_RIGHT: [Kind; 6] = [
     Kind::Merge,
 ];
 
-/// How the writes ended.
+/// Counts of the results of the writes.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub done: u64,
@@ -135,16 +135,17 @@ pub struct Tally {
     pub refused: u64,
     pub ambiguous: u64,
     pub killed: u64,
-    /// Killed and ambiguous writes whose command was given again.
+    /// The number of killed and ambiguous writes whose command was repeated.
     pub again: u64,
-    /// Ingestion states of the commands that wrote.
+    /// The ingestion states of the commands that wrote.
     pub words: BTreeMap<&'static str, u64>,
 }
 
-/// Makes `writes` random writes. `FORGE_SEED` repeats one world of them.
+/// Makes `writes` random writes. `FORGE_SEED` repeats one world.
 ///
 /// # Panics
-/// When a claim is false, or when one of the five words was not drawn in a world.
+///
+/// Panics if a reported result is false, or if a world does not produce all five ingestion states.
 pub fn hold(writes: u64) -> Tally {
     let in_it = move || {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -208,7 +209,7 @@ enum Doing {
 }
 
 impl Doing {
-    /// True if the same command may be given again without repeating a comment or an opening.
+    /// Returns true if repeating the command repeats no comment and opens nothing new.
     fn is_repeatable(&self) -> bool {
         match self {
             Self::Pull(doing) => !matches!(doing, pulls::Doing::Comment(..)),
@@ -244,7 +245,7 @@ impl Done {
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 enum End {
     Killed,
     Done(Box<Done>),
@@ -255,7 +256,7 @@ struct Writes {
     seed: u64,
     random: Random,
     stage: Stage,
-    /// The repository of Tangled 1.0, and a clone of it that pushes to it.
+    /// The repository of Tangled 1.0, followed by a clone that pushes to it.
     org: Repository,
     clone: tempfile::TempDir,
     people: [Account; 3],
@@ -264,16 +265,16 @@ struct Writes {
     issues: Vec<issues::Made>,
     /// The at-uri of the label's definition.
     bug: String,
-    /// The order of moods and kinds behind the plan, and how far the latter have come.
+    /// The order of moods and kinds after the plan, and the index of the next kind.
     moods: Vec<Mood>,
     order: Vec<Kind>,
     next: usize,
     is_planned: bool,
-    /// The configuration says of the index that it is one of June 2026.
+    /// True if the configuration declares the index to be a version of June 2026.
     is_known_old: bool,
-    /// Bob may not push any more.
+    /// True after Bob has lost push access.
     is_lost: bool,
-    /// The account that writes now, and the index's records before the command.
+    /// The writing account, and the index's records before the command.
     viewer: usize,
     indexed_before: BTreeSet<String>,
     words: BTreeSet<&'static str>,
@@ -360,7 +361,7 @@ impl Writes {
         ]
     }
 
-    /// Ids of the repository of 2026 and of the repository of 1.0.
+    /// Returns the ids of the repository of 2026 and of the repository of 1.0.
     fn places(&self) -> [RepoId; 2] {
         let org = RepoId {
             path: RepoPath::Did(self.org.did.clone()),
@@ -383,7 +384,7 @@ impl Writes {
         self.stage.tangled_with(settings, Some(&self.people[actor]))
     }
 
-    /// The mood, who writes, and what kind of write it is.
+    /// Chooses the mood, the writer, and the kind of the write.
     fn draw(&mut self, number: u64) -> (Mood, usize, Kind) {
         let number = usize::try_from(number).unwrap();
         self.is_planned = number < PLAN.len();
@@ -398,7 +399,7 @@ impl Writes {
             _ => {
                 let kind = self.order[self.next % self.order.len()];
                 self.next += 1;
-                // Merging needs a clone that may push.
+                // Merging needs a clone with push access.
                 let actor = if kind == Kind::TicketMerge {
                     actor % 2
                 } else {
@@ -431,7 +432,7 @@ impl Writes {
         }
     }
 
-    /// Picks the subject of a write: in the plan always the last.
+    /// Picks the subject of a write; during the plan, the last object.
     fn pick<T: Clone>(&mut self, all: &[T]) -> T {
         match all.last() {
             Some(last) if self.is_planned => last.clone(),
@@ -451,7 +452,7 @@ impl Writes {
         };
         let process = self.process(actor, wait);
         if mood == Mood::RightLost {
-            // The process reads the collaborators before the right is lost.
+            // The process reads the collaborators before Bob loses push access.
             let first = &self.pulls[0].id;
             process.view(first, PrFields::NONE).await.unwrap();
             self.set_right(false);
@@ -513,7 +514,7 @@ impl Writes {
         }
     }
 
-    /// Runs a command until it ends, or reaches the trap.
+    /// Runs a command until it ends or reaches the trap.
     async fn run(&self, mood: Mood, process: Tangled, doing: &Doing, trap: &Trap) -> End {
         const APPLY: &str = "com.atproto.repo.applyWrites";
         for host in self.hosts() {
@@ -544,8 +545,8 @@ impl Writes {
         }
     }
 
-    /// Runs the same command again, in another process and undisturbed: it finishes the work, or
-    /// reports the existing object. Either way the object exists once.
+    /// Repeats the command in another process without faults. The command finishes the work, or
+    /// reports the existing object. In both cases the object exists once.
     async fn again(&mut self, at: &str, actor: usize, doing: &Doing, open: usize) {
         let before = self.everything();
         let process = self.process(actor, Duration::ZERO);
@@ -578,7 +579,7 @@ impl Writes {
         }
     }
 
-    /// Number of the account's open objects of which the command opens at most one.
+    /// Returns the number of the account's open objects of which the command opens at most one.
     fn open_of(&self, actor: usize, doing: &Doing) -> usize {
         match doing {
             Doing::Pull(pulls::Doing::Create(new)) => self.open_pulls(actor, new).len(),
@@ -609,7 +610,7 @@ impl Writes {
         }
     }
 
-    /// Collects objects made by killed commands, or by commands whose answer was lost.
+    /// Collects the objects of killed commands, and of commands whose answer was lost.
     fn learn(&mut self) {
         self.learn_pulls();
         self.learn_issues();

@@ -1,4 +1,4 @@
-//! Moods of the index during a write, and faults around it.
+//! Behaviour of the index during a write, and faults during the write.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use forge_tangled_world::{Fault, Moods};
 
 use super::{Doing, Writes, pulls};
 
-/// How the index is, or what it gets to hear.
+/// Behaviour of the index, or an event that it receives late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Calm,
@@ -22,13 +22,13 @@ pub(super) enum Mood {
     TooMany,
     /// The index ingests no statuses, and the configuration says so.
     KnownOld,
-    /// Bob's right to push is taken away once he has looked at it.
+    /// Bob loses push access after his process has checked it.
     RightLost,
-    /// The index hears late of another pull request in the same place of a stack.
+    /// The index learns late of another pull request that is stacked on the same parent.
     PlaceTaken,
 }
 
-/// After the plan a world goes through all moods, again and again.
+/// Every mood. After the plan, a world repeats all of them.
 pub(super) const ALL: [Mood; 15] = [
     Mood::Calm,
     Mood::Calm,
@@ -59,7 +59,7 @@ const LOSSES: [&str; 6] = [
     super::truth::ISSUE_STATE,
 ];
 
-/// Methods that may fail for a repository of 2026; those outside tangled's names are the PDS's.
+/// Methods that may fail for a repository of 2026; methods outside `sh.tangled` are the PDS's.
 const METHODS: [&str; 8] = [
     "com.atproto.repo.applyWrites",
     "com.atproto.repo.putRecord",
@@ -71,7 +71,7 @@ const METHODS: [&str; 8] = [
     "sh.tangled.repo.log",
 ];
 
-/// Methods that may fail for a repository of 1.0, all of them at the knot.
+/// Methods that may fail for a repository of 1.0; all are the knot's.
 const METHODS_1_0: [&str; 5] = [
     "com.atproto.repo.createRecord",
     "com.atproto.repo.putRecord",
@@ -81,7 +81,7 @@ const METHODS_1_0: [&str; 5] = [
 ];
 
 impl Writes {
-    /// The index is as it likes, and what is asked may break, but not in the plan.
+    /// Applies the mood to the index; after the plan, may also inject a fault into a request.
     pub(super) fn disturb(&mut self, mood: Mood, doing: &Doing) -> String {
         let index = self.stage.world.index();
         let mut moods = Moods {
@@ -136,7 +136,7 @@ impl Writes {
         host.fault(fault.on(method));
     }
 
-    /// Clears faults, downtime and traps. The index's mood stays.
+    /// Clears faults, downtime and traps; keeps the mood of the index.
     pub(super) fn calm(&self) {
         for host in self.hosts() {
             host.clear_faults();
@@ -145,12 +145,12 @@ impl Writes {
         }
     }
 
-    /// The index hears of all that there is, in the order in which it was written.
+    /// Makes the index ingest all records, in the order in which they were written.
     pub(super) fn catch_up(&self) {
         self.stage.world.index().set_moods(Moods::default());
     }
 
-    /// Gives Bob the right to push, or takes it away.
+    /// Grants or revokes Bob's push access.
     pub(super) fn set_right(&mut self, has: bool) {
         let (knot, bob) = (self.stage.world.knot(), &self.people[1].did);
         match has {
@@ -160,8 +160,8 @@ impl Writes {
         self.is_lost = !has;
     }
 
-    /// A pull request to stack on a parent that already has a child, which the index has yet to
-    /// see.
+    /// Prepares a pull request to stack on a parent that already has a child, which the index does
+    /// not show yet.
     pub(super) async fn on_top_of_one_that_is_taken(&mut self, number: u64) -> Doing {
         let (lower, first) = (format!("b{number}.lower"), format!("b{number}.first"));
         self.catch_up();
@@ -185,7 +185,7 @@ impl Writes {
         )))
     }
 
-    /// A branch on another, whose pull request is its parent.
+    /// Returns a branch on another branch, whose pull request is the parent.
     fn on_top(&self, branch: &str, lower: &str, below: &str) -> pulls::New {
         self.stage.repo.git.set_branch(branch, lower);
         pulls::commit(&self.stage.repo, branch);

@@ -1,4 +1,4 @@
-//! Pull requests of 2026: random writes, and the claims allowed about them.
+//! Random writes to pull requests of 2026, and verification of the results that they report.
 
 use std::{fmt, time::Duration};
 
@@ -21,7 +21,7 @@ use super::{
 /// The assigned account.
 const ASSIGNEE: &str = "bob.test";
 
-/// An existing pull request. Without a source branch, `branch` is the name of its file.
+/// An existing pull request. If it has no source branch, `branch` is the name of its file.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub id: PrId,
@@ -51,7 +51,7 @@ pub(super) enum How {
     Edits,
 }
 
-/// A pull request to open: with the label and an assignee where `is_marked`.
+/// A pull request to open, with the label and an assignee if `is_marked`.
 #[derive(Clone, Debug)]
 pub(super) struct New {
     pub branch: String,
@@ -102,7 +102,7 @@ impl New {
 pub(super) enum Doing {
     Create(New),
     Comment(Made, String),
-    /// The comment with this at-uri.
+    /// Deletes the comment with this at-uri.
     DeleteComment(Made, String),
     Title(Made, String),
     Label(Made, bool),
@@ -117,7 +117,7 @@ pub(super) fn title(branch: &str) -> String {
     format!("Add {branch}.")
 }
 
-/// A branch with a commit that adds a file of its name.
+/// Commits to a branch a file named after the branch.
 pub(super) fn commit(repo: &Repository, branch: &str) {
     let file = [(branch, Some("x\n"))];
     repo.git.commit(branch, &title(branch), &file);
@@ -214,7 +214,7 @@ impl Writes {
         }
     }
 
-    /// A comment that the index shows, mostly one of who is to delete it.
+    /// Returns a comment that the index shows, usually by the account that is to delete it.
     pub(super) async fn comment_to_delete(&mut self, number: u64, actor: usize) -> Doing {
         let author = match self.random.below(4) {
             0 => usize::try_from(self.random.below(3)).unwrap(),
@@ -225,7 +225,7 @@ impl Writes {
         self.catch_up();
         let process = self.process(author, Duration::ZERO);
         let said = process.comment(&made.id, &text, None).await.unwrap();
-        // The index ingests when asked, so ask now: a later mood may be slower.
+        // The double ingests when queried, so it is queried now: a later mood may be slower.
         let _ = self.stage.world.index().knows(&said.value.id);
         Doing::DeleteComment(made, said.value.id)
     }
@@ -242,7 +242,7 @@ impl Writes {
                 let mail = git.run(["format-patch", "--stdout", &range]).output();
                 new.how = How::Patch(Mail(mail.stdout));
             }
-            // Occasionally a pull request that may exist already.
+            // Occasionally, the pull request may exist already.
             _ if !self.is_planned && self.random.below(3) == 0 => {
                 let of_branches: Vec<_> =
                     self.pulls.iter().filter(|made| made.has_branch).collect();
@@ -422,7 +422,7 @@ impl Writes {
                 assert!(states.contains(&PrState::Closed), "{at}: {error:?}");
             }
             ErrorKind::NotFound { .. } | ErrorKind::Unauthenticated { .. } => {
-                // The killed command may have deleted the comment.
+                // The killed command may already have deleted the comment.
                 let is_gone = error.is_not_found()
                     && matches!(doing, Doing::DeleteComment(_, uri) if self.is_gone(uri));
                 assert!(is_gone, "{at}: {error:?}");
@@ -456,8 +456,8 @@ impl Writes {
         }
     }
 
-    /// The account's open pull requests of the same branch, or, without a branch, of the same
-    /// title.
+    /// Returns the account's open pull requests of the same branch or, without a branch, of the
+    /// same title.
     pub(super) fn open_pulls(&self, actor: usize, new: &New) -> Vec<Made> {
         let own = self
             .stage

@@ -1,5 +1,5 @@
-//! Tangled 1.0: tickets that are pull requests, and those that are issues. Their records are in the
-//! account of the repository, and shown from there.
+//! Random writes to tickets of Tangled 1.0, both pull requests and issues. Their records are in the
+//! account of the repository, which also shows them.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -21,7 +21,7 @@ use super::{
     truth::{ORG_COMMENT, PATCH, Stored, TICKET},
 };
 
-/// An existing ticket. An issue has no branch.
+/// An existing ticket. A ticket that is an issue has no branch.
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
     pub uri: String,
@@ -39,7 +39,7 @@ pub(super) enum Doing {
     Label(Ticket, bool),
     State(Ticket, IssueState),
     Round(Ticket),
-    /// From the clone in this directory.
+    /// Merges from the clone in this directory.
     Merge(Ticket, PathBuf),
     Issue {
         title: String,
@@ -131,7 +131,7 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
 }
 
 impl Writes {
-    /// Labels are learned from existing tickets, so a ticket outside the draws has it.
+    /// Labels are learned from existing tickets, so an extra ticket has the label.
     pub(super) fn label_a_ticket(&self) {
         let labelled = json!({
             "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
@@ -151,7 +151,7 @@ impl Writes {
         match kind {
             Kind::Ticket => {
                 let is_labelled = self.random.below(2) == 0;
-                // Occasionally a ticket that may exist already.
+                // Occasionally, the ticket may exist already.
                 let branch = match !self.is_planned && self.random.below(3) == 0 {
                     true => self.pick(&pulls).branch,
                     false => format!("b{number}"),
@@ -299,7 +299,7 @@ impl Writes {
         };
         match error.kind() {
             ErrorKind::PermissionDenied { .. } => {
-                // The last editor may change the ticket, too.
+                // The last editor may also change the ticket.
                 let may = changed.is_none_or(|ticket| {
                     let editor = &self.ticket(&ticket.uri)["x-tngl-editor"];
                     actor < 2 || *editor == self.people[actor].did
@@ -352,7 +352,7 @@ impl Writes {
         found.unwrap_or_else(|| panic!("there is no {uri}")).2
     }
 
-    /// The tickets that have a round, with the branch of the first.
+    /// Returns the tickets that have a round, with the branch of the first round.
     fn pull_tickets(&self) -> Vec<Ticket> {
         let all = self.org_records(TICKET).into_iter();
         let branch = |uri: &str| {
@@ -377,7 +377,7 @@ impl Writes {
         issues.map(|(uri, _, _)| ticket(uri)).collect()
     }
 
-    /// The rounds of a ticket.
+    /// Returns the rounds of a ticket.
     fn rounds(&self, uri: &str) -> Vec<Stored> {
         let key = uri.rsplit('/').next();
         let mut all = self.org_records(PATCH);
@@ -385,7 +385,7 @@ impl Writes {
         all
     }
 
-    /// How many rounds of a ticket end with what its branch has now.
+    /// Counts the rounds of a ticket whose head is the current tip of the branch.
     pub(super) fn rounds_of_tip(&self, ticket: &Ticket) -> usize {
         let tip = self.org.git.oid(&ticket.branch);
         let rounds = self.rounds(&ticket.uri).into_iter();
@@ -394,7 +394,7 @@ impl Writes {
             .count()
     }
 
-    /// The at-uris of the open tickets with a round of a branch.
+    /// Returns the at-uris of the open tickets with a round of a branch.
     pub(super) fn open_tickets(&self, branch: &str) -> Vec<String> {
         let mut all = self.pull_tickets();
         all.retain(|it| it.branch == branch && self.ticket(&it.uri)["state"] == "open");
@@ -414,7 +414,7 @@ impl Writes {
     }
 }
 
-/// A clone that pushes to the repository itself.
+/// Creates a clone that pushes to the repository itself.
 pub(super) fn clone(org: &Repository) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let clone = GitDir::init(dir.path(), &[]);

@@ -1,4 +1,4 @@
-//! The actual state, by the records of the PDS and the knot, the index, and git.
+//! Reads the actual state from the records of PDS and knot, the index, and git.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,12 @@ pub(super) const ORG_COMMENT: &str = "org.tangled.feed.comment";
 
 const OF_ACCOUNTS: [&str; 6] = [PULL, STATUS, ISSUE, ISSUE_STATE, COMMENT, LABEL_OP];
 const OF_REPOSITORY: [&str; 3] = [TICKET, PATCH, ORG_COMMENT];
-/// Collections whose records an ambiguous failure names.
+/// Collections whose records are named by an ambiguous failure.
 const NAMED: [&str; 5] = [PULL, ISSUE, COMMENT, TICKET, ORG_COMMENT];
 
-/// Records that a value may be computed from: all of the viewer's own, and of other accounts all,
-/// those indexed now, or those indexed when the command began. After a write no collection of
-/// another account is read.
+/// Records from which a value may be computed: all of the viewer's own, and of other accounts
+/// either all, those indexed now, or those indexed before the command. After a write no collection
+/// of another account is read.
 #[derive(Clone, Copy)]
 enum View {
     All,
@@ -45,7 +45,7 @@ fn collection(uri: &str) -> &str {
 }
 
 impl Writes {
-    /// All records, and where the branches are.
+    /// Returns all records and the tips of all branches.
     pub(super) fn everything(&self) -> BTreeMap<String, String> {
         let world = &self.stage.world;
         let mut all = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Writes {
         all
     }
 
-    /// The records of a collection, of all accounts, that name `uri` at `key`.
+    /// Returns the records of a collection, of all accounts, that name `uri` at `key`.
     pub(super) fn records(&self, collection: &str, uri: &str, key: &str) -> Vec<Stored> {
         let pds = self.stage.world.pds();
         let all = self
@@ -77,7 +77,7 @@ impl Writes {
             .collect()
     }
 
-    /// Records that the index has.
+    /// Returns the records that the index has.
     pub(super) fn indexed(&self) -> BTreeSet<String> {
         let index = self.stage.world.index();
         let mut all: BTreeSet<String> = self.everything().into_keys().collect();
@@ -94,7 +94,7 @@ impl Writes {
             }
     }
 
-    /// Last part of the newest state that a permitted account set.
+    /// Returns the last part of the newest state that a permitted account set.
     fn word(
         &self,
         (collection, key): (&str, &str),
@@ -162,7 +162,7 @@ impl Writes {
         VIEWS.map(|view| self.carries(uri, &self.bug_label(), view))
     }
 
-    /// True if Bob is assigned.
+    /// Returns true if Bob is assigned.
     pub(super) fn is_assigned(&self, uri: &str) -> bool {
         self.carries(uri, &self.assigned_label(), View::All)
     }
@@ -181,7 +181,7 @@ impl Writes {
         json!({"key": key, "value": bob.did})
     }
 
-    /// True if the label is set after the operations of accounts that may label.
+    /// Returns true if the label is set after the operations of accounts that may label.
     fn carries(&self, uri: &str, operand: &Value, view: View) -> bool {
         let [alice, bob, _] = &self.people;
         let mut all = self.records(LABEL_OP, uri, "/subject");
@@ -207,7 +207,7 @@ impl Writes {
         log.lines().filter(|line| *line == title).count()
     }
 
-    /// Number of comments of 2026 with this text.
+    /// Returns the number of comments of 2026 with this text.
     pub(super) fn said(&self, text: &str) -> usize {
         self.records(COMMENT, text, "/body/text").len()
     }
@@ -225,12 +225,12 @@ impl Writes {
             .unwrap_or_else(|| panic!("nothing of {did} in {collection}"))
     }
 
-    /// True if an account may push to the repository of 2026 now.
+    /// Returns true if an account currently has push access to the repository of 2026.
     pub(super) fn may_push(&self, actor: usize) -> bool {
         actor == 0 || actor == 1 && !self.is_lost
     }
 
-    /// Checks the ingestion state of written records: at-uris, and the CID where the answer has it.
+    /// Checks the ingestion state of written records: at-uris, and the CID if the answer has it.
     pub(super) fn seen(&self, at: &str, said: &Ingestion, written: &[(&str, Option<&str>)]) {
         let (pds, index) = (self.stage.world.pds(), self.stage.world.index());
         for (uri, cid) in written {
@@ -283,7 +283,7 @@ impl Writes {
         }
     }
 
-    /// True if the reason for which the index drops a record is correct.
+    /// Returns true if the index drops the record for this reason.
     fn is_dropped(&self, uri: &str, reason: &str) -> bool {
         let index = self.stage.world.index();
         let known = index
@@ -310,7 +310,7 @@ impl Writes {
         known && why
     }
 
-    /// An ambiguous failure names every new record, so that users can look for them.
+    /// Checks that an ambiguous failure names every new record, so that users can find them.
     pub(super) fn new_ones_are_named(
         &self,
         at: &str,
@@ -329,7 +329,7 @@ impl Writes {
         }
     }
 
-    /// A command that was given twice has written what it writes at most once. Label operations are
+    /// Checks that a repeated command has written each record at most once. Label operations are
     /// the exception: each command writes a new operation.
     pub(super) fn is_written_once(&self, at: &str, before: &BTreeMap<String, String>) {
         let now = self.everything();
@@ -344,7 +344,7 @@ impl Writes {
     }
 }
 
-/// True if a record is in an account.
+/// Returns true if the record is in the account.
 pub(super) fn is_of(uri: &str, did: &str) -> bool {
     uri.starts_with(&format!("at://{did}/"))
 }
