@@ -1,4 +1,4 @@
-//! The pages that are written from the code. `cargo xtask docs` writes them.
+//! The generated pages match the code. `cargo xtask docs` writes them.
 
 use std::fs;
 
