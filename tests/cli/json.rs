@@ -75,32 +75,32 @@ fn json_fields_have_documented_shape() {
 }
 
 #[test]
-fn jq() {
+fn jq_filters_the_json_output() {
     let world = World::with_pull();
-    let jq = |expression: &str| {
+    let jq_filters_the_json_output = |expression: &str| {
         world
-            .forge(&["pr", "list", "--json", "number,title", "--jq", expression])
+            .forge(&["pr", "list", "--json", "number,title", "--jq_filters_the_json_output", expression])
             .text()
     };
-    assert_eq!(jq(".[].title"), "Title of feature\n");
+    assert_eq!(jq_filters_the_json_output(".[].title"), "Title of feature\n");
     assert_eq!(
-        jq(".[] | \"\\(.number): \\(.title)\""),
+        jq_filters_the_json_output(".[] | \"\\(.number): \\(.title)\""),
         "1: Title of feature\n"
     );
-    assert_eq!(jq("length"), "1\n");
+    assert_eq!(jq_filters_the_json_output("length"), "1\n");
     assert_eq!(
-        jq(".[0]"),
+        jq_filters_the_json_output(".[0]"),
         "{\"number\":1,\"title\":\"Title of feature\"}\n"
     );
     let out = world
-        .forge(&["pr", "list", "--json", "number", "--jq", ".["])
+        .forge(&["pr", "list", "--json", "number", "--jq_filters_the_json_output", ".["])
         .output()
         .exits(1);
     assert!(!out.stderr_text().is_empty());
 }
 
 #[test]
-fn template() {
+fn template_formats_the_json_output() {
     let world = World::with_pull();
     let out = world
         .forge(&[
@@ -127,7 +127,7 @@ fn json_errors_name_the_mistake() {
         "{out:?}"
     );
     let out = world
-        .forge(&["pr", "view", "1", "--jq", "."])
+        .forge(&["pr", "view", "1", "--jq_filters_the_json_output", "."])
         .output()
         .exits(1);
     assert!(out.stderr_text().contains("--json"), "{out:?}");
@@ -139,10 +139,10 @@ fn json_errors_name_the_mistake() {
 }
 
 #[test]
-fn capabilities() {
+fn capabilities_are_printed_as_json() {
     let world = World::new();
     let out = world
-        .forge(&["capabilities", "--json", "name,support,why,instead"])
+        .forge(&["capabilities_are_printed_as_json", "--json", "name,support,why,instead"])
         .output()
         .success()
         .json();

@@ -36,7 +36,7 @@ fn status_without_pulls_says_none() {
 }
 
 #[test]
-fn as_json() {
+fn status_is_printed_as_json() {
     let world = World::with_pull();
     world.switch("feature");
     let out = world

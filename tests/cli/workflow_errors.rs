@@ -1,4 +1,4 @@
-//! The ten scenarios of a move that is refused, and the other refusals of the commands.
+//! The ten scenarios in which a move is refused, and other refusals of `forge workflow`.
 
 use crate::world::World;
 
