@@ -77,23 +77,23 @@ fn json_fields_have_documented_shape() {
 #[test]
 fn jq_filters_the_json_output() {
     let world = World::with_pull();
-    let jq_filters_the_json_output = |expression: &str| {
+    let jq = |expression: &str| {
         world
-            .forge(&["pr", "list", "--json", "number,title", "--jq_filters_the_json_output", expression])
+            .forge(&["pr", "list", "--json", "number,title", "--jq", expression])
             .text()
     };
-    assert_eq!(jq_filters_the_json_output(".[].title"), "Title of feature\n");
+    assert_eq!(jq(".[].title"), "Title of feature\n");
     assert_eq!(
-        jq_filters_the_json_output(".[] | \"\\(.number): \\(.title)\""),
+        jq(".[] | \"\\(.number): \\(.title)\""),
         "1: Title of feature\n"
     );
-    assert_eq!(jq_filters_the_json_output("length"), "1\n");
+    assert_eq!(jq("length"), "1\n");
     assert_eq!(
-        jq_filters_the_json_output(".[0]"),
+        jq(".[0]"),
         "{\"number\":1,\"title\":\"Title of feature\"}\n"
     );
     let out = world
-        .forge(&["pr", "list", "--json", "number", "--jq_filters_the_json_output", ".["])
+        .forge(&["pr", "list", "--json", "number", "--jq", ".["])
         .output()
         .exits(1);
     assert!(!out.stderr_text().is_empty());
@@ -127,7 +127,7 @@ fn json_errors_name_the_mistake() {
         "{out:?}"
     );
     let out = world
-        .forge(&["pr", "view", "1", "--jq_filters_the_json_output", "."])
+        .forge(&["pr", "view", "1", "--jq", "."])
         .output()
         .exits(1);
     assert!(out.stderr_text().contains("--json"), "{out:?}");
@@ -142,7 +142,7 @@ fn json_errors_name_the_mistake() {
 fn capabilities_are_printed_as_json() {
     let world = World::new();
     let out = world
-        .forge(&["capabilities_are_printed_as_json", "--json", "name,support,why,instead"])
+        .forge(&["capabilities", "--json", "name,support,why,instead"])
         .output()
         .success()
         .json();
