@@ -1,4 +1,4 @@
-//! No token of a test is in a file that is not the source of a test.
+//! Tokens of tests occur only in sources of tests.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use forge_testkit::{CANARY, workspace_root};
 
 use crate::sources::files;
 
-/// File that holds the word itself.
+/// The file that contains the canary word.
 const KEPT: &str = "crates/forge-testkit/src/canary.txt";
 
 #[test]
