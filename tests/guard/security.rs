@@ -85,7 +85,7 @@ fn misspelled_test_of_security_page_is_found() {
         "mcp attacks::foreign_host_header_is_refused",
         "cli tangled::accounts::moved_handle_is_refused_until_the_next_login",
         "adversary runs::submodule::agent_runs_no_program",
-        "browser page_of_hostile_texts_runs_and_loads_nothing",
+        "browser hostile_page_runs_and_loads_nothing",
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden hidden_agrees_with_rendered_page",
         "forge-http::it redirects::write_is_not_redirected_to_other_origin",
