@@ -1,5 +1,5 @@
-//! Compares the verdict of `pr context` with the merge that follows. The double enforces the rules of
-//! a base branch as GitHub documents them.
+//! Compares the verdict of `pr context` with the merge that follows. The double enforces the rules
+//! of a base branch as GitHub documents them.
 //!
 //! If a requirement of the forge is unmet, the merge is refused. Requirements that only this
 //! program
