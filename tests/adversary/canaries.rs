@@ -12,8 +12,7 @@ use std::{
 use forge_testkit::{CANARY, Scratch};
 
 /// Every canary is a link to this script and has the link's name. A canary behaves as git expects
-/// of
-/// such a program, so that git goes on and starts the other canaries.
+/// of such a program, so that git goes on and starts the other canaries.
 const SCRIPT: &str = r#"#!/bin/sh
 PATH=$PATH:/usr/bin:/bin
 name=${0##*/}

@@ -28,8 +28,7 @@ pub enum Effect {
 use Effect::{Arms, Bang, Command as Runs, Harmless, Hooks, Planted, Proxy};
 
 /// The effect of keys whose name suggests a program; the first matching row counts. `*` stands for
-/// any
-/// text.
+/// any text.
 const RULES: &[(&str, Effect)] = &[
     ("advice.*", Harmless),
     ("color.*", Harmless),

@@ -59,8 +59,7 @@ pub struct Place {
     /// The user's current directory.
     pub cwd: PathBuf,
     /// Names of the repository with the canaries for `-R` and `repo`; `None` if the repository is
-    /// that of
-    /// `cwd`.
+    /// that of `cwd`.
     pub named: Vec<Option<String>>,
     pub canaries: Canaries,
 }
@@ -159,8 +158,7 @@ impl Place {
 }
 
 /// A repository with nine pull requests. Each changes another line of a file that the base changes
-/// as
-/// well; the first ends with a signed commit.
+/// as well; the first ends with a signed commit.
 pub fn pulls() -> World {
     let world = World::new();
     let git = &world.git;

@@ -10,9 +10,8 @@ use crate::{
 };
 
 /// Sets of canaries. Several are needed because some canaries hide others: an external diff program
-/// hides
-/// `textconv`, `core.hooksPath` hides the hooks directory, and a refused merge runs no further
-/// program.
+/// hides `textconv`, `core.hooksPath` hides the hooks directory, and a refused merge runs no
+/// further program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// All keys are in the configuration itself, hooks in `core.hooksPath`, attributes in the tree.

@@ -13,8 +13,7 @@ use crate::{
 };
 
 /// A clone of a repository whose directory `docs` has the files of a bare repository; and the path
-/// to
-/// which the command in that bare repository's configuration writes.
+/// to which the command in that bare repository's configuration writes.
 fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     let (origin, log) = (
         world.scratch.repository("origin"),

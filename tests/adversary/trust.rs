@@ -7,8 +7,7 @@ use crate::canaries::Sighting;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A tool or resource of the MCP server, a command in a clone whose remote is a path, or a
-    /// command that
-    /// reads a repository named from outside.
+    /// command that reads a repository named from outside.
     Guarded,
     /// A command that reads the repository in which the user is.
     PersonReads,
@@ -31,8 +30,7 @@ const LAZY_FETCH: &[&str] = &[
 ];
 
 /// Programs of a write: filters such as git-crypt and LFS, merge drivers, signing programs, and
-/// hooks of
-/// changes to refs and to the index.
+/// hooks of changes to refs and to the index.
 const WRITE: &[&str] = &[
     "filter.canary.clean",
     "filter.canary.smudge",

@@ -1,6 +1,5 @@
 //! The reference implementation of Lexicon accepts our lexicons, and agrees with our checker on
-//! records:
-//! one of each kind, and copies with every field spoilt in turn.
+//! records: one of each kind, and copies with every field spoilt in turn.
 
 use std::{
     fs,

@@ -1,10 +1,8 @@
 //! Compares our doubles and lexicons with real atproto software from npm (`tests/atproto-world`): a
-//! PDS, a
-//! directory and the reference implementation of Lexicon.
+//! PDS, a directory and the reference implementation of Lexicon.
 //!
 //! Without the npm packages, the tests print a note and pass, unless `FORGE_REQUIRE_ATPROTO_WORLD`
-//! is
-//! set.
+//! is set.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,6 +1,5 @@
 //! The light PDS answers as a real PDS. Both get the same calls; all statuses and bodies must be
-//! equal,
-//! apart from times, tokens, and the ids of accounts and commits.
+//! equal, apart from times, tokens, and the ids of accounts and commits.
 
 use forge_tangled_world::{Caller, DocumentForm, RealWorld, World, XrpcAnswer};
 use serde_json::{Map, Value, json};

@@ -227,8 +227,7 @@ impl Stage {
     }
 
     /// Starts a command and restarts the server after `delay` milliseconds. Returns whether the
-    /// command
-    /// succeeded, once the index has every record of Alice and Bob.
+    /// command succeeded, once the index has every record of Alice and Bob.
     fn restarts_in(&self, command: &Run, delay: u64) -> bool {
         let mut command = command.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());

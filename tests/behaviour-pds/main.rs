@@ -2,8 +2,7 @@
 //! `tangled-pds::<module>::<case>`.
 //!
 //! One PDS serves all trials, so cargo runs the trials in one process; nextest would start a PDS
-//! for each.
-//! Without the npm packages nothing runs, unless `FORGE_REQUIRE_ATPROTO_WORLD` is set.
+//! for each. Without the npm packages nothing runs, unless `FORGE_REQUIRE_ATPROTO_WORLD` is set.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

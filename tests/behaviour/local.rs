@@ -72,8 +72,7 @@ impl Rig for LocalRig {
         let git = GitDir::init(&scratch.path("repo"), self.init);
         let who = scratch.path("who.inc");
         // The backend in this process reads the machine's git configuration, so settings that would
-        // change
-        // the outcome are overridden here.
+        // change the outcome are overridden here.
         for (key, value) in [
             ("include.path", who.to_str().unwrap_or_default()),
             ("commit.gpgSign", "false"),
@@ -109,8 +108,7 @@ impl Rig for LocalRig {
 }
 
 /// Sets `identity` in git's configuration before every call of a handle, because a plain repository
-/// has
-/// no accounts.
+/// has no accounts.
 struct Acts {
     who: PathBuf,
     identity: Identity,

@@ -15,8 +15,7 @@ impl Promises {
     }
 
     /// Trials that compare `rig`, which runs `chosen` trials of the suite, with the committed
-    /// numbers. A rig
-    /// `local-<variant>` uses the numbers of `local`.
+    /// numbers. A rig `local-<variant>` uses the numbers of `local`.
     pub fn trials(&self, rig: &SharedRig, chosen: usize) -> Vec<Trial> {
         let name = rig.name().to_owned();
         let section = name.split('-').next().unwrap_or(&name);

@@ -24,8 +24,7 @@ enum On {
     /// The turn's branch of this command of [`CREATING`].
     Branch(&'static str),
     /// The turn's pull request in the set with this number. Every command in [`COMMANDS`] on the
-    /// set
-    /// changes each of its pull requests, in the order of the table.
+    /// set changes each of its pull requests, in the order of the table.
     Pull(usize),
 }
 
@@ -47,8 +46,7 @@ const fn command(on: On, args: &'static [&'static str]) -> Command {
 const SETS: usize = 2;
 
 /// Maximum share of gh's time for a view. A view with `--json` may take all of gh's time, because
-/// gh needs
-/// only one request for it as well.
+/// gh needs only one request for it as well.
 const VIEW: f64 = 0.55;
 
 /// Commands to compare; `{}` is replaced by the pull request or its branch.

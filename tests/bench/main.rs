@@ -1,6 +1,5 @@
 //! Runs the measurements and writes `docs/reference/benchmarks.md`. `cargo xtask bench` builds the
-//! binaries and
-//! starts this program.
+//! binaries and starts this program.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -117,8 +117,7 @@ const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const REPO: &str = "octo/tools";
 
 /// Runs the task of `tests/mcp/task.rs`. Returns its calls, its requests, and the bytes of text for
-/// the
-/// model.
+/// the model.
 fn task() -> (usize, usize, usize) {
     let double = GitHubDouble::start(Options::default()).unwrap();
     {
@@ -318,8 +317,7 @@ const MAX_P99: Duration = Duration::from_millis(500);
 const MIN_KEPT: f64 = 0.85;
 
 /// Many clients call about one pull request, and 13 % of the calls add a comment. Measures whether
-/// calls
-/// slow down as comments accumulate.
+/// calls slow down as comments accumulate.
 pub fn busy(page: &mut Page) {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");

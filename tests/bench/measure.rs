@@ -32,8 +32,7 @@ pub fn once(scratch: &Scratch, run: &Run) -> Sample {
 }
 
 /// The medians of `times` runs of each of `runs`. The runs alternate, so that other load on the
-/// machine
-/// affects all of them.
+/// machine affects all of them.
 pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]) -> [Sample; N] {
     for run in runs {
         once(scratch, run);
@@ -42,8 +41,7 @@ pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]
 }
 
 /// [`in_turns`] for runs that cannot be repeated: `run` makes the run for a program and a turn,
-/// both
-/// counted from 0.
+/// both counted from 0.
 pub fn numbered_in_turns<const N: usize>(
     scratch: &Scratch,
     times: usize,

@@ -1,6 +1,5 @@
 //! Commands that change a pull request named by its branch or by the current branch: the search
-//! also
-//! returns what the change needs, so no further read follows.
+//! also returns what the change needs, so no further read follows.
 
 use forge_testkit::{Run, git_program};
 

@@ -1,6 +1,5 @@
 //! `forge pr context --html`: the page has the facts of the bundle, and shows text written by
-//! others as
-//! plain text.
+//! others as plain text.
 
 use std::fs;
 

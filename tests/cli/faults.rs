@@ -1,6 +1,5 @@
 //! Faults of GitHub as a user sees them. For every write and every fault, the tables list the exit
-//! code,
-//! the printed text, the number of requests, and the server's state afterwards.
+//! code, the printed text, the number of requests, and the server's state afterwards.
 
 use std::fmt::Write as _;
 

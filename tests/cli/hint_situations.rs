@@ -72,8 +72,7 @@ pub struct Situation<S> {
     /// The tool and its arguments; empty if no tool can fail this way.
     pub call: (&'static str, &'static str),
     /// Pairs of a name and its value: placeholders of the hint's command (`BRANCH`), text appended
-    /// to the
-    /// command (`+`), and arguments of the tool (`head`).
+    /// to the command (`+`), and arguments of the tool (`head`).
     pub choices: &'static [(&'static str, &'static str)],
     pub effect: Effect,
 }

@@ -8,8 +8,7 @@ use forge_github_double::{
 use crate::hub::{Hub, REPO};
 
 /// Pull request 1 with a failing check, reviews, a thread and comments, and the issues 2 to 4.
-/// Issue 3
-/// is a sub-issue of 2 and is blocked by 4. Every text that others can write is `text`.
+/// Issue 3 is a sub-issue of 2 and is blocked by 4. Every text that others can write is `text`.
 pub fn filled(text: &str) -> Hub {
     let hub = Hub::new();
     {

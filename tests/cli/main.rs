@@ -1,6 +1,5 @@
 //! Runs the real binary on repositories made for each test, and checks its output, its streams and
-//! its
-//! exit code.
+//! its exit code.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

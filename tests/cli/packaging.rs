@@ -77,8 +77,8 @@ fn check_package(package: &Value) -> Result<(), String> {
 }
 
 /// Checks the rules of
-/// <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json>
-/// and of the registry itself, as far as our entry uses them.
+/// <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json> and of the
+/// registry itself, as far as our entry uses them.
 fn check_server(server: &Value) -> Result<(), String> {
     const FIELDS: [&str; 8] = [
         "$schema",

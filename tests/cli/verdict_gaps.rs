@@ -1,6 +1,5 @@
 //! The verdict if the forge answers only in part, or if an approval or check does not count: no
-//! such
-//! requirement is reported as met.
+//! such requirement is reported as met.
 
 use forge_github_double::{
     Fault,

@@ -164,8 +164,7 @@ impl Stage<'_> {
     }
 
     /// An issue with two sub-issues, the second blocked by the first: tests group, pick,
-    /// convergence, and
-    /// the parent that advances through the gate.
+    /// convergence, and the parent that advances through the gate.
     fn parts(&self) {
         self.run(&["workflow", "init"]).ok();
         let parent = self.open("Logins leak memory", &[]);

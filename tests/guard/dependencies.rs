@@ -3,8 +3,7 @@ use std::collections::BTreeSet;
 use crate::metadata::Metadata;
 
 /// Our crates, lowest layer first. A crate may depend only on lower layers, so no backend depends
-/// on
-/// another.
+/// on another.
 const LAYERS: &[&[&str]] = &[
     &["forge-core"],
     &["forge-git", "forge-http"],

@@ -1,6 +1,5 @@
 //! Every method of a backend has a golden test with GitHub's responses: a snapshot of its requests
-//! and of
-//! the parsed result.
+//! and of the parsed result.
 
 use std::{collections::BTreeSet, fs};
 

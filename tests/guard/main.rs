@@ -1,6 +1,5 @@
 //! Rules of the workspace that the compiler does not check: dependencies between crates, licences,
-//! the
-//! places that may distinguish forges, and tests that do not run or are missing.
+//! the places that may distinguish forges, and tests that do not run or are missing.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -98,8 +98,7 @@ fn forge_kinds_are_matched_only_in_registry() {
 }
 
 /// Only `dialect.rs` has tangled's names, so that configuration can rename them. Lexicons use the
-/// usual
-/// names to describe records, and locators contain the usual collections.
+/// usual names to describe records, and locators contain the usual collections.
 #[test]
 fn tangled_names_occur_only_in_dialect_table() {
     let backend = Path::new("crates/forge-tangled/src");
@@ -143,8 +142,7 @@ fn tangled_names_occur_only_in_dialect_table() {
 }
 
 /// Patterns of a field outside the table: an unambiguous name in quotes, any name read from a
-/// record, and
-/// any name in a serde rename.
+/// record, and any name in a serde rename.
 fn fields_of(table: &str) -> Vec<String> {
     let words = table.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once(" = \"")?;
@@ -170,8 +168,8 @@ fn fields_of(table: &str) -> Vec<String> {
 }
 
 /// Whether a line reads a response without the table: by a quoted name that belongs to neither
-/// atproto, a
-/// DID document nor a token, or by parsing a knot's or spindle's response directly into a type.
+/// atproto, a DID document nor a token, or by parsing a knot's or spindle's response directly into
+/// a type.
 fn reads_past_the_table(line: &str) -> bool {
     let theirs = [
         "$link",

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use crate::sources::{files, reach, read};
 
 /// The targets of a manifest with `test = false`, except those with a custom harness, which have no
-/// test
-/// functions.
+/// test functions.
 fn untested(manifest: &str) -> Vec<&str> {
     let targets = manifest.split("\n[");
     targets

@@ -1,48 +1,37 @@
 //! The table of attacks. Each row names a test of one way in which an account that can write to a
-//! forge,
-//! or reach the server, could turn an agent against its user.
+//! forge, or reach the server, could turn an agent against its user.
 //!
 //! | Attack | Row |
 //! |---|---|
 //!
-//! titles that hide or reorder text, or pose as server output
-//! `hostile_titles` |
+//! titles that hide or reorder text, or pose as server output `hostile_titles` |
 //!
-//! text of others that is not marked as such
-//! `foreign_text_is_marked_untrusted` |
+//! text of others that is not marked as such `foreign_text_is_marked_untrusted` |
 //! | names that a failure quotes | `hostile_names_in_a_failure` |
 //!
-//! descriptions and comments that give instructions or pose as results
-//! `hostile_bodies` |
+//! descriptions and comments that give instructions or pose as results `hostile_bodies` |
 //!
-//! diffs with characters that display as other text
-//! `hostile_diffs` |
+//! diffs with characters that display as other text `hostile_diffs` |
 //! | names of branches and files | `hostile_branch_and_file_names` |
 //!
-//! hosts whose name resembles another host's
-//! `homoglyph_hosts` |
+//! hosts whose name resembles another host's `homoglyph_hosts` |
 //!
-//! a forge that redirects to another host
-//! `redirect_to_another_host_is_refused` |
+//! a forge that redirects to another host `redirect_to_another_host_is_refused` |
 //!
-//! a web page that reaches the server by another host name
-//! `foreign_host_header_is_refused` |
+//! a web page that reaches the server by another host name `foreign_host_header_is_refused` |
 //! | a page of another origin | `foreign_origin_is_refused` |
 //! | a confirmation sent twice | `replayed_confirmation_is_refused` |
 //! | a confirmation for something else, or altered | `altered_confirmation_is_refused` |
 //!
-//! a head that moves while the user confirms
-//! `moved_head_is_refused` |
+//! a head that moves while the user confirms `moved_head_is_refused` |
 //!
-//! a base branch that changes while the user confirms
-//! `changed_base_is_refused` |
+//! a base branch that changes while the user confirms `changed_base_is_refused` |
 //! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
 //!
 //! a text in a private repository that names a readable issue
 //! `links_hide_titles_of_unlisted_repositories` |
 //!
-//! a record on a host that the caller chooses
-//! `strangers.rs` |
+//! a record on a host that the caller chooses `strangers.rs` |
 //!
 //! The lists of permitted repositories are tested in `lists.rs`, expiry of confirmations beside
 //! their code.

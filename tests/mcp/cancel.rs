@@ -1,6 +1,5 @@
 //! Long calls: a cancelled call sends the forge no more requests, and a client that asks for
-//! progress
-//! receives progress notifications.
+//! progress receives progress notifications.
 
 use std::{
     io::Write,

@@ -1,6 +1,5 @@
 //! Text of others appears only in quotes, after `> ` or after the sign of a diff line, in every
-//! field.
-//! The facts of each line equal the structured data.
+//! field. The facts of each line equal the structured data.
 
 use forge_github_double::Fault;
 use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
@@ -347,11 +346,7 @@ fn text_in_every_field_of_jira_is_quoted() {
     is_marked(found.says("FORGED").text(), "pr_context");
 }
 
-/// Compares a line `#1 draft
-/// checks: failure
-/// reviews: 1 approved
-/// <time>
-/// by …` with its data.
+/// Compares a line `#1 draft checks: failure reviews: 1 approved <time> by …` with its data.
 #[track_caller]
 fn row_has_the_facts_of(line: &str, data: &Value, is_pull: bool) {
     let known = facts(line);

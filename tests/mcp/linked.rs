@@ -255,8 +255,7 @@ fn keep_states(scratch: &Scratch, on_merge: &str) {
 }
 
 /// Issues 1 (in review), 2 (in progress) and 3 (without a state), and pull request 1 into `base`,
-/// which
-/// closes all three.
+/// which closes all three.
 fn staged(base: &str) -> World {
     let world = World::new();
     for state in ["state: In Review", "state: In Progress"] {

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 /// Checks `value` against `schema`, and reports the first mismatch. An undeclared property is a
-/// mismatch,
-/// because a client could not know of it.
+/// mismatch, because a client could not know of it.
 pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Some(words) = schema.as_object() else {
         return match schema {

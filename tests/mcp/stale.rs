@@ -80,8 +80,7 @@ fn head_prefix_is_refused_by_every_tool() {
 }
 
 /// A server whose git runs `command` once, when the file exists and a write reads the author
-/// identity:
-/// after the tool's last check, and before the forge's own check.
+/// identity: after the tool's last check, and before the forge's own check.
 fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
     let armed = world.scratch.path("armed");
     let git = git_program();

@@ -1,6 +1,5 @@
 //! Calls of clients that send every argument of a schema: the strict mode of OpenAI's function
-//! calling,
-//! and Gemini's function declarations. Both conversions follow the vendors' documentation.
+//! calling, and Gemini's function declarations. Both conversions follow the vendors' documentation.
 
 use serde_json::{Map, Value, json};
 

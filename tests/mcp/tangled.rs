@@ -115,8 +115,7 @@ fn pull_request_lifecycle_on_tangled() {
 }
 
 /// The diff of a round stays the same when the base gets a commit, even if the knot computes it
-/// from
-/// commits. Only a new round changes the diff.
+/// from commits. Only a new round changes the diff.
 #[test]
 fn diff_cursor_survives_base_commits() {
     let t = Tangled::new();

@@ -75,8 +75,7 @@ fn open_questions_occupy_no_slots() {
 }
 
 /// Counts running git processes: git can be stopped in every call, whereas requests to a forge have
-/// a
-/// limit below that of calls.
+/// a limit below that of calls.
 #[test]
 #[cfg(unix)]
 fn concurrent_calls_are_limited() {

@@ -285,8 +285,7 @@ impl Wire {
     }
 
     /// Calls a tool and follows its cursors. A page has at most `most` characters of text, and at
-    /// most
-    /// three times as many in total.
+    /// most three times as many in total.
     pub fn pages(&mut self, tool: &str, mut args: Value, most: usize) -> Vec<Called> {
         let mut pages = Vec::new();
         loop {

@@ -176,8 +176,7 @@ fn bad_attachment_is_refused_by_both_before_requests() {
 }
 
 /// After a failed upload gh stops, and forge tries the remaining files. Both keep finished uploads,
-/// name
-/// the failed files, and exit with 1.
+/// name the failed files, and exit with 1.
 #[test]
 fn failed_attachment_is_named_and_others_kept() {
     for tool in [Tool::Forge, Tool::Gh] {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::world::{REPO, Tool, World};
 
 /// gh's fields except for two. [`latest_reviews_of_forge_have_more_fields`] tests `latestReviews`.
-/// GitHub
-/// has removed `projectCards`: forge writes `[]`; gh writes `null` in a view and `[]` in a list.
+/// GitHub has removed `projectCards`: forge writes `[]`; gh writes `null` in a view and `[]` in a
+/// list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
     changedFiles,closed,closedAt,closingIssuesReferences,comments,commits,createdAt,deletions,files,\
     fullDatabaseId,headRefName,headRefOid,headRepository,headRepositoryOwner,id,isCrossRepository,\
@@ -153,8 +153,7 @@ fn minimal_pull_matches_gh_in_every_field() {
 }
 
 /// GitHub drops a verdict once its reviewer comments or is requested again. gh requests neither the
-/// ids
-/// nor the commits of reviews.
+/// ids nor the commits of reviews.
 #[test]
 fn latest_reviews_of_forge_have_more_fields() {
     let world = world();

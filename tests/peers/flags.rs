@@ -1,10 +1,8 @@
 //! Every flag of `forge pr` has a test in this suite, and forge has every flag of gh, except for
-//! listed
-//! flags of issues.
+//! listed flags of issues.
 //!
 //! Commands and flags of forge come from `docs/reference/cli.md`, which a test keeps current; the
-//! tested
-//! flags from the command lines in this suite's sources; those of gh from its help.
+//! tested flags from the command lines in this suite's sources; those of gh from its help.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

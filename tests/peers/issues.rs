@@ -1,7 +1,6 @@
 //! Issues: each program opens, lists, views, closes, reopens and comments on the other's issues.
-//! The double
-//! does not cover gh's `issue view` without `--json`, which requests issue types and summaries of
-//! sub-issues.
+//! The double does not cover gh's `issue view` without `--json`, which requests issue types and
+//! summaries of sub-issues.
 
 use forge_github_double::Seed;
 

@@ -1,8 +1,6 @@
 //! Compares the double with another imitation of GitHub, `myworld` 0.2.1 from PyPI, by equal
-//! requests.
-//! `docs/explanation/github-double.md` lists the differences and says which side we believe. An
-//! unlisted
-//! difference fails the test, and so does a listed one that no longer exists.
+//! requests. `docs/explanation/github-double.md` lists the differences and says which side we
+//! believe. An unlisted difference fails the test, and so does a listed one that no longer exists.
 //!
 //! `FORGE_MYWORLD` names the program; the test is skipped without it.
 

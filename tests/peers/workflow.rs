@@ -1,6 +1,5 @@
 //! The worked example of a workflow with MCP's official Python client, in a git repository and on
-//! the
-//! GitHub double. `tests/atproto/workflow.rs` runs the example on a real PDS.
+//! the GitHub double. `tests/atproto/workflow.rs` runs the example on a real PDS.
 
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
 use forge_testkit::{Identity, Run, Scratch};

@@ -165,8 +165,7 @@ impl Client {
 }
 
 /// The call with this number, and a text that its result must contain. Every fifth call starts git;
-/// most
-/// others cost only the server's own work.
+/// most others cost only the server's own work.
 fn nth(n: usize) -> (&'static str, Value, &'static str) {
     let everything = ["files", "commits", "comments", "threads", "history"];
     match n % 20 {

@@ -1,6 +1,5 @@
 //! Processes killed at a random step. The repository then reads as before or after the command, and
-//! the
-//! command can be repeated.
+//! the command can be repeated.
 
 use std::{
     fs,
@@ -23,8 +22,7 @@ struct Scenario {
     name: &'static str,
     command: &'static [&'static str],
     /// Result of repeating the command after it took effect: success, or an error with this text.
-    /// `None` if
-    /// the command does its work again, as for a second comment.
+    /// `None` if the command does its work again, as for a second comment.
     again: Option<&'static str>,
     /// Further commands that print state as JSON, in addition to pull requests and branches.
     also: &'static [&'static str],
@@ -331,8 +329,7 @@ fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
 }
 
 /// Lock files left by a killed git. Another git that forge had started may still run; it removes
-/// its own
-/// locks.
+/// its own locks.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     let mut left = locks_now(dir);
     let mut same = 0;
@@ -399,9 +396,8 @@ fn once(
     let is_new = seen == calm.new;
     let git_was_killed = matches!(plan, ShimPlan::KillGit { .. } | ShimPlan::KillBoth { .. });
     // git commits the refs of a transaction one after the other. The ref of the pull request
-    // decides whether
-    // the merge happened. If git itself is killed in between, a branch to be deleted with the merge
-    // may remain.
+    // decides whether the merge happened. If git itself is killed in between, a branch to be
+    // deleted with the merge may remain.
     let outlived = git_was_killed
         && scenario.command.contains(&"-d")
         && seen.pulls == calm.new.pulls

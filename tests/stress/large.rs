@@ -9,8 +9,7 @@ use forge_github_double::{ALL_SCOPES, GitHubDouble, Options};
 use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
 
 /// Memory limit of `forge`, in KiB. Memory cannot be measured without `/proc`; `cargo xtask test`
-/// then
-/// reports that the check was skipped.
+/// then reports that the check was skipped.
 const LIMIT: u64 = 60 * 1024;
 
 /// A repository whose pull request 1 changes 5,000 files.

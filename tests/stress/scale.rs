@@ -1,6 +1,5 @@
 //! A repository with ten thousand pull requests. `docs/reference/benchmarks.md` has times; these
-//! tests limit
-//! their causes: the number of processes, and memory.
+//! tests limit their causes: the number of processes, and memory.
 
 use std::fs;
 

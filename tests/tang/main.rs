@@ -1,11 +1,10 @@
 //! Compares the doubles of tangled with another project's client: `tang` (`tangled-cli` on
-//! crates.io), which
-//! writes the records of 2026. Each program reads and continues the other's work.
+//! crates.io), which writes the records of 2026. Each program reads and continues the other's work.
 //! `docs/explanation/tangled-world.md` has the table of these exchanges.
 //!
 //! Without `tang` and a desktop keyring, the tests print a note and pass, unless
-//! `FORGE_REQUIRE_TANG` is set.
-//! Without the PDS from npm, one test is skipped (`FORGE_REQUIRE_ATPROTO_WORLD`).
+//! `FORGE_REQUIRE_TANG` is set. Without the PDS from npm, one test is skipped
+//! (`FORGE_REQUIRE_ATPROTO_WORLD`).
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

@@ -293,8 +293,7 @@ pub fn rkey(uri: &str) -> &str {
 }
 
 /// The address of another account's pull request for `tang` 0.1.0, which reads the key after the
-/// fourth
-/// slash instead of after the third.
+/// fourth slash instead of after the third.
 pub fn for_tang(uri: &str) -> String {
     uri.replace(PULL, &format!("{PULL}/-"))
 }

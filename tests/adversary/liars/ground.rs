@@ -1,6 +1,5 @@
 //! The user's directory: a stranger's repository, with a canary in every place from which git takes
-//! a
-//! program.
+//! a program.
 
 use std::{fs, path::PathBuf};
 

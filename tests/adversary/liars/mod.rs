@@ -1,8 +1,7 @@
 //! Servers and clients that lie in any part of their messages, against the real binary.
 //!
 //! A chapter is a world of honest doubles with liars in front of them, and ten cases. The seed
-//! determines
-//! everything in a chapter except times, ports, and the order of concurrent requests.
+//! determines everything in a chapter except times, ports, and the order of concurrent requests.
 //! `FORGE_ADVERSARY_SEED` repeats one chapter.
 
 mod answers;

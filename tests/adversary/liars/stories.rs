@@ -160,8 +160,7 @@ fn long_titles_are_cut_below_memory_limit() {
 }
 
 /// GitHub limits a text to 65,536 characters. These texts grow when they are cleaned, written as
-/// JSON, or
-/// parsed as Markdown.
+/// JSON, or parsed as Markdown.
 #[test]
 fn one_long_text_takes_little_memory() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -201,8 +200,7 @@ fn one_long_text_takes_little_memory() {
 }
 
 /// Each call keeps a long text in memory while the host delays the history. Calls that exceed the
-/// memory
-/// limit start again, one after another.
+/// memory limit start again, one after another.
 #[test]
 fn concurrent_calls_with_long_texts_take_little_memory() {
     const CALLS: usize = 8;

@@ -108,8 +108,7 @@ impl Tap {
     }
 
     /// Waits until no server works on a request, so that requests of an ended process still count
-    /// for its
-    /// own case.
+    /// for its own case.
     pub fn settle(&self) {
         for _ in 0..2_000 {
             if self.state().asked == 0 {
@@ -558,8 +557,7 @@ pub fn hash(text: &str) -> u64 {
 }
 
 /// Texts in which a request could carry a secret: unchanged, percent-decoded, and decoded from
-/// `Basic`
-/// credentials.
+/// `Basic` credentials.
 pub fn readings(seen: &Seen) -> Vec<String> {
     let mut text = seen.head.clone();
     text.push_str(&String::from_utf8_lossy(&seen.body));

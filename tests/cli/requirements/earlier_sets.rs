@@ -1,6 +1,5 @@
 //! The requirements of sets 000 and 001 by number, with the replacement of each that has no test,
-//! and
-//! tests of requirements that no other file tests.
+//! and tests of requirements that no other file tests.
 
 use forge_core::{
     locator::Hosts,

@@ -1,6 +1,5 @@
 //! Every ingestion state of a write under every fault of the index: the state, the exit code and
-//! the
-//! text. The module `words` tests how each fault leads to its state.
+//! the text. The module `words` tests how each fault leads to its state.
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! A test for each ingestion state and each fault of the index that leads to it: the state, the
-//! exit
-//! code, and the text.
+//! exit code, and the text.
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -110,8 +109,7 @@ fn pending_without_waiting() {
 }
 
 /// The index may lag, lose the record, ignore its collection, answer another version, or not
-/// answer.
-/// It then does not show the record, and nothing proves that it never will.
+/// answer. It then does not show the record, and nothing proves that it never will.
 #[test]
 fn pending_under_every_index_fault() {
     let ailments: [Ailment; 6] = [

@@ -95,8 +95,7 @@ impl Tangled {
     }
 
     /// A pull request that another program wrote for Alice, after `change` edited the record.
-    /// `patch` is
-    /// the content of its round.
+    /// `patch` is the content of its round.
     pub fn foreign(&self, patch: &[u8], change: impl Fn(&mut Value)) -> String {
         let pds = self.world.pds();
         let blob = pds.blob(&self.alice.did, "application/gzip", patch);

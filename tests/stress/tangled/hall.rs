@@ -22,10 +22,8 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Calls `once` to kill a program at each request in turn, before and after the request is carried
-/// out.
-/// Stops when `once` returns false for both, because the program then ended first. Fails unless
-/// more
-/// than `least` requests were reached.
+/// out. Stops when `once` returns false for both, because the program then ended first. Fails
+/// unless more than `least` requests were reached.
 pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -212,8 +210,7 @@ impl Hall {
     }
 
     /// Starts a program and kills it at its request with this number, counted from 1. Returns
-    /// whether the
-    /// program reached that request.
+    /// whether the program reached that request.
     pub fn kill(&self, at: u64, after: bool, run: &Run) -> bool {
         let trap = Trap::new(at, after);
         self.set_trap(Some(&trap));
@@ -283,8 +280,7 @@ impl<'a> Tickets<'a> {
     }
 
     /// Opens a pull request and then moves its target branch, so that each merge rebases to a
-    /// different
-    /// commit. Returns the merge command.
+    /// different commit. Returns the merge command.
     pub fn merge_of_new(&self, branch: &str) -> Run {
         let uri = self.opened(branch);
         let other = format!("{branch}.other");
@@ -294,8 +290,7 @@ impl<'a> Tickets<'a> {
     }
 
     /// Repeats a killed process's merge, and checks that the change is in the target once. Returns
-    /// true if
-    /// the killed process had merged without writing the record.
+    /// true if the killed process had merged without writing the record.
     pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
         let state = || self.records().titled(branch)[0].1["state"].clone();
         let was_found = state() != "merged" && self.landed(branch) == 1;

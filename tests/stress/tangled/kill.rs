@@ -70,8 +70,7 @@ fn killed_create_opens_pull_once() {
 }
 
 /// Checks the message of the repeated command against the pull requests `now`: created, or
-/// existing.
-/// Returns true if the pull request existed already.
+/// existing. Returns true if the pull request existed already.
 fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     let is_made = again.code == Some(0);
     if is_made {
@@ -84,8 +83,7 @@ fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
 }
 
 /// Kills the command that creates a pull request with this name at each of its requests, and
-/// repeats
-/// the command a second later.
+/// repeats the command a second later.
 fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
     let mut finished = 0;
     at_each_request(6, |at, after| {

@@ -79,8 +79,7 @@ impl Board {
     }
 
     /// The id of the lasting claim, after checking that other claims are refused and that each race
-    /// was
-    /// reported.
+    /// was reported.
     fn keeps(&self, won: &[Claimed], lost: &[Output]) -> String {
         let holds = |c: &&Claimed| self.heartbeat(&c.id).code == Some(0);
         let kept: Vec<&Claimed> = won.iter().filter(holds).collect();
