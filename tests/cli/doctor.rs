@@ -63,7 +63,7 @@ fn doctor_without_live_sends_nothing() {
 }
 
 #[test]
-fn doctor_finds_nothing_wrong_on_github() {
+fn doctor_report_of_healthy_github_is_ok() {
     let hub = Hub::with_pull();
     let report = hub.doctor(0);
     for line in report.lines() {

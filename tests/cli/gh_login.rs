@@ -17,7 +17,7 @@ fn login(hub: &Hub, token: &str) {
 }
 
 #[test]
-fn hosts_file_alone_logs_in() {
+fn hosts_file_of_gh_provides_the_login() {
     let hub = Hub::with_pull();
     login(&hub, TOKEN);
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().success();
@@ -154,7 +154,7 @@ fn login_with_refused_token_stores_nothing() {
 }
 
 #[test]
-fn login_as_another_account_than_the_tokens_is_refused() {
+fn login_with_token_of_another_account_is_refused() {
     let hub = Hub::new();
     let out = log_in(&hub, &["--account", "grace"], TOKEN)
         .output()

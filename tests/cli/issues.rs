@@ -175,7 +175,7 @@ fn labels_are_added_and_removed_on_both_forges() {
 }
 
 #[test]
-fn impossible_issue_commands_say_why() {
+fn impossible_issue_commands_name_the_reason() {
     let world = world();
     for (line, why) in [
         (vec!["issue", "view", "7"], "issue #7 was not found"),

@@ -330,7 +330,7 @@ fn answer_about_another_ticket_is_protocol_error() {
 }
 
 #[test]
-fn redirect_of_jira_takes_no_token_along() {
+fn redirect_from_jira_gets_no_token() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123");
     let other = JiraDouble::start(JiraEdition::DataCenter);
     other.ticket(TicketSeed::default());
@@ -365,7 +365,7 @@ fn r_002_18_project_keys_are_an_allow_list() {
 }
 
 #[test]
-fn r_002_18_allow_list_holds_wherever_a_key_stands() {
+fn r_002_18_allow_list_applies_to_every_key_source() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let branch = "fix/EVIL-1-x";
     tracked.world.feature(branch);

@@ -200,7 +200,7 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
 /// The merge is killed after the branch moved, while files are updated. git finishes the update.
 #[test]
 #[cfg(target_os = "linux")]
-fn commit_after_killed_merge_does_not_undo_it() {
+fn commit_after_killed_merge_keeps_the_merge() {
     use std::os::unix::fs::PermissionsExt as _;
     let kill = "{ read _ _ _ forge _ < /proc/$PPID/stat; kill -9 $forge; }";
     for in_files in [true, false] {

@@ -576,7 +576,7 @@ fn c_002_4_reviewer_asked_again_is_pending() {
 }
 
 #[test]
-fn c_002_13_two_numbers_are_no_number() {
+fn c_002_13_selector_with_two_numbers_is_refused() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "context", "1#2"]).output().exits(1);
     assert!(out.stderr_text().contains("1#2"), "{out:?}");

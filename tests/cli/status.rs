@@ -21,7 +21,7 @@ fn status_has_three_sections() {
 }
 
 #[test]
-fn status_without_pulls_says_none() {
+fn status_without_pulls_prints_message() {
     let world = World::new();
     let text = world.forge(&["pr", "status"]).text();
     assert!(

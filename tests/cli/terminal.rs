@@ -128,7 +128,7 @@ fn diff_is_coloured() {
 }
 
 #[test]
-fn empty_list_on_terminal_says_none() {
+fn empty_list_on_terminal_prints_message() {
     let world = World::new();
     let out = show(&world.forge(&["pr", "list"]), 80);
     let plain = world.stable(&out.plain());

@@ -60,7 +60,7 @@ fn twenty_claims_at_once_have_one_winner() {
 }
 
 #[test]
-fn expired_claim_is_reclaimed_by_one() {
+fn expired_claim_has_one_new_holder() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let stale = world.claim("1", "research", &["--holder", "dead", "--lease", "1"]);
@@ -176,7 +176,7 @@ fn stale_claim_id_is_refused() {
 }
 
 #[test]
-fn heartbeat_renews_and_release_gives_back() {
+fn heartbeat_renews_and_release_ends_claim() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let claim = world.claim("1", "research", &["--lease", "60", "--holder", "agent"]);

@@ -220,7 +220,7 @@ fn advance_without_a_goal_is_refused() {
 }
 
 #[test]
-fn labels_store_before_init_says_how_to_make_them() {
+fn labels_store_before_init_names_init() {
     let world = World::with_issues(1);
     world.set("workflow.store", "labels");
     for args in [

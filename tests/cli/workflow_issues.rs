@@ -129,7 +129,7 @@ fn r_001_22_t2_group_converges_when_all_are_there() {
 }
 
 #[test]
-fn r_001_22_t3_advance_moves_earlier_children_alone() {
+fn r_001_22_t3_advance_moves_only_earlier_children() {
     let world = World::with_issues(5);
     for child in ["2", "3", "4", "5"] {
         world.edit(child, &["--parent", "1"]);
@@ -162,7 +162,7 @@ fn r_001_22_t3_advance_moves_earlier_children_alone() {
 
 /// An issue that joins the group during the question was not confirmed, so it does not move.
 #[test]
-fn advance_moves_confirmed_issues_alone() {
+fn advance_moves_only_confirmed_issues() {
     let world = World::with_issues(4);
     for child in ["2", "3", "4"] {
         world.put(child, "Ready for Plan");
@@ -221,7 +221,7 @@ fn parent_advances_after_children_reach_a_gate() {
 }
 
 #[test]
-fn r_001_22_t4_pick_takes_the_urgent_the_small_the_old() {
+fn r_001_22_t4_pick_prefers_urgent_then_small_then_old() {
     let world = World::with_issues(5);
     for issue in ["1", "2", "3", "4", "5"] {
         world.put(issue, "Research Needed");
@@ -339,7 +339,7 @@ fn r_001_22_t5_small_issue_goes_through_all_phases() {
 }
 
 #[test]
-fn r_001_11_move_says_from_where_to_where() {
+fn r_001_11_move_reports_old_and_new_state() {
     let world = World::with_issues(1);
     let args = ["set-state", "1", "Ready for Plan", "--command", "triage"];
     let moved = world.workflow(&[&args[..], &["--reason", "clear enough"]].concat());

@@ -339,7 +339,7 @@ fn story_runs_on_organisation_and_personal_boards() {
 }
 
 #[test]
-fn board_is_reached_with_own_token() {
+fn board_is_accessed_with_its_token() {
     let hub = hub("store = \"fields\"\nboard = \"octo/2\"");
     {
         let mut seed = hub.double.seed();

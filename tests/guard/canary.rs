@@ -10,7 +10,7 @@ use crate::sources::files;
 const KEPT: &str = "crates/forge-testkit/src/canary.txt";
 
 #[test]
-fn no_snapshot_and_no_page_has_a_token() {
+fn snapshots_and_pages_contain_no_token() {
     let mut looked_at = 0;
     for name in files() {
         if name.extension().is_some_and(|e| e == "rs") || name.ends_with(KEPT) {

@@ -223,7 +223,7 @@ fn context_of_another_account_is_read_again() {
 }
 
 #[test]
-fn r_002_18_cache_ttl_of_zero_keeps_nothing() {
+fn r_002_18_cache_ttl_of_zero_disables_cache() {
     let hub = Hub::with_files(1);
     hub.forge(&["config", "set", "context.cache_ttl_seconds", "0"])
         .ok();

@@ -222,7 +222,7 @@ fn issue_closed_by_forge_is_reported_once() {
 }
 
 #[test]
-fn r_000_22_unclosable_issue_fails_no_merge() {
+fn r_000_22_unclosable_issue_does_not_fail_merge() {
     let hub = hub();
     let headers = [("content-type", "application/json; charset=utf-8")];
     let refusal = r#"{"data":{"repository":null},"errors":[{"type":"FORBIDDEN","path":["repository"],"message":"Resource not accessible by personal access token"}]}"#;
@@ -535,7 +535,7 @@ fn unreadable_repository_fails_dependent_moves() {
 }
 
 #[test]
-fn r_000_22_unmovable_issue_fails_no_merge() {
+fn r_000_22_unmovable_issue_does_not_fail_merge() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     hub.double.seed().label(REPO, "state: Done");

@@ -163,7 +163,7 @@ fn tool_table_is_complete() {
 
 /// A client can call a tool that the server did not offer.
 #[test]
-fn reading_server_runs_no_tool_that_writes() {
+fn read_only_server_refuses_write_tools() {
     let world = World::with_feature();
     let before = world.git.refs();
     for era in [LEGACY, MODERN] {

@@ -108,7 +108,7 @@ fn deletion_after_merge_needs_the_seal() {
 }
 
 #[test]
-fn merge_that_waits_is_refused_where_repository_forbids_it() {
+fn auto_merge_disallowed_by_repository_is_refused() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let call = json!({"repo": REPO, "number": 1, "method": "merge", "auto": true});
@@ -189,7 +189,7 @@ fn partial_edit_names_the_finished_part() {
 }
 
 #[test]
-fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
+fn r_000_18_method_is_named_configured_or_default() {
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);

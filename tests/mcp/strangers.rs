@@ -72,7 +72,7 @@ fn asked_for(t: &Tangled, name: &str) -> usize {
 }
 
 #[test]
-fn strangers_record_is_not_looked_up() {
+fn record_of_stranger_is_not_requested() {
     let t = Tangled::new();
     let own = t.open("topic");
     let (port, lines) = evil();
@@ -123,7 +123,7 @@ fn strangers_record_is_not_looked_up() {
 }
 
 #[test]
-fn pull_request_author_is_no_stranger() {
+fn record_of_pull_request_author_is_readable() {
     let t = Tangled::new();
     t.open("topic");
     t.branch("bobs");

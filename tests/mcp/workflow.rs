@@ -66,7 +66,7 @@ fn r_001_1_view_is_the_same_from_each_member() {
 }
 
 #[test]
-fn r_001_5_view_lists_issues_behind_a_target() {
+fn r_001_5_view_lists_issues_before_a_target() {
     let (_world, mut wire) = family(["Ready for Plan", "Backlog", "Human Needed"]);
     let found = view(&mut wire, 2, "ready for plan");
     let target = &found["target"];

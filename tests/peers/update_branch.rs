@@ -29,7 +29,7 @@ fn commits(world: &World) -> String {
 }
 
 #[test]
-fn updated_branch_is_current_for_the_other() {
+fn branch_updated_by_either_is_current_for_other() {
     for (maker, other) in Tool::TURNS {
         for (line, log) in [
             (

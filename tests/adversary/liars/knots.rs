@@ -463,7 +463,7 @@ fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
     (text.into_bytes(), sha)
 }
 
-/// A pull request, whose patch has `hidden` behind it: its address, its CID and its commit.
+/// Adds a pull request whose patch is followed by `hidden`. Returns its at-uri, CID and commit.
 fn pull(
     pds: &PdsDouble,
     repo: &Repository,

@@ -332,7 +332,7 @@ fn pull_is_opened_from_patch_and_stacked() {
 }
 
 #[test]
-fn pull_stacked_on_deleted_pull_stands_alone() {
+fn pull_stacked_on_deleted_pull_is_merged() {
     let t = Tangled::new();
     let lower = t.open("lower");
     t.repo.git.set_branch("upper", "lower");

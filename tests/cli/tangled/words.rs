@@ -54,7 +54,7 @@ fn knot_write_is_immediate() {
 }
 
 #[test]
-fn confirmed_when_the_index_shows_it() {
+fn confirmed_when_the_index_shows_the_record() {
     let (t, output) = created(|_| {}, &[]);
     insta::assert_snapshot!(said(&t, &output.exits(0)));
 }
