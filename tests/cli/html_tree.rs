@@ -112,8 +112,10 @@ impl Element {
 }
 
 /// The page's elements in document order.
-/// | /// # Panics
-/// | /// Panics if the page is malformed, or could load or run something.
+///
+/// # Panics
+///
+/// Panics if the page is malformed, or could load or run something.
 pub fn elements(page: &str) -> Vec<Element> {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
     let errors = dom.errors.borrow();

@@ -2,7 +2,7 @@
 //! of a base branch as GitHub documents them.
 //!
 //! If a requirement of the forge is unmet, the merge is refused. Requirements that only this
-//! program has do not stop a merge. stop no merge.
+//! program has do not stop a merge.
 
 use forge_github_double::{
     ALL_SCOPES, PullSeed, Seed,

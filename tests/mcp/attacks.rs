@@ -3,35 +3,23 @@
 //!
 //! | Attack | Row |
 //! |---|---|
-//!
-//! titles that hide or reorder text, or pose as server output `hostile_titles` |
-//!
-//! text of others that is not marked as such `foreign_text_is_marked_untrusted` |
+//! | titles that hide or reorder text, or pose as server output | `hostile_titles` |
+//! | text of others that is not marked as such | `foreign_text_is_marked_untrusted` |
 //! | names that a failure quotes | `hostile_names_in_a_failure` |
-//!
-//! descriptions and comments that give instructions or pose as results `hostile_bodies` |
-//!
-//! diffs with characters that display as other text `hostile_diffs` |
+//! | descriptions and comments that give instructions or pose as results | `hostile_bodies` |
+//! | diffs with characters that display as other text | `hostile_diffs` |
 //! | names of branches and files | `hostile_branch_and_file_names` |
-//!
-//! hosts whose name resembles another host's `homoglyph_hosts` |
-//!
-//! a forge that redirects to another host `redirect_to_another_host_is_refused` |
-//!
-//! a web page that reaches the server by another host name `foreign_host_header_is_refused` |
+//! | hosts whose name resembles another host's | `homoglyph_hosts` |
+//! | a forge that redirects to another host | `redirect_to_another_host_is_refused` |
+//! | a web page that reaches the server by another host name | `foreign_host_header_is_refused` |
 //! | a page of another origin | `foreign_origin_is_refused` |
 //! | a confirmation sent twice | `replayed_confirmation_is_refused` |
 //! | a confirmation for something else, or altered | `altered_confirmation_is_refused` |
-//!
-//! a head that moves while the user confirms `moved_head_is_refused` |
-//!
-//! a base branch that changes while the user confirms `changed_base_is_refused` |
+//! | a head that moves while the user confirms | `moved_head_is_refused` |
+//! | a base branch that changes while the user confirms | `changed_base_is_refused` |
 //! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
-//!
-//! a text in a private repository that names a readable issue
-//! `links_hide_titles_of_unlisted_repositories` |
-//!
-//! a record on a host that the caller chooses `strangers.rs` |
+//! | a private text that names a readable issue | `links_hide_titles_of_unlisted_repositories` |
+//! | a record on a host that the caller chooses | `strangers.rs` |
 //!
 //! The lists of permitted repositories are tested in `lists.rs`, expiry of confirmations beside
 //! their code.
