@@ -157,7 +157,7 @@ fn r_002_8_data_center_ticket_is_read_in_full() {
 }
 
 #[test]
-fn r_002_21_ticket_of_many_places_is_one_closing_issue() {
+fn r_002_21_ticket_named_repeatedly_is_one_closing_issue() {
     let body = "Fixes PROJ-123. Also PROJ-123, [PROJ-123](BASE/browse/PROJ-123).";
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let body = body.replace("BASE", &tracked.jira.url());

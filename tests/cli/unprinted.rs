@@ -134,7 +134,7 @@ fn silent_writes_succeed_without_output() {
 }
 
 #[test]
-fn read_with_closed_or_full_stdout_exits() {
+fn read_succeeds_on_closed_but_not_full_stdout() {
     let staged = Staged::new();
     for line in [
         "pr list",

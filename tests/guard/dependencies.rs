@@ -113,7 +113,7 @@ fn dependencies_point_downwards() {
 }
 
 #[test]
-fn every_crate_has_a_place() {
+fn every_crate_is_in_a_layer() {
     for package in Metadata::read().members() {
         assert!(
             ours(&package.name),

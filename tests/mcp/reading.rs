@@ -296,7 +296,7 @@ fn conflicting_files_are_counted_and_partly_named() {
 }
 
 #[test]
-fn text_has_all_names_and_small_data_some() {
+fn text_lists_reviewers_that_small_data_cuts() {
     let world = World::with_feature();
     let names: Vec<String> = (0..150)
         .map(|n| format!("reviewer-with-a-name-{n:03}"))
