@@ -1,4 +1,4 @@
-//! Programs that write down that they ran, who started them, and which tokens they could see.
+//! Canaries: programs that record that they ran, who started them, and which tokens they could see.
 
 use std::{
     fs,
@@ -11,8 +11,8 @@ use std::{
 
 use forge_testkit::{CANARY, Scratch};
 
-/// Every canary is a link to this script; its name is the link's. A canary does what git expects of a
-/// program there, so that one canary does not keep git from the next.
+/// Every canary is a link to this script and has the link's name. A canary behaves as git expects
+/// of such a program, so that git goes on and starts the other canaries.
 const SCRIPT: &str = r#"#!/bin/sh
 PATH=$PATH:/usr/bin:/bin
 name=${0##*/}
@@ -52,11 +52,11 @@ exit 0
 /// A program that ran.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sighting {
-    /// The configuration key, or `hooks/<name>`.
+    /// The configuration key that names the canary, or `hooks/<name>`.
     pub canary: String,
-    /// The variables with a token in them.
+    /// The environment variables that contain a token.
     pub tokens: String,
-    /// The command line of the process that started it.
+    /// The command line of the process that started the canary.
     pub parent: String,
 }
 
@@ -65,7 +65,7 @@ pub struct Canaries {
     dir: PathBuf,
     log: PathBuf,
     seen: usize,
-    /// A proxy that writes down who connects, and wants a password.
+    /// Port of a proxy that records its clients and asks for a password.
     proxy: u16,
 }
 
@@ -86,14 +86,14 @@ impl Canaries {
         }
     }
 
-    /// The program that writes `name` down.
+    /// The path of the canary `name`.
     pub fn program(&self, name: &str) -> String {
         let path = self.dir.join(name.replace(['/', ':'], "_"));
         self.link(&path);
         path.display().to_string()
     }
 
-    /// A canary at a path of its own, such as a hook.
+    /// Makes a canary at a given path, such as that of a hook.
     pub fn link(&self, path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = fs::remove_file(path);
@@ -112,7 +112,7 @@ impl Canaries {
         format!("http://127.0.0.1:{}", self.proxy)
     }
 
-    /// The programs that ran since the last time.
+    /// The programs that ran since the last call.
     pub fn sightings(&mut self) -> Vec<Sighting> {
         let text = fs::read_to_string(&self.log).unwrap();
         let fresh = &text[self.seen..];

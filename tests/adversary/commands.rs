@@ -1,8 +1,8 @@
-//! Every tool, every resource and every command, with arguments that fit a place.
+//! Every tool, resource and command, with arguments that are valid in a place of [`crate::places`].
 
 use serde_json::{Value, json};
 
-/// Tools that read, in each of their forms.
+/// Tools that read, with each form of their arguments.
 pub fn reading_tools() -> Vec<(&'static str, Value)> {
     let sections = json!([
         "checks", "threads", "comments", "reviews", "files", "commits", "history"
@@ -24,7 +24,7 @@ pub fn reading_tools() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Tools that write, in an order in which each finds what it needs.
+/// Tools that write, in an order in which every call succeeds.
 pub fn writing_tools() -> Vec<(&'static str, Value)> {
     let edits = json!([{"path": "src/lib.rs", "content": "edited\n"}]);
     vec![
@@ -104,7 +104,7 @@ pub const READING: &[&[&str]] = &[
     &["capabilities"],
 ];
 
-/// Commands that read and take no repository.
+/// Commands that read and take no `-R`.
 pub const ALONE: &[&[&str]] = &[
     &["config", "list"],
     &["config", "validate"],
@@ -112,7 +112,7 @@ pub const ALONE: &[&[&str]] = &[
     &["mcp", "config", "--client", "claude-code"],
 ];
 
-/// Commands that write, in an order in which each finds what it needs.
+/// Commands that write, in an order in which every command succeeds.
 pub const WRITING: &[&[&str]] = &[
     &["pr", "create", "-H", "fresh", "--fill"],
     &["pr", "edit", "1", "-t", "Other"],

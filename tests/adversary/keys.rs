@@ -1,4 +1,4 @@
-//! The configuration keys of the installed git, and which of them name a program.
+//! The configuration keys of the installed git, and the keys that name a program.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -11,15 +11,15 @@ use crate::canaries::Canaries;
 pub enum Effect {
     /// The value is a command, or the path of a program.
     Command,
-    /// As an alias: a command behind an exclamation mark.
+    /// The value is an alias, which is a command if it begins with an exclamation mark.
     Bang,
     /// A directory of hooks.
     Hooks,
     /// The address of a proxy.
     Proxy,
-    /// The key lets another key name a program, with this value.
+    /// The key must have this value, so that another key's program runs.
     Arms(&'static str),
-    /// `plant.rs` writes it by itself.
+    /// `plant.rs` writes the key.
     Planted,
     /// The key names no program.
     Harmless,
@@ -27,7 +27,7 @@ pub enum Effect {
 
 use Effect::{Arms, Bang, Command as Runs, Harmless, Hooks, Planted, Proxy};
 
-/// Keys that sound like a program, by what they do: the first row that fits counts. `*` stands for
+/// The effect of keys whose name suggests a program; the first matching row counts. `*` stands for
 /// any text.
 const RULES: &[(&str, Effect)] = &[
     ("advice.*", Harmless),
@@ -37,7 +37,7 @@ const RULES: &[(&str, Effect)] = &[
     ("fetch.fsck.*", Harmless),
     ("feature.*", Harmless),
     ("bundle.*", Harmless),
-    // Read from the user's and the machine's configuration alone.
+    // git reads these only from the user's and the machine's configuration.
     ("trace2.*", Harmless),
     ("alias.*", Bang),
     ("browser.<tool>.*", Runs),
@@ -154,7 +154,7 @@ const RULES: &[(&str, Effect)] = &[
     ("web.browser", Arms("canary")),
 ];
 
-/// Parts of the names of keys that name a program.
+/// Parts of a key's name that suggest a program.
 const SUSPICIOUS: &[&str] = &[
     "command",
     "cmd",
@@ -182,7 +182,7 @@ const SUSPICIOUS: &[&str] = &[
     "*",
 ];
 
-/// Keys that name programs and that `git help --config` leaves out: gitattributes(5),
+/// Keys that name programs but are missing from `git help --config`. Sources: gitattributes(5),
 /// git-interpret-trailers(1), git-hook(1), git-send-email(1), partial clones.
 const ELSEWHERE: &[&str] = &[
     "extensions.partialClone",
@@ -194,7 +194,7 @@ const ELSEWHERE: &[&str] = &[
     "trailer.<alias>.command",
 ];
 
-/// The keys of the installed git, as it prints them.
+/// The keys that the installed git prints.
 pub fn of_git() -> BTreeSet<String> {
     let mut command = Command::new(git_program());
     let out = command.args(["help", "--config"]).output().unwrap();
@@ -209,7 +209,7 @@ pub fn of_git() -> BTreeSet<String> {
     keys
 }
 
-/// Effect of a key; `None` for an unknown key that sounds like a program.
+/// Effect of a key; `None` for an unknown key whose name suggests a program.
 pub fn effect(key: &str) -> Option<Effect> {
     let key = key.to_ascii_lowercase();
     if let Some((_, effect)) = RULES.iter().find(|(pattern, _)| fits(pattern, &key)) {
@@ -237,7 +237,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Values for the placeholder of a key.
+/// The keys that result from filling in the placeholder of a key.
 fn concrete(key: &str) -> Vec<String> {
     let lower = key.to_ascii_lowercase();
     let driver = match lower.as_str() {
@@ -287,7 +287,7 @@ fn concrete(key: &str) -> Vec<String> {
     }
 }
 
-/// A value for every key of the installed git that names a program, or that lets one run.
+/// A value for every key of the installed git that names a program or enables one.
 pub fn settings(canaries: &Canaries) -> Vec<(String, String)> {
     let keys = of_git();
     let elsewhere = ELSEWHERE.iter().map(|key| (*key).to_owned());
@@ -348,7 +348,7 @@ pub const HOOKS: &[&str] = &[
 ];
 
 #[test]
-fn key_of_git_has_a_rule() {
+fn every_key_of_git_has_a_rule() {
     let unknown: Vec<String> = of_git()
         .into_iter()
         .filter(|key| effect(key).is_none())
@@ -360,7 +360,7 @@ fn key_of_git_has_a_rule() {
 }
 
 #[test]
-fn rule_fits_whole_keys_alone() {
+fn rule_matches_only_whole_keys() {
     assert!(fits("alias.*", "alias.x"));
     assert!(fits("sendemail.*cmd", "sendemail.tocmd"));
     assert!(!fits("diff.tool", "diff.toolx"));

@@ -1,6 +1,6 @@
-//! Programs that a stranger's repository can make run: canary programs in every place where git
-//! takes a program from, under every tool, resource and command of the real binary. Lying servers
-//! and clients are in [`liars`].
+//! Programs that a stranger's repository could make run. Every tool, resource and command of the
+//! real binary runs in repositories with canaries in every place from which git takes a program.
+//! [`liars`] has lying servers and clients.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! Places of a stranger's repository, with pull requests that a clean `forge` has made.
+//! Places of a stranger's repository. A `forge` run before the canaries were planted made the pull
+//! requests.
 
 use std::{
     fs,
@@ -13,10 +14,10 @@ use crate::{
     plant::{ATTRIBUTES, MODULES, Variant, plant},
 };
 
-/// The pull requests that each place has.
+/// Number of pull requests in each place.
 const PULLS: u64 = 9;
 
-/// Variables with tokens; children of `forge` see none of them.
+/// Variables with tokens, which children of `forge` must not inherit.
 const TOKENS: [&str; 8] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
@@ -28,7 +29,7 @@ const TOKENS: [&str; 8] = [
     "TANGLED_PASSWORD",
 ];
 
-/// Programs that git finds in the user's `PATH`.
+/// Programs that git looks up in the user's `PATH`.
 const IN_PATH: &[&str] = &[
     "ssh",
     "gpg",
@@ -38,39 +39,39 @@ const IN_PATH: &[&str] = &[
     "git-remote-canary-vcs",
 ];
 
-/// A kind of place.
+/// The kind of repository that a place has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Repository,
     LinkedWorkTree,
     Submodule,
-    /// A bare repository among the files of a clone, in `docs`.
+    /// A bare repository among the files of a clone, in the directory `docs`.
     EmbeddedBare,
-    /// A clone of a repository in which everything is planted.
+    /// A clone of a repository with all canaries.
     Clone,
 }
 
-/// A place with canaries.
+/// A repository with canaries, and the user's directory.
 pub struct Place {
     scratch: Scratch,
-    /// The repository that has the canaries, as everybody in it would run git.
+    /// The repository that has the canaries and in which a user would run git.
     pub planted: PathBuf,
-    /// Current directory of the user.
+    /// The user's current directory.
     pub cwd: PathBuf,
-    /// How `-R` and `repo` name the repository that has the canaries; without one it is the
-    /// repository of `cwd`.
+    /// Names of the repository with the canaries for `-R` and `repo`; `None` if the repository is
+    /// that of `cwd`.
     pub named: Vec<Option<String>>,
     pub canaries: Canaries,
 }
 
 impl Place {
-    /// Made from a repository with [`pulls`].
+    /// Makes a place from the repository of [`pulls`].
     pub fn new(origin: &World, kind: Kind, variant: Variant) -> Self {
         let scratch = Scratch::new();
         let mut canaries = Canaries::new(&scratch);
         let outside = scratch.path("outside");
         fs::create_dir_all(&outside).unwrap();
-        // A program of the user's own is not the repository's.
+        // This program belongs to the user and not to the repository.
         let home = scratch.path("home/.gitconfig");
         let helper = canaries.program("users-credential.helper");
         let own = fs::read_to_string(&home).unwrap();
@@ -127,13 +128,13 @@ impl Place {
         }
     }
 
-    /// `forge` as Grace there, with every token in its environment.
+    /// `forge` as Grace in `cwd`, with every token in its environment.
     pub fn forge(&self, args: &[&str]) -> Run {
         self.with_tokens(self.scratch.forge(&self.cwd, &Identity::GRACE))
             .args(args)
     }
 
-    /// git as Grace there.
+    /// git as Grace in `cwd`.
     pub fn git(&self, args: &[&str]) -> Run {
         let run = self.scratch.run(git_program()).dir(&self.cwd);
         let who = Identity::GRACE.variables();
@@ -156,8 +157,8 @@ impl Place {
     }
 }
 
-/// A repository with nine pull requests, each of which changes another line of a file that the base
-/// changes as well; the first of them ends with a signed commit.
+/// A repository with nine pull requests. Each changes another line of a file that the base changes
+/// as well; the first ends with a signed commit.
 pub fn pulls() -> World {
     let world = World::new();
     let git = &world.git;
@@ -196,7 +197,7 @@ pub fn pulls() -> World {
     world
 }
 
-/// Puts a signature on the last commit of a branch.
+/// Adds a signature to the newest commit of a branch.
 fn sign(git: &GitDir, branch: &str) {
     let commit = git.run(["cat-file", "commit", branch]).text();
     let (head, message) = commit.split_once("\n\n").unwrap();
@@ -223,7 +224,7 @@ fn submodule(scratch: &Scratch, repo: &Path) -> PathBuf {
     outer
 }
 
-/// git of the attacker.
+/// Runs git as the attacker.
 fn git(dir: &Path, args: &[&str]) {
     GitDir::at(dir).run(args.iter().copied()).ok();
 }

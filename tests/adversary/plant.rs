@@ -1,4 +1,4 @@
-//! Canaries planted in a repository, in every place that git takes a program from.
+//! Plants canaries in a repository, in every place from which git takes a program.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -9,20 +9,21 @@ use crate::{
     keys::{self, HOOKS},
 };
 
-/// Some canaries hide others: an external diff program hides `textconv`, `core.hooksPath` hides the
-/// directory of hooks, and what is refused for its signature or its merge driver gets no further.
+/// Sets of canaries. Several are needed because some canaries hide others: an external diff program
+/// hides `textconv`, `core.hooksPath` hides the hooks directory, and a refused merge runs no
+/// further program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// All keys in the configuration itself; hooks by `core.hooksPath`, attributes in the tree.
+    /// All keys are in the configuration itself, hooks in `core.hooksPath`, attributes in the tree.
     Direct,
-    /// All keys but those in included files; hooks in their directory, attributes in
-    /// `info/attributes`; a merge takes no driver and is not signed.
+    /// Most keys are in included files, hooks in their default directory, attributes in
+    /// `info/attributes`. Merges have no driver and are not signed.
     Included,
-    /// As `Direct`, with an object that is missing and remotes that promise it.
+    /// [`Self::Direct`] with a missing object, and remotes that promise the object.
     Promisor,
-    /// As `Direct`, with `core.worktree` at another directory.
+    /// [`Self::Direct`] with `core.worktree` set to another directory.
     WorkTree,
-    /// A merge driver whose name is not UTF-8, and nothing else that a merge could meet.
+    /// Only a merge driver whose name is not UTF-8.
     OddName,
 }
 
@@ -35,7 +36,7 @@ impl Variant {
         Self::OddName,
     ];
 
-    /// The keys that it leaves out.
+    /// The keys that this variant leaves out.
     fn hides(self) -> &'static [&'static str] {
         match self {
             Self::Included => &[
@@ -54,14 +55,14 @@ impl Variant {
     }
 }
 
-/// The attributes that a tree has from the start; without drivers they mean nothing.
+/// The attributes that every tree has; they have no effect without drivers.
 pub const ATTRIBUTES: &str = "\
 * filter=canary diff=canary merge=canary ident
 *.rs filter=canary-process diff=canary-textconv eol=lf
 *.utf16 working-tree-encoding=UTF-16
 ";
 
-/// The submodule that a tree has from the start.
+/// The submodule that every tree has.
 pub const MODULES: &str = "\
 [submodule \"canary\"]
 \tpath = canary
@@ -69,7 +70,8 @@ pub const MODULES: &str = "\
 \tupdate = checkout
 ";
 
-/// Plants in the repository whose shared directory is `common`; `outside` is for other repositories.
+/// Plants canaries in the repository with the shared directory `common`; `outside` gets other
+/// repositories.
 pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canaries) {
     let mut settings = keys::settings(canaries);
     settings.retain(|(key, _)| !variant.hides().contains(&key.as_str()));
@@ -121,7 +123,7 @@ pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canarie
         file.write_all(bytes).unwrap();
     };
     append(&common.join("config"), &config);
-    // Work trees read a file of their own as well.
+    // Each work tree reads a configuration file of its own as well.
     for tree in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
         append(&tree.unwrap().path().join("config.worktree"), &config);
         append(
@@ -131,7 +133,7 @@ pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canarie
     }
 }
 
-/// A configuration file.
+/// The text of a configuration file.
 fn text(settings: &[(String, String)]) -> String {
     let mut text = String::new();
     for (key, value) in settings {
@@ -192,7 +194,7 @@ pub fn remotes(outside: &Path, canaries: &Canaries) -> Vec<(String, String)> {
     settings
 }
 
-/// Removes a file of pull request 1 from the objects.
+/// Deletes an object that pull request 1 needs.
 fn lose_blob(common: &Path) {
     let oid = GitDir::at(common).oid("feature-1:feature-1.txt").unwrap();
     let (fan, rest) = oid.split_at(2);
@@ -200,7 +202,7 @@ fn lose_blob(common: &Path) {
     fs::remove_file(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
 }
 
-/// Objects of another repository.
+/// Adds the objects of another repository as an alternate.
 fn alternate(common: &Path, outside: &Path) {
     let other = outside.join("alternate.git");
     if !other.exists() {

@@ -1,4 +1,5 @@
-//! The table of `docs/reference/git-processes.md`, held by every tool, resource and command in every place.
+//! Checks the table of `docs/reference/git-processes.md` with every tool, resource and command in
+//! every place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire},
 };
 
-/// Programs that ran against the table: where, and in which steps.
+/// Programs that the table forbids and that ran, with the place and the steps.
 #[derive(Default)]
 struct Findings {
     forbidden: BTreeMap<(String, Sighting), BTreeSet<String>>,
@@ -50,7 +51,7 @@ impl Findings {
         assert!(text.is_empty(), "programs that the table forbids:\n{text}");
     }
 
-    /// Asserts that these ran, so that programs forbidden elsewhere are really planted.
+    /// Asserts that these programs ran, which shows that the canaries are planted.
     #[track_caller]
     fn saw(&self, canaries: &[&str]) {
         for canary in canaries {
@@ -63,7 +64,7 @@ impl Findings {
     }
 }
 
-/// The arguments that let a server use other paths than its own.
+/// The arguments that permit a server further paths.
 fn allow_path(place: &Place) -> Vec<String> {
     let help = place.forge(&["mcp", "--help"]).output().stdout_text();
     if !help.contains("--allow-path") {
@@ -110,7 +111,8 @@ fn agents(kind: Kind) {
     }
     findings.none();
     if kind == Kind::Repository {
-        // The tools below wrote without running a program: refusals alone would not show that.
+        // These tools wrote without running a program, so the absence of programs is not due to a
+        // refusal.
         for tool in [
             "pr_create",
             "pr_edit",
@@ -130,7 +132,7 @@ fn with_repo(mut args: Value, repo: Option<&str>) -> Value {
     args
 }
 
-/// Every tool that reads, every resource and their completions.
+/// Calls every tool that reads, and reads every resource and its completions.
 fn reads(wire: &mut Wire, repo: Option<&str>, look: &mut impl FnMut(&str)) {
     for (tool, args) in reading_tools() {
         let step = format!("{tool} {args}");
@@ -186,13 +188,13 @@ fn commands_that_read(kind: Kind) {
                     Some(repo) => {
                         let args = [args, &["-R", repo][..]].concat();
                         let purpose = match kind {
-                            // The named repository is not the current directory.
+                            // The named repository is not the one in the current directory.
                             Kind::EmbeddedBare | Kind::Clone => Purpose::Guarded,
                             _ => Purpose::PersonReads,
                         };
                         run(&mut place, purpose, &args);
                     }
-                    // The remote leads to another repository than the current directory.
+                    // The remote leads to a repository outside the current directory.
                     None if kind == Kind::Clone => run(&mut place, Purpose::Guarded, args),
                     None => run(&mut place, Purpose::PersonReads, args),
                 }
@@ -202,7 +204,7 @@ fn commands_that_read(kind: Kind) {
             run(&mut place, Purpose::Guarded, args);
         }
         if kind == Kind::EmbeddedBare {
-            // The user entered the directory, and named no repository.
+            // The user is inside the repository and names none.
             place.cwd = place.planted.clone();
             for args in READING {
                 run(&mut place, Purpose::Guarded, args);
@@ -259,7 +261,7 @@ macro_rules! over_places {
             }
 
             #[test]
-            fn writing_command_runs_listed_programs_alone() {
+            fn writing_command_runs_only_listed_programs() {
                 commands_that_write(Kind::$kind);
             }
         }
@@ -284,7 +286,7 @@ fn deliberate_write_runs_hooks_and_merge_drivers() {
     ]);
 }
 
-/// Programs that git itself runs in these places: the canaries are where git takes programs from.
+/// Control: git itself runs the canaries, so they are where git takes programs from.
 #[test]
 fn git_runs_the_planted_programs() {
     let origin = pulls();

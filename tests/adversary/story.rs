@@ -1,4 +1,4 @@
-//! The attack as it was shown: an agent is asked about a directory of a clone, or for a diff.
+//! The attack as reported: an agent is asked about a directory of a clone, or for a diff.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -12,8 +12,8 @@ use crate::{
     world::{Called, LEGACY, MODERN, Wire, World},
 };
 
-/// A clone, as git makes it, of a repository that has in `docs` what a bare repository has; and where
-/// the command in its configuration writes.
+/// A clone of a repository whose directory `docs` has the files of a bare repository; and the path
+/// to which the command in that bare repository's configuration writes.
 fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     let (origin, log) = (
         world.scratch.repository("origin"),
@@ -46,7 +46,7 @@ fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     fs::create_dir_all(docs.join("hooks")).unwrap();
     fs::write(&hook, format!("#!/bin/sh\nenv >>'{}'\n", log.display())).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    // git keeps no empty directory.
+    // git does not store empty directories.
     fs::write(docs.join("refs/keep"), "").unwrap();
     origin.run(["add", "-A", "-f"]).ok();
     origin.run(["commit", "-q", "-m", "Documentation"]).ok();
@@ -56,7 +56,7 @@ fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     (clone, log)
 }
 
-/// A server started by the user in `dir`, with a token for GitHub.
+/// A server that the user starts in `dir`, with a token for GitHub.
 fn server(world: &World, dir: &std::path::Path, era: &str, args: &[&str]) -> Wire {
     let run = world
         .scratch
@@ -109,7 +109,7 @@ fn agent_diff_of_missing_object_names_the_fetch() {
     }
 }
 
-/// A partial clone fetches on demand, and its remote may be a program.
+/// A partial clone fetches missing objects on demand, and its remote may be a program.
 #[test]
 fn named_read_fetches_no_missing_object() {
     let origin = pulls();

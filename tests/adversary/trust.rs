@@ -1,20 +1,21 @@
-//! The table of `docs/reference/git-processes.md`: a repository's programs, and who may run them.
+//! The table of `docs/reference/git-processes.md`: which programs of a repository may run, and
+//! when.
 
 use crate::canaries::Sighting;
 
-/// Purpose of git in a repository, and who chose the repository.
+/// Purpose for which git runs in a repository, depending on who chose the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A tool or a resource of the MCP server, a command in a clone whose remote is a path, or a
-    /// command that reads a repository named from elsewhere.
+    /// A tool or resource of the MCP server, a command in a clone whose remote is a path, or a
+    /// command that reads a repository named from outside.
     Guarded,
-    /// A command that reads a repository that a person stands in.
+    /// A command that reads the repository in which the user is.
     PersonReads,
-    /// A command that writes there.
+    /// A command that writes to the repository in which the user is.
     PersonWrites,
 }
 
-/// A lazy fetch of a missing object from the remotes that promise it.
+/// Programs of a lazy fetch, which gets a missing object from a promisor remote.
 const LAZY_FETCH: &[&str] = &[
     "remote.local.uploadpack",
     "remote.ext.url",
@@ -28,8 +29,8 @@ const LAZY_FETCH: &[&str] = &[
     "core.askPass",
 ];
 
-/// Programs that keep a checkout right, as git-crypt and LFS need; that merge files and sign
-/// commits; and that git runs around changes of refs and of the index.
+/// Programs of a write: filters such as git-crypt and LFS, merge drivers, signing programs, and
+/// hooks of changes to refs and to the index.
 const WRITE: &[&str] = &[
     "filter.canary.clean",
     "filter.canary.smudge",
@@ -47,17 +48,17 @@ const WRITE: &[&str] = &[
     "gpg.ssh.defaultKeyCommand",
 ];
 
-/// Programs that may run, without a token in sight; no other program of the repository may.
+/// Programs of a repository that may run, without access to a token.
 const MAY_RUN: &[(Purpose, &[&[&str]])] = &[
     (Purpose::Guarded, &[]),
     (Purpose::PersonReads, &[LAZY_FETCH]),
     (Purpose::PersonWrites, &[LAZY_FETCH, WRITE]),
 ];
 
-/// Programs of the user's own, which the repository does not choose; they see no token either.
+/// The user's own programs, which the repository does not choose; they see no token either.
 const OF_THE_USER: &[&str] = &["ssh", "gpg", "gpgsm", "ssh-keygen"];
 
-/// True if the table allows the sighting.
+/// Whether the table allows the program.
 pub fn allows(purpose: Purpose, seen: &Sighting) -> bool {
     let rows = MAY_RUN.iter().filter(|(of, _)| *of == purpose);
     let listed = rows

@@ -1,5 +1,5 @@
-//! A client that is not ours: atrium's agent, over its own transport and by its own types. Atrium
-//! must understand the light PDS as it understands the real one.
+//! Another project's client: atrium's agent with its own transport and types. Atrium must get equal
+//! results from the light PDS and the real PDS.
 
 use atrium_api::{
     agent::atp_agent::{AtpAgent, store::MemorySessionStore},
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const COLLECTION: &str = "sh.tangled.repo.issue";
 const PASSWORD: &str = "0canary0-of-atrium";
-/// The smallest gzip there is: of nothing.
+/// An empty gzip file, the smallest possible.
 const GZIP: [u8; 20] = [
     0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ];
@@ -33,7 +33,7 @@ fn record(title: &str) -> Value {
     })
 }
 
-/// A write of several, as atrium has it.
+/// A creation for `applyWrites` in atrium's types.
 fn create(rkey: &str, record: Value) -> apply_writes::InputWritesItem {
     let data = apply_writes::CreateData {
         collection: COLLECTION.parse().unwrap(),
@@ -54,7 +54,7 @@ fn listing(did: &str, limit: u8, cursor: Option<&str>) -> list_records::Paramete
     .into()
 }
 
-/// Atrium's reading of the answers of the PDS at `url`, which has an account `did`.
+/// Atrium's results for calls to the PDS at `url`, which has the account `did`.
 async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |what: &str, told: String| {
@@ -97,7 +97,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
         .parse()
         .unwrap();
     let swapped = apply(vec![create("c", record("Three"))], Some(other)).await;
-    // The message names the commit, which differs.
+    // The error message contains the commit, which differs between the two.
     let swapped = format!("{:?}", swapped.unwrap_err());
     note(
         "on another commit",
@@ -118,7 +118,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let bytes = agent.api.com.atproto.sync.get_blob(params.into()).await;
     assert_eq!(bytes.unwrap(), GZIP);
 
-    // Anybody may read; only the owner may write.
+    // Reading needs no login; writing does.
     let nobody = AtpServiceClient::new(transport(url));
     let public = &nobody.service.com.atproto.repo;
     for key in ["a", "d", "gone"] {
@@ -154,7 +154,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     lines
 }
 
-/// A new account, and what atrium makes of it.
+/// Makes an account and returns atrium's results for its PDS.
 fn met(url: &str) -> Vec<String> {
     let handle = "anton.test";
     let body = json!({ "handle": handle, "email": "anton@example.com", "password": PASSWORD });
@@ -165,7 +165,7 @@ fn met(url: &str) -> Vec<String> {
 }
 
 #[test]
-fn atrium_treats_light_and_real_pds_alike() {
+fn atrium_gets_equal_results_from_both_pdses() {
     let light = World::start().unwrap();
     light.directory().set_form(DocumentForm::Verification2019);
     let lights = met(&light.pds().host().url());

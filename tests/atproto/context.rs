@@ -1,4 +1,4 @@
-//! `forge pr context` and `pr_context` of a pull request whose records are on a real PDS.
+//! `forge pr context` and `pr_context` for a pull request whose records are on a real PDS.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{context_facts::facts, two_accounts::Stage};
 
 impl Stage {
-    /// The bundle of a pull request from the command line.
+    /// The bundle of a pull request, from the command line.
     fn bundle(&self, pull: &str) -> Value {
         self.reset_record();
         let args = ["pr", "context", pull, "--json", "--events", "jsonl"];
@@ -22,7 +22,7 @@ impl Stage {
         out.json()
     }
 
-    /// Hosts besides the PDS.
+    /// Hosts other than the PDS.
     fn hosts(&self) -> [&Host; 4] {
         let index = self.world.index();
         let directory = self.world.directory();
@@ -38,7 +38,8 @@ impl Stage {
         self.hosts().iter().for_each(|host| host.reset_record());
     }
 
-    /// The requests of a bundle, those to the PDS among them, and the bytes of all but the PDS.
+    /// Checks a bundle's requests (to the PDS, and in total) and the bytes from other hosts than
+    /// the PDS.
     fn check_cost(&self, face: &str, requests: usize, printed: usize) {
         let hosts = self.hosts();
         let of_hosts = hosts.iter().flat_map(|host| host.requests());
@@ -52,7 +53,7 @@ impl Stage {
         assert!(received < 64_000 && printed < 16_000, "{face}: {received}");
     }
 
-    /// The same from an MCP server.
+    /// The bundle of a pull request, from an MCP server.
     fn bundle_of_server(&self, pull: &str) -> Value {
         self.reset_record();
         let mut command = self.command_alone(&self.alice, &["mcp"]).command();
@@ -90,7 +91,7 @@ impl Stage {
     }
 }
 
-/// Each requirement with its status, and whether all is ready.
+/// Each requirement with its status, and whether the pull request is ready.
 fn verdict(of: &Value) -> (Vec<(&str, &str)>, String) {
     let word = |value: &Value| match value {
         Value::String(word) => word.clone(),

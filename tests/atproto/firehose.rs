@@ -1,4 +1,4 @@
-//! The index of ours follows a real PDS, and the knot believes the tokens that it makes.
+//! Our index follows a real PDS's firehose, and our knot accepts the tokens that the PDS issues.
 
 use std::{
     io::Write,
@@ -8,7 +8,7 @@ use std::{
 use forge_tangled_world::{Caller, RealWorld};
 use serde_json::json;
 
-/// Waits until the index has heard of something.
+/// Polls until the index has the record.
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(20);
     loop {

@@ -1,4 +1,4 @@
-//! Issues as a whole on a real PDS: fields, values, relations, edits, comments, deletion.
+//! All features of issues on a real PDS: fields, values, relations, edits, comments, deletion.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! The reference implementation reads our lexicons, and our checker accepts and refuses the same
-//! records: one of each kind, and each of them with every field spoilt in turn.
+//! The reference implementation of Lexicon accepts our lexicons, and agrees with our checker on
+//! records: one of each kind, and copies with every field spoilt in turn.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ fn strong() -> Value {
     json!({ "uri": PULL, "cid": CID })
 }
 
-/// A record of each collection with every field that its lexicon names.
+/// A record of each collection, with every field of its lexicon.
 pub fn records(set: Set) -> Vec<(&'static str, Value)> {
     let mentions = json!(["did:plc:a"]);
     let references = json!([PULL]);
@@ -211,7 +211,7 @@ pub fn records(set: Set) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Every place in a value, as a JSON pointer.
+/// The JSON pointer of every value inside a value.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let below: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(name, it)| (name.clone(), it)).collect(),
@@ -229,7 +229,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Values to put in the place of a field; most are wrong for it.
+/// Replacement values for a field; most are invalid there.
 fn spoilt() -> Vec<Value> {
     vec![
         Value::Null,
@@ -285,7 +285,7 @@ fn cases() -> Vec<(Set, &'static str, Value)> {
     cases
 }
 
-/// The documents of a dialect; what 2025 has in common with 2026 is written once.
+/// The lexicon documents of a dialect; those shared by 2025 and 2026 are stored once.
 fn documents(set: Set) -> Vec<Value> {
     let folders: &[&str] = match set {
         Set::Sh2025 => &["2026", "2025"],
@@ -303,7 +303,7 @@ fn documents(set: Set) -> Vec<Value> {
     found.into_iter().map(|(_, document)| document).collect()
 }
 
-/// Verdict of the reference implementation on each case.
+/// The reference implementation's result for each case: an error, or `None` for a valid record.
 fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     let documents: Map<String, Value> = Set::ALL
         .iter()
@@ -337,8 +337,8 @@ fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Checks of ours alone: a blob's type and size; a missing state, for which the reference
-/// implementation puts in the default; and an array, which is an object in its language.
+/// Checks that only ours makes: a blob's type and size; a missing state, for which the reference
+/// implementation inserts the default; and an array, which JavaScript treats as an object.
 fn is_stricter(path: &str, what: &str) -> bool {
     path.ends_with(".mimeType")
         || path.ends_with(".size")
@@ -361,7 +361,7 @@ fn records_with_every_field_pass() {
 }
 
 #[test]
-fn the_reference_implementation_agrees() {
+fn reference_implementation_agrees() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

@@ -1,8 +1,8 @@
-//! Our doubles and lexicons, compared with the real atproto: a PDS, a directory and the reference
-//! implementation of Lexicon, as npm has them (`tests/atproto-world`).
+//! Compares our doubles and lexicons with real atproto software from npm (`tests/atproto-world`): a
+//! PDS, a directory and the reference implementation of Lexicon.
 //!
-//! Without them nothing can be compared: the tests say so and pass, unless
-//! `FORGE_REQUIRE_ATPROTO_WORLD` is set.
+//! Without the npm packages, the tests print a note and pass, unless `FORGE_REQUIRE_ATPROTO_WORLD`
+//! is set.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! The light PDS answers as the real PDS. Both get the same calls, and every status and body is
-//! compared, without the ids of accounts and commits, tokens and times.
+//! The light PDS answers as a real PDS. Both get the same calls; all statuses and bodies must be
+//! equal, apart from times, tokens, and the ids of accounts and commits.
 
 use forge_tangled_world::{Caller, DocumentForm, RealWorld, World, XrpcAnswer};
 use serde_json::{Map, Value, json};
@@ -15,14 +15,14 @@ const UPLOAD: &str = "com.atproto.repo.uploadBlob";
 const SESSION: &str = "com.atproto.server.createSession";
 const SERVICE: &str = "com.atproto.server.getServiceAuth";
 
-/// A PDS of the pair, and its answers.
+/// One of the two PDSes, and its responses.
 struct Side {
     url: String,
     nobody: Caller,
     lines: Vec<String>,
-    /// An access token of an account that ended an hour ago.
+    /// Makes an access token of an account that expired an hour ago.
     expired: Box<dyn Fn(&str) -> String>,
-    /// The CIDs of commits, which differ.
+    /// The CIDs of commits, which differ between the two.
     commits: Vec<String>,
 }
 
@@ -37,11 +37,11 @@ impl Side {
         }
     }
 
-    /// Notes an answer, and returns its JSON.
+    /// Records a response, and returns its JSON.
     fn note(&mut self, what: &str, answer: &XrpcAnswer) -> Value {
         let mut json = answer.json();
         if json["error"] == "SyntaxError" {
-            // In the words of a parser of JSON.
+            // The text of a JSON parser's error differs between the two.
             json["message"] = json["message"].is_string().into();
         }
         self.commits
@@ -57,7 +57,7 @@ impl Side {
         json
     }
 
-    /// A value without what differs from server to server.
+    /// Replaces the parts of a value that differ from server to server.
     fn normal(&self, name: &str, value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(|it| self.normal(name, it)).collect(),
@@ -109,7 +109,7 @@ fn record(title: &str) -> Value {
     })
 }
 
-/// A record of `did` with these fields of the call besides.
+/// The arguments of a write to `did`, with these further fields.
 fn write(did: &str, rkey: &str, record: Value, more: &[(&str, Value)]) -> Value {
     let mut body = json!({ "repo": did, "collection": COLLECTION, "rkey": rkey, "record": record });
     for (name, value) in more {
@@ -118,7 +118,7 @@ fn write(did: &str, rkey: &str, record: Value, more: &[(&str, Value)]) -> Value 
     body
 }
 
-/// Signs up and in. Returns the DID, a caller with the session, and its tokens.
+/// Creates an account and logs in. Returns the DID, a caller with the session, and the tokens.
 fn account(it: &mut Side, handle: &str) -> (String, Caller, Value) {
     let name = handle.split('.').next().unwrap();
     let body = json!({ "handle": handle, "email": format!("{name}@example.com"), "password": "0canary0-pass" });
@@ -476,7 +476,7 @@ fn swapping(it: &mut Side) {
     );
 }
 
-/// Twelve concurrent calls try to change a record over the same version.
+/// Makes twelve concurrent calls that replace the same version of a record.
 fn racing(it: &mut Side) {
     let (did, caller, _) = account(it, "rob.test");
     let first = caller
@@ -619,7 +619,7 @@ fn listing(it: &mut Side) {
 fn blobs(it: &mut Side) {
     let (did, caller, _) = account(it, "bert.test");
     let nobody = it.nobody.clone();
-    // The smallest gzip there is: of nothing.
+    // An empty gzip file, the smallest possible.
     let gzip = [
         0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -806,7 +806,7 @@ fn identity(it: &mut Side) {
     );
 }
 
-/// Calls to one of the two.
+/// A sequence of calls to one of the two PDSes.
 type Script = fn(&mut Side);
 
 const TOPICS: &[(&str, Script)] = &[
@@ -823,7 +823,7 @@ const TOPICS: &[(&str, Script)] = &[
 ];
 
 #[test]
-fn the_light_pds_answers_as_the_real_one() {
+fn light_pds_answers_as_the_real_pds() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

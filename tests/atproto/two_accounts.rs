@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "0canary0-of-somebody";
 
-/// A world with Alice's repository, and the program for both.
+/// A world with Alice's repository, and `forge` for both accounts.
 pub struct Stage {
     pub world: RealWorld,
     scratch: Scratch,
@@ -50,7 +50,7 @@ impl Stage {
             .args(["-R", "tangled:alice.test/widget"])
     }
 
-    /// The same without a repository.
+    /// `forge` as an account, without naming a repository.
     pub fn command_alone(&self, who: &Account, args: &[&str]) -> Run {
         self.scratch
             .run(forge_binary())
@@ -167,7 +167,8 @@ fn accounts_share_comments_labels_and_states() {
     what_they_wrote_is_sound(&stage);
 }
 
-/// Each record is valid, the index has that very one, and its id is of the bytes that ours are.
+/// Checks that each record is valid, that the index has the same version, and that our CID is
+/// equal.
 fn what_they_wrote_is_sound(stage: &Stage) {
     let light = World::start().unwrap();
     let mut written: BTreeMap<String, usize> = BTreeMap::new();
@@ -203,7 +204,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
     assert_eq!(stage.world.index().dropped(), []);
 }
 
-/// The index's version of a record, which arrives a little later.
+/// The index's version of a record, which arrives with a delay.
 fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     let end = Instant::now() + Duration::from_secs(20);
     while world.index().knows(uri).is_none() && Instant::now() < end {
@@ -212,11 +213,11 @@ fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     world.index().knows(uri)
 }
 
-/// When the server goes away, in milliseconds behind the start of a command.
+/// Delays between a command's start and the server's restart, in milliseconds.
 const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
 
 impl Stage {
-    /// Bob's pull request from a new branch that adds a file of its name: its at-uri.
+    /// Opens Bob's pull request from a new branch that adds a file, and returns its at-uri.
     pub fn opened(&self, branch: &str) -> String {
         let git = &self.repo.git;
         git.commit(branch, branch, &[(branch, Some("1\n"))]);
@@ -225,8 +226,8 @@ impl Stage {
         opened.stdout_text().trim().to_owned()
     }
 
-    /// Starts a command and restarts the server after `delay` milliseconds; returns true if the
-    /// command succeeded. By then the index has every record of Alice and Bob.
+    /// Starts a command and restarts the server after `delay` milliseconds. Returns whether the
+    /// command succeeded, once the index has every record of Alice and Bob.
     fn restarts_in(&self, command: &Run, delay: u64) -> bool {
         let mut command = command.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -239,7 +240,7 @@ impl Stage {
         status.success()
     }
 
-    /// Waits until the index has heard of every record of an account.
+    /// Waits until the index has every record of an account.
     pub fn is_indexed(&self, who: &Account) {
         for (uri, cid, _) in self.records(who) {
             let end = Instant::now() + Duration::from_secs(20);
@@ -250,14 +251,14 @@ impl Stage {
         }
     }
 
-    /// How many records of an account this is true of.
+    /// Number of an account's records that satisfy `is`.
     fn count(&self, who: &Account, is: impl Fn(&Value) -> bool) -> usize {
         let all = self.records(who).into_iter();
         all.filter(|(_, _, value)| is(value)).count()
     }
 }
 
-/// Whenever it is that the server goes away, the same command again makes it one pull request.
+/// At whatever time the server restarts, repeating the command results in one pull request.
 #[test]
 fn server_restart_during_create_leaves_one_pull_request() {
     let Some(stage) = Stage::new() else {
@@ -338,7 +339,7 @@ fn server_restart_during_merge_merges_once() {
         return;
     };
     let (alice, git) = (&stage.alice, &stage.repo.git);
-    // A further line would apply after any number of equal lines, so a repeated merge would show.
+    // With equal lines as context, a repeated merge would apply again, so it would show.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     for (number, delay) in DELAYS.into_iter().enumerate() {

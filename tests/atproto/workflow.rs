@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Stage {
-    /// Runs a workflow command as Alice, once the index has every record.
+    /// Waits for the index to have every record, then runs a workflow command as Alice.
     fn decides(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = ["workflow"].iter().chain(args).copied().collect();
         let args: Vec<&str> = args.into_iter().chain(["--json"]).collect();
@@ -34,7 +34,7 @@ fn runs_from_pick_to_merge(store: &str) {
     };
     let alice = &stage.alice;
     let set = ["config", "set", "workflow.store", store];
-    // Fields are what counts without the key.
+    // Fields are the store if the key is not set.
     if store == "labels" {
         stage.command_alone(alice, &set).ok();
     }
@@ -82,7 +82,7 @@ fn runs_from_pick_to_merge(store: &str) {
     let converged = stage.decides(&["convergence", issue, "--to", "Ready for Plan"]);
     assert_eq!(converged["converged"], true);
 
-    // Merges move issues where the key is set.
+    // The key enables moves on merge.
     stage.command_alone(alice, &set).ok();
     let pull = stage.opened("leak");
     let body = format!("Closes {issue}");
@@ -158,7 +158,7 @@ fn twenty_claims_on_a_real_pds_leave_one_holder() {
         stage.command(alice, &beat).output().code == Some(0)
     });
     assert_eq!(holds.count(), 1, "{ended:?}");
-    // If a claim did not last, a rival was told of the race.
+    // Every claim that did not last must have been reported as a race.
     let told = won
         .iter()
         .filter(|out| out.stderr_text().contains("at the same time"));

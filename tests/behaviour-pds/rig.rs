@@ -1,4 +1,4 @@
-//! Tangled with a real PDS, and our knot and index around it.
+//! A rig of tangled with a real PDS, and our knot and index.
 
 use std::sync::{
     Arc, OnceLock,
@@ -12,8 +12,8 @@ use forge_testkit::behaviour::{Facts, Fixture, Rig};
 
 use crate::tangled;
 
-/// A real PDS for all trials, started with the first; accounts and a repository of their own for
-/// every trial.
+/// A real PDS, started with the first trial and shared by all. Each trial has its own accounts and
+/// repository.
 #[derive(Default)]
 pub struct PdsRig {
     world: OnceLock<Arc<RealWorld>>,

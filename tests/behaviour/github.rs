@@ -1,4 +1,4 @@
-//! Pull requests on GitHub: the double of it on loopback.
+//! The rig of GitHub: the double on loopback.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ use forge_testkit::{
 };
 
 const REPO: &str = "ada/example";
-/// gh's name for a GitHub that is reached in clear text, through a proxy on loopback.
+/// gh's host name for a GitHub that is reached over plain HTTP, through a proxy on loopback.
 const HOST: &str = "github.localhost";
 
-/// A double of its own for every trial.
+/// Starts a double for every trial.
 pub struct GitHubRig;
 
 #[async_trait]
@@ -37,8 +37,8 @@ impl Rig for GitHubRig {
         &forge_github::CAPABILITIES
     }
 
-    /// Facts of github.com, by docs.github.com ("Limits for viewing content and diffs", "Managing
-    /// disruptive comments", "Searching issues and pull requests").
+    /// Limits and rules of github.com, from docs.github.com ("Limits for viewing content and
+    /// diffs", "Managing disruptive comments", "Searching issues and pull requests").
     fn facts(&self) -> Facts {
         Facts {
             names_conflicts: false,
@@ -90,7 +90,7 @@ impl Rig for GitHubRig {
     }
 }
 
-/// Fills a double with two accounts, a board and an empty repository; gives the repository's
+/// Adds two accounts, a board and an empty repository to a double. Returns the repository's
 /// directory.
 fn seed(double: &GitHubDouble) -> PathBuf {
     let mut seed = double.seed();
@@ -130,7 +130,7 @@ fn http(double: &GitHubDouble) -> Http {
     .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Reports new commits of the trial to the double before every call, as a push would.
+/// Reports a trial's new commits to the double before every call, as a push would.
 struct Pushes {
     known: Mutex<BTreeMap<String, String>>,
     double: Arc<GitHubDouble>,

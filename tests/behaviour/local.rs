@@ -1,4 +1,4 @@
-//! Pull requests inside a git repository.
+//! The rig of pull requests inside a git repository.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,14 +10,14 @@ use forge_testkit::{
     behaviour::{Facts, Fixture, Rig},
 };
 
-/// A fresh repository for every trial.
+/// Makes a repository for every trial.
 pub struct LocalRig {
     name: &'static str,
     init: &'static [&'static str],
 }
 
 impl LocalRig {
-    /// With a work tree, as people have them.
+    /// A repository with a work tree, as users have.
     pub fn ordinary() -> Self {
         Self {
             name: "local",
@@ -25,7 +25,7 @@ impl LocalRig {
         }
     }
 
-    /// As a server has them, and with the other hash.
+    /// A bare repository with SHA-256, as a server may have.
     pub fn bare_sha256() -> Self {
         Self {
             name: "local-bare-sha256",
@@ -71,8 +71,8 @@ impl Rig for LocalRig {
         let scratch = Scratch::new();
         let git = GitDir::init(&scratch.path("repo"), self.init);
         let who = scratch.path("who.inc");
-        // The machine's configuration reaches a backend in this process; what would change the
-        // outcome is set here.
+        // The backend in this process reads the machine's git configuration, so settings that would
+        // change the outcome are overridden here.
         for (key, value) in [
             ("include.path", who.to_str().unwrap_or_default()),
             ("commit.gpgSign", "false"),
@@ -107,8 +107,8 @@ impl Rig for LocalRig {
     }
 }
 
-/// Makes git's configuration name `identity` before every call of a handle: a plain repository has
-/// no other accounts.
+/// Sets `identity` in git's configuration before every call of a handle, because a plain repository
+/// has no accounts.
 struct Acts {
     who: PathBuf,
     identity: Identity,

@@ -1,4 +1,4 @@
-//! `counts.toml`: what must not shrink unseen.
+//! `counts.toml`: numbers of trials and capabilities that must not shrink unnoticed.
 
 use forge_core::{Capabilities, Capability};
 use forge_testkit::behaviour::SharedRig;
@@ -14,8 +14,8 @@ impl Promises {
         Self(text.parse().unwrap_or_else(|e| panic!("counts.toml: {e}")))
     }
 
-    /// The trials that hold `rig`, which has chosen `chosen` of the suite, to its promises. A rig
-    /// named `local-<variant>` is held to the promises of `local`.
+    /// Trials that compare `rig`, which runs `chosen` trials of the suite, with the committed
+    /// numbers. A rig `local-<variant>` uses the numbers of `local`.
     pub fn trials(&self, rig: &SharedRig, chosen: usize) -> Vec<Trial> {
         let name = rig.name().to_owned();
         let section = name.split('-').next().unwrap_or(&name);
@@ -26,7 +26,7 @@ impl Promises {
         let capabilities = rig.capabilities();
         let (promised, yes) = (trials_of(&table), yes_of(&table));
         vec![
-            // A number that is only a floor would hide a fall behind every rise.
+            // The number must be equal: with a minimum, a rise would make room for a later loss.
             Trial::test(format!("{name}::promises::as_many_trials"), move || {
                 (chosen == promised).then_some(()).ok_or_else(|| {
                     Failed::from(format!("{chosen} trials, and {promised} are promised"))

@@ -1,4 +1,4 @@
-//! Pull requests on tangled: the doubles of it on loopback.
+//! The rigs of tangled: doubles on loopback.
 
 use std::{
     any::Any,
@@ -17,13 +17,13 @@ use forge_testkit::{
 };
 use serde_json::{Value, json};
 
-/// The password of everybody.
+/// The password of every account.
 pub const PASSWORD: &str = "0canary0-correct-horse";
 
 const ROUNDS: &str = "a pull request holds the rounds that were submitted, not its branch";
 const AUTHOR: &str = "only its author can edit a record";
 
-/// Cases that tangled rules out.
+/// Cases that tangled cannot pass, each with the reason.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("create::numbers_ascend", "records have no numbers"),
     ("view::head_follows_the_branch", ROUNDS),
@@ -48,7 +48,7 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The same, and what it rules out of drafts and verdicts.
+/// [`EXCEPTIONS`], and cases that drafts and verdicts on tangled cannot pass.
 static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let more = [
         ("reviews::a_stale_head", ROUNDS),
@@ -60,7 +60,7 @@ static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     [EXCEPTIONS, &more].concat()
 });
 
-/// In what it differs.
+/// Facts in which tangled differs from other forges.
 pub fn facts() -> Facts {
     Facts {
         names_conflicts: true,
@@ -77,7 +77,7 @@ pub fn facts() -> Facts {
     }
 }
 
-/// A world of doubles of its own for every trial.
+/// Starts a world of doubles for every trial.
 pub struct TangledRig;
 
 #[async_trait]
@@ -103,7 +103,7 @@ impl Rig for TangledRig {
     }
 }
 
-/// The same, with what tangled lacks switched on: drafts by a marker, verdicts in comments.
+/// [`TangledRig`] with opt-in features enabled: drafts by a marker, verdicts in comments.
 pub struct OptInRig;
 
 fn opted_in(settings: Settings) -> Settings {
@@ -139,7 +139,7 @@ impl Rig for OptInRig {
     }
 }
 
-/// A world of doubles, and what a client needs to know of it.
+/// Starts a world of doubles, and returns the fixture of a client.
 fn world(with: impl FnOnce(Settings) -> Settings) -> Fixture {
     let world = World::start().unwrap_or_else(|e| panic!("{e}"));
     let pds = world.pds();
@@ -171,7 +171,7 @@ fn world(with: impl FnOnce(Settings) -> Settings) -> Fixture {
     )
 }
 
-/// The label that assigns, as tangled gives it to all repositories that are made on the web.
+/// The label for assignees that tangled subscribes every repository made on the web to.
 pub fn assignee() -> Value {
     json!({
         "$type": "sh.tangled.label.definition",
@@ -183,13 +183,13 @@ pub fn assignee() -> Value {
     })
 }
 
-/// A repository's record, with a label.
+/// A repository's record with a further label.
 pub fn subscribed(mut record: Value, label: &str) -> Value {
     record["labels"] = json!([label]);
     record
 }
 
-/// Settings by which a client finds a world.
+/// Settings with which a client finds the servers of a world.
 pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
     let at = |url: &str| Origin::configured(url).unwrap_or_else(|e| panic!("{e:?}"));
     Settings {
@@ -205,7 +205,7 @@ pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
     }
 }
 
-/// The repository, for its owner and for another account that may write to it.
+/// The repository, with handles for its owner and for another account with write access.
 pub fn fixture(
     settings: &Settings,
     [author, reviewer]: [&Account; 2],

@@ -9,7 +9,7 @@ use crate::{
     page::{Page, ms, version},
 };
 
-/// How many merges the medians are of; each needs a pull request of its own.
+/// Number of merges per median; each merge needs a pull request of its own.
 const TURNS: usize = 11;
 
 pub fn measure(page: &mut Page, gits: &[PathBuf]) {
@@ -45,8 +45,7 @@ fn forge(scratch: &Scratch, repo: &GitDir, git: &Path) -> Run {
         .env("FORGE_GIT", git)
 }
 
-/// A repository with as many pull requests as there are turns, whose work tree is on the base or on no
-/// branch.
+/// A repository with one pull request per turn, whose work tree is on the base branch or detached.
 fn prepared(scratch: &Scratch, files: usize, on_base: bool) -> GitDir {
     let repo = scratch.repository(if on_base { "here" } else { "elsewhere" });
     let names: Vec<_> = (0..files)

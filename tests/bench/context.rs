@@ -1,4 +1,4 @@
-//! Everything about a large pull request, for forge and for the real gh.
+//! Reading everything about a large pull request with forge and with the real gh.
 
 use std::{path::Path, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     page::{Page, mb, ms},
 };
 
-/// Commands of each program that answer the same questions, by a name for the table.
+/// Each program's name in the table, and its commands that together answer the same questions.
 const PROGRAMS: &[(&str, usize, &[&[&str]])] = &[
     (
         "`forge pr context`",

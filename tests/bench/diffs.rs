@@ -1,4 +1,4 @@
-//! Diffs that do not fit into memory.
+//! Diffs larger than the memory limit.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! The real gh.
+//! Runs of the real gh.
 
 use std::path::{Path, PathBuf};
 
 use forge_testkit::Run;
 
-/// `run` without what gh does beside its work.
+/// Switches off gh's update checks and telemetry for `run`.
 pub fn quiet(run: Run) -> Run {
     run.env("GH_TELEMETRY", "false")
         .env("GH_NO_UPDATE_NOTIFIER", "1")

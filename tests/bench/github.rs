@@ -1,4 +1,4 @@
-//! forge and the real gh on the GitHub double.
+//! Compares forge and the real gh on the GitHub double.
 
 use std::{path::Path, time::Duration};
 
@@ -10,28 +10,28 @@ use crate::{
     page::{Page, mb, ms, ratio, time_ratio},
 };
 
-/// Runs of which each time is the median.
+/// Number of runs per median.
 const TIMES: usize = 11;
-/// Before them: one without what gh remembers of the server, and one with it.
+/// Runs before these, to count requests: one without gh's cache, and one with the cache.
 const COUNTED: usize = 2;
 const TURNS: usize = TIMES + COUNTED;
 
-/// Subject of a command.
+/// The branch or pull request on which a command works.
 #[derive(Clone, Copy, Debug)]
 enum On {
-    /// The pull request [`SEEN`], or all of them; nothing is changed.
+    /// The pull request [`SEEN`], or the list of all; the command changes nothing.
     Reading,
-    /// The branch of the turn, of the commands of [`CREATING`].
+    /// The turn's branch of this command of [`CREATING`].
     Branch(&'static str),
-    /// The pull request of the turn, in a set of them. Each command changes every pull request of
-    /// the set, in the order of the commands here.
+    /// The turn's pull request in the set with this number. Every command in [`COMMANDS`] on the
+    /// set changes each of its pull requests, in the order of the table.
     Pull(usize),
 }
 
 struct Command {
     args: &'static [&'static str],
     on: On,
-    /// The part of gh's time that it may take at 100 ms per request.
+    /// Maximum share of gh's time that the command may take, at 100 ms per request.
     most: f64,
 }
 
@@ -45,11 +45,11 @@ const fn command(on: On, args: &'static [&'static str]) -> Command {
 
 const SETS: usize = 2;
 
-/// Share of gh's time that a view may take. With `--json` a view may take all of it: gh needs a
-/// single request for that as well.
+/// Maximum share of gh's time for a view. A view with `--json` may take all of gh's time, because
+/// gh needs only one request for it as well.
 const VIEW: f64 = 0.55;
 
-/// `{}` is the pull request, or its branch.
+/// Commands to compare; `{}` is replaced by the pull request or its branch.
 const COMMANDS: &[Command] = &[
     command(On::Reading, &["list"]),
     command(On::Reading, &["list", "--label", "bug"]),
@@ -142,7 +142,7 @@ impl Command {
         hub.program(program, place).arg("pr").args(args)
     }
 
-    /// Command line as typed, without the common parts.
+    /// The command line without the arguments that all commands have.
     fn name(&self) -> String {
         let shown = |arg: &&str| {
             if arg.contains(' ') {
@@ -155,7 +155,7 @@ impl Command {
         format!("`pr {}`", words.join(" "))
     }
 
-    /// Measures both programs without gh's cache, then with it, then the medians.
+    /// Measures a run without gh's cache, a run with the cache, and the medians.
     fn measure(&self, hub: &Hub) -> Figures {
         hub.forget();
         let counts = std::array::from_fn(|turn| {

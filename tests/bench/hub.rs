@@ -1,4 +1,4 @@
-//! The GitHub double that both programs work on.
+//! The GitHub double on which both programs work.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::gh;
 
 const TOKEN: &str = "gho_monalisa0canary0monalisa0canary0mona";
 
-/// The programs, by number: the first is ours.
+/// Number of programs; program 0 is forge.
 pub const PROGRAMS: usize = 2;
 
 /// A double with a repository to read and one to change, and clones of both.
@@ -25,15 +25,16 @@ pub struct Hub {
     gh: PathBuf,
 }
 
-/// Pull requests of the repository that is read.
+/// Number of pull requests in the repository that is only read.
 const PULLS: usize = 40;
 
 impl Hub {
-    /// `sets` of pull requests that each program changes one of in each of its `turns`.
+    /// A hub with `sets` of pull requests; each program changes one of a set in each of its
+    /// `turns`.
     pub fn new(latency: Duration, gh: &Path, sets: usize, turns: usize) -> Self {
         let options = Options {
             latency,
-            // Mergeability is known at once, as after an earlier view.
+            // Mergeability is computed at once, as if after an earlier view.
             merge_state_lag: Some(0),
             ..Options::default()
         };
@@ -62,7 +63,7 @@ impl Hub {
         hub
     }
 
-    /// Opens the large pull request of the repository that is read.
+    /// Opens the large pull request in the repository that is only read.
     pub fn large_pull(&self) -> u64 {
         self.double.seed().large_pull(Place::Reading.repo())
     }
@@ -115,7 +116,7 @@ impl Hub {
         }
     }
 
-    /// A program in a clone.
+    /// The program with this number, to run in a clone.
     pub fn program(&self, program: usize, place: Place) -> Run {
         let run = if program == 0 {
             self.scratch.run(forge_binary())
@@ -135,7 +136,7 @@ impl Hub {
             .fold(run, |run, (key, value)| run.env(key, value))
     }
 
-    /// Takes away what gh remembers of the server.
+    /// Deletes gh's cache.
     pub fn forget(&self) {
         let cache = self.scratch.path("home/.cache/gh");
         if cache.exists() {
@@ -143,7 +144,7 @@ impl Hub {
         }
     }
 
-    /// How many requests to the interfaces a run takes.
+    /// Number of REST and GraphQL requests that a run sends.
     pub fn count(&self, run: &Run) -> usize {
         self.double.reset_record();
         run.ok();
@@ -151,7 +152,7 @@ impl Hub {
     }
 }
 
-/// Directory in which a command runs.
+/// The clone and the branch in which a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Reading,
@@ -173,7 +174,7 @@ impl Place {
         }
     }
 
-    /// Checked-out branch.
+    /// The branch that is checked out in this place.
     fn branch(self) -> &'static str {
         match self {
             Self::Reading => "topic-40",
@@ -182,13 +183,13 @@ impl Place {
     }
 }
 
-/// The pull request that is read.
+/// The pull request that commands read.
 pub const SEEN: &str = "40";
 
-/// The commands that need a branch without a pull request.
+/// Commands that need a branch without a pull request.
 pub const CREATING: [&str; 2] = ["create", "create-with-metadata"];
 
-/// The branch of a turn of a command of [`CREATING`].
+/// The branch that a command of [`CREATING`] uses in a turn.
 pub fn branch(command: &str, program: usize, turn: usize) -> String {
     format!("{command}-{program}-{turn}")
 }

@@ -1,5 +1,5 @@
-//! Measures, and writes `docs/reference/benchmarks.md`. `cargo xtask bench` builds what is measured and runs
-//! this.
+//! Runs the measurements and writes `docs/reference/benchmarks.md`. `cargo xtask bench` builds the
+//! binaries and starts this program.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,7 +30,7 @@ use forge_testkit::git_program;
 use crate::page::Page;
 
 fn main() -> ExitCode {
-    // `cargo xtask bench --busy`: the one measurement that needs a quiet machine for a minute.
+    // `cargo xtask bench --busy` runs only the measurement that needs a quiet machine for a minute.
     if std::env::args().any(|arg| arg == "busy") {
         let mut page = Page::new(&[git_program()], "not used");
         page.table("MCP server", "Many clients at once.", &["What", "Measured"]);

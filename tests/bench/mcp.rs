@@ -1,4 +1,4 @@
-//! The MCP server: what a client loads, and how fast it is answered.
+//! The MCP server: bytes that a client loads, and response times.
 
 use std::{
     fs,
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::page::{Page, mb, ms};
 
-/// How many calls a rate is measured with.
+/// Number of calls per measured rate.
 const CALLS: u32 = 3_000;
 
-/// How many clients call at once where memory is looked at, and how often all of them together.
+/// Number of concurrent clients in the measurement of memory.
 const CLIENTS: usize = 32;
 const CALLS_AT_ONCE: u32 = 20_000;
 
@@ -116,8 +116,8 @@ pub fn measure(page: &mut Page) {
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const REPO: &str = "octo/tools";
 
-/// The task of `tests/mcp/task.rs`: how many calls and requests it takes, and bytes of text that the
-/// model gets.
+/// Runs the task of `tests/mcp/task.rs`. Returns its calls, its requests, and the bytes of text for
+/// the model.
 fn task() -> (usize, usize, usize) {
     let double = GitHubDouble::start(Options::default()).unwrap();
     {
@@ -171,7 +171,8 @@ fn task() -> (usize, usize, usize) {
         "pr_thread_resolve",
         json!({"number": number, "thread": thread["id"]}),
     );
-    // The client has no elicitation: the first call returns a seal, which the second call brings.
+    // The client has no elicitation: the first call returns a seal, and the second call sends it
+    // back.
     let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
     let asked = wire.request(
         "tools/call",
@@ -203,7 +204,7 @@ fn bytes(tool: &Value) -> usize {
     tool.to_string().len()
 }
 
-/// Resident memory, in KiB.
+/// Resident memory of a process in KiB.
 fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status
@@ -225,11 +226,11 @@ fn meta() -> Value {
     })
 }
 
-/// A server on standard input and output, greeted.
+/// A server on stdio, after the handshake.
 struct Wire {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
-    /// How long the texts of the results of tools were, in bytes.
+    /// Bytes of text in the result of each call.
     texts: Vec<usize>,
 }
 
@@ -251,7 +252,7 @@ impl Wire {
         wire
     }
 
-    /// Calls a tool in [`REPO`], and gives its data.
+    /// Calls a tool on [`REPO`] and returns the result's data.
     fn tool(&mut self, name: &str, mut args: Value) -> Value {
         args["repo"] = json!(REPO);
         let answer = self.request("tools/call", json!({"name": name, "arguments": args}));
@@ -281,7 +282,7 @@ impl Drop for Wire {
     }
 }
 
-/// A single client first, then many at once, each with a connection of its own.
+/// Measures one client, then many concurrent clients with a connection each.
 fn over_http(page: &mut Page, run: &Run) {
     let http = Http::start(run);
     let mut one = http.connect();
@@ -307,16 +308,16 @@ fn over_http(page: &mut Page, run: &Run) {
     ]);
 }
 
-/// How many clients work on one repository at once, and for how long.
+/// Number of concurrent clients on one repository.
 const AGENTS: usize = 64;
 const BUSY: Duration = Duration::from_secs(60);
-/// How long 99 % of these calls take at most, on two cores.
+/// Time limit for 99 % of the calls, on two cores.
 const MAX_P99: Duration = Duration::from_millis(500);
-/// The part of the first quarter's rate that the last quarter has at least.
+/// Minimum ratio of the last quarter's rate to that of the first quarter.
 const MIN_KEPT: f64 = 0.85;
 
-/// Many clients on one pull request, of whose calls 13 % comment on it: whether calls stay as fast as
-/// the comments grow.
+/// Many clients call about one pull request, and 13 % of the calls add a comment. Measures whether
+/// calls slow down as comments accumulate.
 pub fn busy(page: &mut Page) {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
@@ -341,7 +342,7 @@ pub fn busy(page: &mut Page) {
                 let mut stream = http.connect();
                 while begun.elapsed() < BUSY {
                     let n = made.fetch_add(1, Ordering::Relaxed);
-                    // 13 of each 100 calls, evenly spread.
+                    // 13 of each 100 calls, spread evenly.
                     let request = match n * 13 % 100 < 13 {
                         true => &write,
                         false => &reads[n as usize % reads.len()],
@@ -387,10 +388,10 @@ pub fn busy(page: &mut Page) {
     page.row(&["how long 99 % of these calls took at most".into(), most]);
 }
 
-/// A server of HTTP.
+/// A server on HTTP.
 struct Http {
     server: HttpServer,
-    /// A call, as it is sent.
+    /// The bytes of a call.
     request: String,
 }
 
@@ -402,7 +403,7 @@ impl Http {
         Self { server, request }
     }
 
-    /// A call of a tool, as it is sent.
+    /// The bytes of a tool call to this server.
     fn request_of(&self, tool: &str, args: &Value) -> String {
         request_of(&self.server.address, &self.server.token, tool, args)
     }
@@ -417,7 +418,7 @@ impl Http {
         send(stream, &self.request);
     }
 
-    /// Sends `calls` calls by all clients together.
+    /// Sends `calls` calls, shared between all clients.
     fn call_at_once(&self, clients: &mut [TcpStream], calls: u32) {
         let begun = &AtomicU32::new(0);
         thread::scope(|scope| {
@@ -432,7 +433,7 @@ impl Http {
     }
 }
 
-/// A call of a tool, as it goes over the wire.
+/// The bytes of a tool call to the server at `address`.
 fn request_of(address: &str, token: &str, tool: &str, args: &Value) -> String {
     let call = json!({"name": tool, "arguments": args, "_meta": meta()});
     let body =
@@ -446,7 +447,7 @@ fn request_of(address: &str, token: &str, tool: &str, args: &Value) -> String {
     )
 }
 
-/// Sends a call, and waits for its result.
+/// Sends a call and waits for the response.
 fn send(stream: &mut TcpStream, request: &str) {
     stream.write_all(request.as_bytes()).unwrap();
     let mut buffer = [0; 16 * 1024];
@@ -464,7 +465,7 @@ fn send(stream: &mut TcpStream, request: &str) {
     assert!(!answer.contains("\"isError\":true"), "{answer}");
 }
 
-/// True if an HTTP/1.1 answer is complete.
+/// Whether an HTTP/1.1 response is complete.
 fn is_whole(got: &[u8]) -> bool {
     let text = String::from_utf8_lossy(got);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {

@@ -6,9 +6,9 @@ use forge_testkit::{Run, Scratch};
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub wall: Duration,
-    /// Processor time, user and system, of it and of the programs that it ran.
+    /// User and system time of the process and its children.
     pub cpu: Duration,
-    /// The most memory that it, or a program that it ran, has had, in KiB.
+    /// Peak memory of the process or of a child, whichever is larger, in KiB.
     pub peak: u64,
 }
 
@@ -31,8 +31,8 @@ pub fn once(scratch: &Scratch, run: &Run) -> Sample {
     }
 }
 
-/// The medians of `times` runs of each of `runs`, which take turns, so that what else the machine
-/// does meets all of them.
+/// The medians of `times` runs of each of `runs`. The runs alternate, so that other load on the
+/// machine affects all of them.
 pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]) -> [Sample; N] {
     for run in runs {
         once(scratch, run);
@@ -40,8 +40,8 @@ pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]
     numbered_in_turns(scratch, times, |n, _| runs[n].clone())
 }
 
-/// As [`in_turns`], for runs that cannot be repeated: `run` makes the run of a program and a turn,
-/// both from 0.
+/// [`in_turns`] for runs that cannot be repeated: `run` makes the run for a program and a turn,
+/// both counted from 0.
 pub fn numbered_in_turns<const N: usize>(
     scratch: &Scratch,
     times: usize,

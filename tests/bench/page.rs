@@ -3,7 +3,7 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 use forge_core::Timestamp;
 use forge_testkit::Run;
 
-/// `docs/reference/benchmarks.md` while it is written.
+/// The text of `docs/reference/benchmarks.md` so far.
 pub struct Page {
     text: String,
     broken: Vec<String>,
@@ -31,7 +31,7 @@ impl Page {
         }
     }
 
-    /// A heading, a paragraph, and the head of a table.
+    /// Starts a table: a heading, a paragraph, and the table's header.
     pub fn table(&mut self, heading: &str, about: &str, columns: &[&str]) {
         let _ = write!(
             self.text,
@@ -41,12 +41,12 @@ impl Page {
         let _ = writeln!(self.text, "|{}", "---|".repeat(columns.len()));
     }
 
-    /// A row of the last table.
+    /// Adds a row to the last table.
     pub fn row(&mut self, cells: &[String]) {
         let _ = writeln!(self.text, "| {} |", cells.join(" | "));
     }
 
-    /// A limit, as a cell: what was measured, the limit, and whether it holds.
+    /// A table cell with a measured value and its limit. A limit that does not hold fails the page.
     pub fn limit(&mut self, what: &str, measured: &str, limit: &str, holds: bool) -> String {
         if !holds {
             self.broken
@@ -58,7 +58,7 @@ impl Page {
         )
     }
 
-    /// The text, and whether all limits hold.
+    /// The page's text, and whether all limits hold.
     pub fn finish(mut self) -> (String, bool) {
         if !self.broken.is_empty() {
             self.text.push_str("\n## Limits that are broken\n\n");

@@ -1,4 +1,4 @@
-//! How long it takes to do nothing.
+//! Start-up time of commands that do nothing else.
 
 use std::path::Path;
 

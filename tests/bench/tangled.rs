@@ -1,4 +1,4 @@
-//! A list of a repository on tangled whose index does not answer.
+//! A list of pull requests on tangled while the index is down.
 
 use std::time::{Duration, Instant};
 
@@ -26,10 +26,11 @@ const TIMES: usize = 5;
 const LATENCY: Duration = Duration::from_millis(100);
 /// Time limit of the list.
 const MOST: Duration = Duration::from_secs(2);
-/// How many requests one host may be at work on.
+/// Maximum number of concurrent requests to one host.
 const IN_FLIGHT: u64 = 8;
 
-/// 1,000 pull requests by 50 authors, 100 ms a request, at most 8 of them at a host at a time.
+/// Lists 1,000 pull requests by 50 authors, with 100 ms per request and at most 8 requests per
+/// host.
 pub fn measure(page: &mut Page) {
     page.table(
         "Tangled, with the index down",
@@ -59,17 +60,17 @@ pub fn measure(page: &mut Page) {
     page.row(&command.row(&format!("`forge pr list -L {PULLS}`"), ms(command.wall)));
 }
 
-/// Cost of a list.
+/// Cost of one list.
 struct Took {
     wall: Duration,
     requests: usize,
     chain: usize,
-    /// In KiB; `None` of the library, which is in a process with the servers.
+    /// Peak memory in KiB; `None` for the library, which shares its process with the servers.
     memory: Option<u64>,
 }
 
 impl Took {
-    /// Cost recorded by the hosts.
+    /// The cost that the hosts have recorded.
     fn of(hosts: &[&Host], wall: Duration, memory: Option<u64>) -> Self {
         let most = hosts.iter().map(|host| host.most_at_once()).max();
         assert!(most <= Some(IN_FLIGHT), "{most:?} at a time");
@@ -98,9 +99,9 @@ fn median(run: impl FnMut() -> Took) -> Took {
     all.swap_remove(TIMES / 2)
 }
 
-/// The list, by a client that has looked the repository up.
+/// Lists with a client of the library that has already looked the repository up.
 async fn listed(stage: &Stage) -> Took {
-    // Handles lead to their owners' hosts, which are not the server of all accounts.
+    // Handles resolve at their owners' hosts, and not at the server that has all accounts.
     let handles = stage.world.directory().host().url();
     let settings = Settings {
         handles: Some(Origin::configured(&handles).unwrap()),
@@ -122,7 +123,7 @@ async fn listed(stage: &Stage) -> Took {
     took
 }
 
-/// The list, by the program.
+/// Lists with the binary.
 fn commanded(stage: &Stage) -> Took {
     let scratch = Scratch::new();
     let run = forge(stage, &scratch);
@@ -131,7 +132,7 @@ fn commanded(stage: &Stage) -> Took {
     let sample = once(&scratch, &run);
     let took = Took::of(&hosts, sample.wall, Some(sample.peak));
     quick(&hosts);
-    // The list is complete, and did not come from the index.
+    // The list must be complete without the index.
     let said = run.output().success();
     assert_eq!(
         said.stdout_text().lines().count(),
@@ -155,7 +156,7 @@ fn quick(hosts: &[&Host]) {
         .for_each(|host| host.set_latency(Duration::ZERO));
 }
 
-/// With the index down.
+/// A stage with all pull requests, and the index down.
 fn filled() -> Stage {
     let stage = Stage::new();
     let pds = stage.world.pds();

@@ -15,14 +15,14 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use forge_testkit::Scratch;
 use serde_json::{Value, json};
 
-/// An answer that takes longer does not come.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs in each page before anything of its own, and not under its policy.
+/// Script that runs in each page before the page's own, exempt from the page's policy.
 const WATCH: &str = "window.violations = []; document.addEventListener(
     'securitypolicyviolation', e => window.violations.push(e.violatedDirective + ' ' + e.blockedURI))";
 
-/// How a page is looked at.
+/// Size and settings with which a page is displayed.
 pub struct View {
     pub width: u32,
     pub dark: bool,
@@ -42,7 +42,7 @@ struct Pipe {
     events: Vec<Value>,
 }
 
-/// A page that is open.
+/// An open page.
 pub struct Tab<'a> {
     browser: &'a Browser,
     session: String,
@@ -50,7 +50,7 @@ pub struct Tab<'a> {
 }
 
 impl Browser {
-    /// Starts Chromium; `None` without it, unless it is required.
+    /// Starts Chromium. Returns `None` if Chromium is missing and not required.
     pub fn start() -> Option<Self> {
         let program = std::env::var_os("FORGE_CHROMIUM").map(PathBuf::from);
         let Some(program) = program else {
@@ -63,7 +63,7 @@ impl Browser {
             return None;
         };
         let profile = Scratch::new();
-        // The protocol is spoken on the descriptors 3 and 4.
+        // Chromium reads commands from descriptor 3 and writes to descriptor 4.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>&2"])
             .arg(&program)
@@ -123,7 +123,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a file, and waits until it is loaded.
+    /// Opens a file, and waits until the page is loaded.
     pub fn open(&self, file: &Path, view: &View) -> Tab<'_> {
         let target = self.call("", "Target.createTarget", json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
@@ -152,7 +152,7 @@ impl Browser {
         let went = tab.call("Page.navigate", json!({"url": tab.url}));
         assert!(went["errorText"].is_null(), "{went}");
         self.wait_for(&tab.session, "Page.loadEventFired");
-        // A frame that is shown has asked for all that it will ask for.
+        // A page that has been painted has sent all of its requests.
         tab.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
         tab
     }
@@ -199,7 +199,7 @@ impl Pipe {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // A browser that ends by itself leaves nothing that writes into its profile.
+        // A browser closed by command leaves no process that writes to its profile.
         self.call("", "Browser.close", json!({}));
         let _ = self.child.wait();
     }
@@ -214,7 +214,7 @@ impl Tab<'_> {
         self.browser.call(&self.session, method, params)
     }
 
-    /// The value of an expression in the page.
+    /// The value of a JavaScript expression in the page.
     pub fn evaluate(&self, expression: &str) -> Value {
         let params = json!({
             "expression": expression, "returnByValue": true, "awaitPromise": true,
@@ -224,7 +224,7 @@ impl Tab<'_> {
         found["result"]["value"].clone()
     }
 
-    /// Requests of the page, and complaints of the browser.
+    /// Requests of the page, and errors that the browser logged.
     pub fn record(&self) -> (Vec<String>, Vec<String>) {
         let pipe = self.browser.pipe.borrow();
         let of = |methods: &[&str]| -> Vec<Value> {

@@ -1,7 +1,6 @@
-//! The page of `forge pr context --html` in a real Chromium: what it loads, runs and shows.
+//! The page of `forge pr context --html` in a real Chromium: its requests, scripts and display.
 //!
-//! Without Chromium nothing can be shown: the tests say so and pass, unless `FORGE_REQUIRE_CHROMIUM`
-//! is set.
+//! Without Chromium, the tests print a note and pass, unless `FORGE_REQUIRE_CHROMIUM` is set.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +28,7 @@ use self::{
     png::Png,
 };
 
-/// Every text of the page with less contrast than WCAG 2.2 AA asks for, and how many there are.
+/// Script that lists every text with less contrast than WCAG 2.2 AA requires, and counts all texts.
 const CONTRAST: &str = "(() => {
   const rgb = c => c.match(/[\\d.]+/g).map(Number);
   const channel = v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
@@ -96,7 +95,7 @@ const SIZES: &[(&str, View)] = &[
     ),
 ];
 
-/// Asserts that only the page was requested, and that the browser has no complaint.
+/// Asserts that the browser requested only the page, and logged no error.
 fn check_quiet(tab: &Tab<'_>, name: &str) {
     let (asked, complaints) = tab.record();
     assert_eq!(asked, [tab.url()], "{name}");
@@ -152,7 +151,7 @@ fn page_is_readable_in_every_size_and_colour() {
 }
 
 #[test]
-fn page_of_hostile_texts_runs_and_loads_nothing() {
+fn hostile_page_runs_and_loads_nothing() {
     let Some(browser) = Browser::start() else {
         return;
     };

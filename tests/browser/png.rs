@@ -1,13 +1,13 @@
-//! As much of a PNG as tells a page from an empty one.
+//! Reads enough of a PNG to distinguish a page from an empty one.
 
 use std::{collections::HashSet, io::Read as _};
 
 use flate2::read::ZlibDecoder;
 
 pub struct Png {
-    /// The first pixel, which no filter changes.
+    /// Colour of the first pixel, which no PNG filter changes.
     pub corner: [u8; 3],
-    /// How many rows differ from all others, each with its filter.
+    /// Number of distinct rows, including their filter byte.
     pub different_rows: usize,
 }
 

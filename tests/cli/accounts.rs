@@ -1,4 +1,4 @@
-//! Accounts, and that a token is seen nowhere.
+//! Logging in and out of accounts; a token appears in no output, log or error.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const CANARY: &str = "ghp_CANARY0canary0CANARY0canary0CANARY";
 
-/// `forge auth` as somebody without a token in the environment.
+/// `forge auth` with no token in the environment.
 fn auth(hub: &Hub, args: &[&str]) -> Run {
     let run = hub.forge(&[&["auth"][..], args].concat());
     run.without_env("GH_TOKEN").may_print_tokens()
@@ -51,7 +51,7 @@ fn account_is_logged_in_shown_and_logged_out() {
 
 #[cfg(unix)]
 #[test]
-fn account_store_is_readable_by_owner_only() {
+fn credential_file_is_readable_by_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let hub = Hub::new();
@@ -67,7 +67,7 @@ fn account_store_is_readable_by_owner_only() {
     assert_eq!(found, 1, "in one file");
 }
 
-/// Stores the token for github.com, which no test can ask.
+/// Stores a token for github.com, a host that no test may contact.
 fn store(world: &World) {
     let text = format!(
         "[hosts.\"github.com\"]\nkind = \"github\"\n\
@@ -126,7 +126,7 @@ fn token_is_in_no_output_log_or_error() {
 }
 
 #[test]
-fn garbage_token_is_not_repeated() {
+fn malformed_token_is_not_printed() {
     let world = World::new();
     for garbage in ["", "\n", "two words here", "line\nbreak\n"] {
         let login = [

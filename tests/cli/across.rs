@@ -1,4 +1,4 @@
-//! Lists and statuses of several repositories, on several forges at once.
+//! `pr list` and `pr status` over several repositories, on several forges at once.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::{
     world::{World, rows},
 };
 
-/// A repository on each forge, each with a pull request.
+/// A repository on each kind of forge, each with a pull request.
 struct Everywhere {
     hub: Hub,
     tangled: Tangled,
@@ -29,7 +29,7 @@ impl Everywhere {
         }
     }
 
-    /// `forge pr …` over all of them, and over a path where nothing is.
+    /// `forge pr …` over all of these repositories, and over a path without a repository.
     fn pr(&self, args: &[&str]) -> Output {
         let here = self.local.git.path().display().to_string();
         let gone = self.local.scratch.path("gone").display().to_string();
@@ -80,7 +80,7 @@ fn list_of_all_forges_names_missing_parts() {
 }
 
 #[test]
-fn status_of_all_forges_has_own_pull_requests() {
+fn status_of_all_forges_lists_own_pulls() {
     let all = Everywhere::new();
     all.hub.double.seed().open_pull(
         REPO,
@@ -119,9 +119,9 @@ fn unreachable_forge_is_named_and_the_rest_shown() {
     assert!(said.contains("alice.test/widget is not shown: "), "{said}");
 }
 
-/// Only this test measures time: no count shows that requests are sequential.
+/// The only test that measures time: request counts do not show whether requests run in parallel.
 #[test]
-fn slow_forges_are_asked_at_the_same_time() {
+fn slow_forges_are_requested_in_parallel() {
     const SLOW: Duration = Duration::from_secs(3);
     let all = Everywhere::new();
     let usual = Instant::now();
@@ -139,7 +139,7 @@ fn slow_forges_are_asked_at_the_same_time() {
 }
 
 #[test]
-fn owner_and_mine_are_one_request() {
+fn list_by_owner_and_mine_costs_one_request() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -199,7 +199,7 @@ fn owner_and_mine_are_one_request() {
 }
 
 #[test]
-fn cut_status_of_several_repositories_says_so() {
+fn truncated_status_of_several_repositories_warns() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -222,7 +222,7 @@ fn cut_status_of_several_repositories_says_so() {
 }
 
 #[test]
-fn flags_of_one_repository_are_refused() {
+fn list_of_several_repositories_refuses_repo_flags() {
     let world = World::with_pull();
     for flag in [&["--web"][..], &["--touches", "a"][..]] {
         let args = [&["pr", "list", "-R", ".", "-R", ".."][..], flag].concat();

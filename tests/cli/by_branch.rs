@@ -1,11 +1,11 @@
-//! A change of a pull request that is named by its branch, or by nothing at all: the search for it
-//! reads what the change has to know.
+//! Commands that change a pull request named by its branch or by the current branch: the search
+//! also returns what the change needs, so no further read follows.
 
 use forge_testkit::{Run, git_program};
 
 use crate::hub::{Hub, REPO};
 
-/// How it is named: by the branch with `-R`, or by standing on the branch.
+/// How the command names the pull request: the branch with `-R`, or the checked-out branch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     ByBranch,
@@ -14,7 +14,7 @@ enum Named {
 
 const WAYS: [Named; 2] = [Named::ByBranch, Named::ByStanding];
 
-/// A repository with branch `work` checked out, whose `origin` is on the double.
+/// A hub, and a clone with branch `work` checked out, whose `origin` is on the double.
 fn standing() -> Hub {
     let hub = Hub::with_pull();
     let clone = hub.scratch.repository("clone");
@@ -54,7 +54,7 @@ fn costs(hub: &Hub, requests: usize, run: &Run) {
 }
 
 #[test]
-fn every_change_takes_two() {
+fn every_change_by_branch_takes_two_requests() {
     for named in WAYS {
         let hub = standing();
         for (command, flags) in [
@@ -66,10 +66,10 @@ fn every_change_takes_two() {
         ] {
             costs(&hub, 2, &run(&hub, named, &command, flags));
         }
-        // Names that an edit looks up are not in the search.
+        // The search does not return labels, so adding one costs a lookup.
         let label = run(&hub, named, &["pr", "edit"], &["--add-label", "bug"]);
         costs(&hub, 3, &label);
-        // Both want the branch itself, or a number.
+        // Both commands need the branch itself, or a number.
         let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
         costs(&hub, 2, &close);
         costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));
@@ -103,7 +103,7 @@ fn merge_of_unexpected_head_is_refused() {
 }
 
 #[test]
-fn close_of_closed_pull_costs_one_search() {
+fn close_of_closed_pull_costs_one_request() {
     let hub = standing();
     let close = run(&hub, Named::ByBranch, &["pr", "close"], &[]);
     close.ok();

@@ -16,7 +16,7 @@ fn edit_prints_url_and_changes_named_fields() {
 }
 
 #[test]
-fn labels_assignees_and_reviewers_come_and_go() {
+fn edit_adds_and_removes_labels_and_people() {
     let world = World::with_pull();
     let fields = "labels,assignees,reviewRequests";
     world

@@ -1,10 +1,10 @@
-//! `pr checkout`: where the head goes, and what is never lost by it.
+//! `pr checkout`: the branch or work tree that gets the head, and local work that must survive.
 
 use std::fs;
 
 use crate::world::World;
 
-/// The branch that is checked out; `HEAD` on a detached head.
+/// The branch that is checked out, or `HEAD` if the head is detached.
 fn branch(world: &World) -> String {
     let args = ["rev-parse", "--abbrev-ref", "HEAD"];
     world.git.run(args).text().trim().to_owned()
@@ -68,7 +68,7 @@ fn checkout_over_other_commits_is_refused_until_forced() {
 }
 
 #[test]
-fn checkout_into_a_work_tree_leaves_this_one() {
+fn checkout_into_new_work_tree_leaves_the_current() {
     let world = World::with_pull();
     world.switch("main");
     let path = world.scratch.path("beside");
@@ -150,7 +150,7 @@ fn checkout_outside_clone_is_refused_with_recovery() {
 }
 
 #[test]
-fn checkout_without_a_name_off_a_terminal_is_refused() {
+fn checkout_without_selector_or_terminal_is_refused() {
     let world = World::with_pull();
     let run = world.forge(&["pr", "checkout"]).output().exits(1);
     let _ = run.says("number, URL, or branch required");

@@ -36,7 +36,7 @@ fn last_comment_is_edited_and_deleted() {
 }
 
 #[test]
-fn comment_of_an_id_is_answered_edited_and_deleted() {
+fn comment_by_id_is_answered_edited_and_deleted() {
     let world = World::with_pull();
     let line = "feature.txt:1=Why one?";
     world.grace(&["pr", "review", "1", "--line", line]).ok();

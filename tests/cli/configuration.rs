@@ -32,7 +32,7 @@ fn set_get_and_unset() {
 }
 
 #[test]
-fn values_are_taken_from_the_nearest_source() {
+fn configuration_sources_have_precedence() {
     let world = World::new();
     let set = |args: &[&str]| world.forge(&["config", "set"]).args(args).ok();
     let get = |key: &str| world.forge(&["config", "get", key]);
@@ -46,7 +46,7 @@ fn values_are_taken_from_the_nearest_source() {
 }
 
 #[test]
-fn near_misses_are_named() {
+fn unknown_key_suggests_the_nearest() {
     let world = World::new();
     let out = world
         .forge(&["config", "set", "merge.methd", "squash"])
@@ -120,7 +120,7 @@ fn many_unknown_keys_give_few_warnings() {
     assert!(said.contains("and 4980 more problems"), "{said}");
 }
 
-/// Every key that a repository may not set, with a value that would do harm.
+/// Every key that a repository must not set, each with a harmful value.
 const FORBIDDEN: &str = "timeout_s = 1
 wait_s = 86400
 default_host = \"evil.example\"
@@ -155,7 +155,7 @@ fn user_only_keys_in_repository_config_are_ignored() {
     assert!(world.git.oid("feature").is_some(), "the branch is deleted");
 }
 
-/// Makes `.forge.toml` of the world unusable, each time in another way.
+/// Makes `.forge.toml` unusable in the way that `how` names.
 fn break_file(world: &World, how: &str) {
     let file = world.git.path().join(".forge.toml");
     let _ = std::fs::remove_file(&file);
@@ -178,7 +178,7 @@ fn break_file(world: &World, how: &str) {
 }
 
 #[test]
-fn broken_repository_file_stops_no_other_repository() {
+fn broken_repository_file_affects_only_its_repository() {
     let hub = Hub::with_pull();
     for how in [
         "no TOML",
@@ -242,7 +242,7 @@ fn repository_file_applies_only_to_own_repository() {
     world.forge(&["pr", "merge", "1"]).ok();
 }
 
-/// A repository of a stranger, whose git configuration names `value` as `key`.
+/// A stranger's repository, whose git configuration sets `key` to `value`.
 #[test]
 fn unknown_hosts_of_git_configuration_get_no_token() {
     let hub = Hub::new();

@@ -14,13 +14,13 @@ use crate::{
 };
 
 impl Hub {
-    /// Fields of a bundle.
+    /// The bundle of `pr context` as JSON.
     pub fn context(&self, args: &[&str]) -> Value {
         let all = [&["pr", "context", "-R", REPO], args].concat();
         self.forge(&all).output().success().json()
     }
 
-    /// A pull request of Grace's that is mergeable, approved and green.
+    /// A hub with a pull request of Grace's that is mergeable, approved and green.
     fn with_green_pull() -> Self {
         let hub = Self::with_pull();
         let mut seed = hub.double.seed();
@@ -119,7 +119,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     assert_eq!(read(), (json!(1), json!([])));
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
-    // Every read command takes the newest, and says so.
+    // Every read command takes the newest pull request, and prints which one.
     let taken = "#2 is taken, others are #1 into main (open)";
     for args in [
         &["view", "feature", "--json", "number"][..],
@@ -133,7 +133,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
     }
     let viewed = world.forge(&["pr", "view", "feature", "--json", "number"]);
     assert_eq!(viewed.output().success().json()["number"], 2);
-    // Commands that write do not choose.
+    // Commands that write refuse an ambiguous branch.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
     assert!(why.contains("#2 into release, #1 into main"), "{why}");
@@ -391,7 +391,7 @@ fn missing_checks_are_green_only_if_unrequired() {
         reported["evidence"],
         "no check is required and none has reported"
     );
-    // Rules that cannot be read may want one.
+    // If the rules cannot be read, a check may be required.
     for status in [404, 403] {
         let path = "/repos/octo/tools/rules/branches/main";
         hub.double.fault(Fault::status(status).on_path(path));
@@ -429,7 +429,7 @@ fn ruleset_rule_has_ruleset_name() {
     assert!(text.contains(line), "{text}");
 }
 
-/// The base branch wants this, of administrators as well.
+/// Protects the base branch, for administrators as well, with the changed settings.
 fn protect(hub: &Hub, change: fn(&mut Protection)) {
     let mut wanted = Protection {
         enforce_admins: true,
@@ -439,7 +439,8 @@ fn protect(hub: &Hub, change: fn(&mut Protection)) {
     hub.double.seed().protect(REPO, "main", wanted);
 }
 
-/// A situation of a pull request that was green, and the requirement that it makes unmet or unknown.
+/// The name of a situation, the change that leads to it, and the requirement that is then unmet or
+/// unknown.
 type MergeSituation = (&'static str, fn(&Hub), &'static str);
 
 const SITUATIONS: &[MergeSituation] = &[
@@ -510,7 +511,7 @@ const SITUATIONS: &[MergeSituation] = &[
 ];
 
 #[test]
-fn requirements_say_beforehand_whether_a_merge_goes_through() {
+fn requirements_predict_whether_merge_succeeds() {
     for (name, arrange, wanted) in SITUATIONS {
         let hub = Hub::with_green_pull();
         arrange(&hub);
@@ -528,7 +529,7 @@ fn requirements_say_beforehand_whether_a_merge_goes_through() {
         let out = hub.forge(&merge).output();
         assert_ne!(out.code, Some(0), "{name}: {out:?}");
     }
-    // Requirements of this program alone stop no merge.
+    // Unmet requirements that only this program has do not stop a merge.
     let own: [fn(&Hub); 2] = [
         |hub| {
             let mut seed = hub.double.seed();
@@ -735,7 +736,7 @@ fn local_pull_is_judged_without_checks() {
 }
 
 #[test]
-fn text_of_the_bundle_is_for_people() {
+fn context_without_json_prints_readable_text() {
     let world = World::with_pull();
     world
         .grace(&["pr", "comment", "1", "-b", "Red \u{1b}[31m text"])
@@ -754,7 +755,7 @@ fn text_of_the_bundle_is_for_people() {
 }
 
 #[test]
-fn stacked_pull_verdict_agrees_with_merge() {
+fn stacked_pull_verdict_matches_the_merge() {
     let world = World::with_pull();
     world.git.set_branch("above", "feature");
     world
@@ -806,7 +807,7 @@ fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     hub
 }
 
-/// Requests that read files: REST rows, and further pages of GraphQL.
+/// Requests that read files: REST pages of files, and further GraphQL pages.
 fn readings(hub: &Hub) -> (usize, usize) {
     let sent = hub.double.requests();
     let rows = sent.iter().filter(|r| r.path.ends_with("/files"));

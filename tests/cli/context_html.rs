@@ -1,5 +1,5 @@
-//! `forge pr context --html`: a page with the facts of the bundle, in which others' text stays
-//! plain text.
+//! `forge pr context --html`: the page has the facts of the bundle, and shows text written by
+//! others as plain text.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text of a section of a page, by its id.
+/// The text of the page's section with this id.
 fn section_text(page: &str, id: &str) -> String {
     let all = elements(page);
     let is_it = |e: &&Element| e.name == "section" && e.attr("aria-labelledby") == id;
@@ -83,7 +83,7 @@ fn html_page_has_the_facts_of_the_bundle() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
-    // The thread follows its line.
+    // The thread comes directly after its line.
     let line = "(true, None) => start = Some(at),";
     let (_, behind) = body.split_once(line).unwrap();
     let thread = "Open thread on src/lexer.rs:7 ada".to_owned();
@@ -117,7 +117,7 @@ fn html_shows_only_included_sections() {
 }
 
 #[test]
-fn html_hostile_texts_are_text() {
+fn html_hostile_texts_are_escaped() {
     let stage = Stage::hostile();
     let page = stage.html(&[
         "-i",
@@ -142,9 +142,10 @@ fn html_hostile_texts_are_text() {
     let body = joined(&first(&all, "main", "").text);
     let path = neutralise(HOSTILE_PATH);
     for (what, part, times) in [
-        // Title of the stack, its description, the issue, the check with its workflow and reason.
+        // The text occurs as title of the stack, description, issue, and in the check's workflow
+        // and reason.
         ("text", shown.as_str(), 5),
-        // The file's name, and the place of the thread twice.
+        // The path occurs as the file's name, and twice as the thread's position.
         ("path", &path, 3),
         ("url", HOSTILE_URL, 2),
     ] {
@@ -162,7 +163,7 @@ fn html_hostile_texts_are_text() {
 }
 
 #[test]
-fn html_same_bundle_is_the_same_bytes() {
+fn html_of_same_bundle_is_identical() {
     let stage = Stage::rich();
     let [first, second] = [(); 2].map(|()| stage.html(&[]));
     let without_moment = |page: &str| {
@@ -204,7 +205,7 @@ fn html_page_shows_facts_of_local_pull() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
-    // A file is no address of the web.
+    // A path on this machine is not a link.
     assert!(body.contains(&world.url(1)));
     assert!(!page.contains("href=\"file:"));
 }
@@ -235,7 +236,7 @@ fn html_since_names_start_and_changes() {
     assert!(body.starts_with(&begin), "{body}");
     assert!(body.ends_with("1 + <b>two"), "{body}");
     assert!(!body.contains("feature.txt"), "{body}");
-    // A commit as the start, and a head that did not move.
+    // A start given as a commit, and a head that did not move.
     for (since, begin) in [
         (&reviewed, "has more commits. added"),
         (&head, "has not moved."),
@@ -244,7 +245,7 @@ fn html_since_names_start_and_changes() {
         let body = page(since);
         assert!(body.contains(&wanted), "{body}");
     }
-    // A start that there is not is named, and the page has no such section.
+    // A start that does not exist is named, and the page has no such section.
     let gone = "1".repeat(40);
     let args = ["pr", "context", "1", "--since", &gone, "--html", "-"];
     let page = world.grace(&args).text();
@@ -303,7 +304,7 @@ fn html_source_has_the_lines_at_the_head() {
 }
 
 #[test]
-fn html_ticket_has_status_or_is_unknown() {
+fn html_ticket_shows_status_or_unknown() {
     let world = World::new();
     let jira = JiraDouble::start(JiraEdition::DataCenter);
     jira.ticket(TicketSeed {
@@ -343,7 +344,7 @@ fn html_ticket_has_status_or_is_unknown() {
 }
 
 #[test]
-fn html_failing_write_names_the_file() {
+fn html_write_failure_names_the_file() {
     let world = World::with_pull();
     let file = world.scratch.path("no/such/page.html");
     let file = file.to_string_lossy();
@@ -359,7 +360,7 @@ fn html_failing_write_names_the_file() {
 }
 
 #[test]
-fn html_page_replaces_a_file_at_once() {
+fn html_page_replaces_file_atomically() {
     let world = World::with_pull();
     let file = world.scratch.write("page.html", "old");
     let name = file.to_string_lossy();
@@ -391,7 +392,7 @@ fn html_failed_section_is_named() {
         body.contains("Not everything could be read diff ("),
         "{body}"
     );
-    // Without the diff the threads stand alone, with their place and their lines.
+    // Without the diff, the threads are listed with their position and their lines.
     assert!(
         body.contains("Threads on lines that are not shown"),
         "{body}"

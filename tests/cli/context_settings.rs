@@ -31,7 +31,7 @@ impl World {
     }
 }
 
-/// The events of a run.
+/// The JSON events on stderr.
 fn events(stderr: &str) -> Vec<Value> {
     let lines = stderr.lines().filter(|line| line.starts_with('{'));
     lines.map(|l| serde_json::from_str(l).unwrap()).collect()
@@ -67,7 +67,7 @@ fn r_002_15_events_are_json_lines_on_stderr() {
         "{endpoints:?}"
     );
     assert!(fetches.iter().all(|e| e["duration_ms"].is_u64()));
-    // A failure is an event, too.
+    // A failure is reported as an event as well.
     let args = ["pr", "context", "99", "-R", REPO, "--events", "jsonl"];
     let out = hub.forge(&args).output().exits(1);
     let all = events(&out.stderr_text());
@@ -123,7 +123,7 @@ fn r_002_17_low_rate_limit_leaves_out_optional_sections() {
         stderr.contains(said) && stderr.contains("ask again at 20"),
         "{stderr}"
     );
-    // R-002-18: who keeps less in reserve gets them.
+    // R-002-18: a smaller configured reserve leaves enough for these sections.
     hub.forge(&["config", "set", "context.rate_limit_buffer", "99"])
         .ok();
     let found = hub.forge(&args).output().success().json();
@@ -198,7 +198,7 @@ fn r_002_18_cloned_repository_sets_no_context_key() {
             .exits(1);
         assert!(out.stderr_text().contains(&refused), "{out:?}");
     }
-    // In the user's own file each of them counts.
+    // In the user's own file each of these keys has an effect.
     world.configure(&lines.concat());
     for (key, value) in KEYS {
         let shown = world.forge(&["config", "get", key]).text();
@@ -304,7 +304,7 @@ fn r_002_18_configured_lookback_includes_older_pulls() {
         let found = hub.context(&["2", "--json", "relatedPrs"]);
         found["relatedPrs"].as_array().unwrap().len()
     };
-    // The double's clock is behind.
+    // The double's clock is behind this machine's.
     assert_eq!(related(), 0);
     hub.forge(&[
         "config",

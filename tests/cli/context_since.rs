@@ -77,7 +77,7 @@ impl World {
 }
 
 #[test]
-fn since_review_shows_pushed_commits_alone() {
+fn since_review_shows_only_pushed_commits() {
     let world = World::reviewed();
     let reviewed = world.git.oid("feature").unwrap();
     world
@@ -208,7 +208,7 @@ fn since_name_of_a_commit_is_resolved_by_git() {
 }
 
 #[test]
-fn since_merge_of_the_base_is_no_change() {
+fn since_merge_of_base_shows_no_changes() {
     let world = World::reviewed();
     world.git.commit("main", "Move on", &[("new", Some("x\n"))]);
     world.forge(&["pr", "update-branch", "1"]).ok();
@@ -289,13 +289,13 @@ impl Hub {
         }
     }
 
-    /// A bundle without a clone.
+    /// A bundle read outside a clone.
     fn bundle(&self, args: &[&str]) -> Value {
         let all = [&["pr", "context", "1", "-R", REPO], args].concat();
         self.forge(&all).output().success().json()
     }
 
-    /// A bundle in a clone.
+    /// A bundle read inside a clone.
     fn bundle_in(&self, clone: &Cloned, args: &[&str]) -> Value {
         let all = [&["pr", "context", "1"], args].concat();
         self.forge(&all).dir(&clone.dir).output().success().json()
@@ -422,7 +422,7 @@ fn since_moved_change_on_github_is_not_hidden() {
     commit("main", "# top\n", 0);
     commit("work", "# top\n", 4);
     let found = hub.bundle(&since);
-    // A rewritten commit may have another date, so without git it can count as another.
+    // A rewritten commit may have another date, so without git it can count as a different commit.
     let (change, _, files) = told(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
@@ -438,7 +438,7 @@ fn since_fetches_the_reviewed_commit_by_id() {
     clone.move_main();
     clone.write_series("other\n", "origin/main");
     clone.push();
-    // No ref of a fresh clone leads to the reviewed commit any more.
+    // No ref of a fresh clone contains the reviewed commit any more.
     let fresh = hub.cloned("fresh");
     let refs = fresh.git(&["for-each-ref"]);
     let found = hub.bundle_in(&fresh, &["--since", "review", "--json", "since,warnings"]);
@@ -492,7 +492,7 @@ fn c_002_12_context_lines_need_git() {
             context as u64,
         )
     };
-    // R-002-1: five lines where git can make the diff, three where GitHub does.
+    // R-002-1: five lines of context if git makes the diff, three if GitHub does.
     let found = hub.bundle_in(&clone, &with(&[]));
     assert_eq!((used(&found), &found["warnings"]), ((5, 5), &json!([])));
     let comments = &found["comments"];
@@ -510,7 +510,7 @@ fn c_002_12_context_lines_need_git() {
 }
 
 #[test]
-fn context_lines_are_fetched_for_when_asked_for() {
+fn context_lines_option_fetches_missing_objects() {
     let (hub, clone) = Hub::reviewed();
     let other = hub.cloned("other");
     clone.commit(&[("long.txt", &numbered(60, 31, "x"))], "Change long");
@@ -526,7 +526,7 @@ fn context_lines_are_fetched_for_when_asked_for() {
 }
 
 #[test]
-fn source_is_the_same_from_git_and_from_github() {
+fn source_from_git_equals_source_from_github() {
     let (hub, clone) = Hub::reviewed();
     clone.commit(
         &[
@@ -564,7 +564,7 @@ fn source_is_the_same_from_git_and_from_github() {
 }
 
 #[test]
-fn source_on_a_local_repository_keeps_the_budget() {
+fn source_of_local_repository_respects_the_budget() {
     let world = World::new();
     let lib = numbered(900, 450, "changed");
     world.git.commit(
@@ -589,7 +589,7 @@ fn source_on_a_local_repository_keeps_the_budget() {
     let long = &whole["files"][2];
     assert_eq!(long["path"], "src/long.rs");
     assert_eq!(long["excerpts"].as_array().unwrap().len(), 1);
-    // Five lines of context, and twenty more, on each side.
+    // Five lines of context and twenty more on each side.
     assert_eq!(long["excerpts"][0]["line"], 425);
     let text = long["excerpts"][0]["text"].as_str().unwrap();
     assert_eq!(

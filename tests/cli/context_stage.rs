@@ -1,4 +1,4 @@
-//! Pull requests that have all that the page of `forge pr context` can show.
+//! Pull requests with everything that the page of `forge pr context` can show.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -18,14 +18,14 @@ pub const HOSTILE_PATH: &str = "a\"><img src=x onerror='document.title=1'>\u{202
 
 pub const HOSTILE_URL: &str = "javascript:document.title='pwned'";
 
-/// A pull request, and the number of it.
+/// A pull request on the double, and its number.
 pub struct Stage {
     pub hub: Hub,
     pub number: u64,
 }
 
 impl Stage {
-    /// In the middle of a stack, with failed checks and open threads.
+    /// A pull request in the middle of a stack, with failed checks and open threads.
     pub fn rich() -> Self {
         let hub = Hub::new();
         let mut seed = hub.double.seed();
@@ -106,7 +106,7 @@ impl Stage {
         stage
     }
 
-    /// A stage with [`HOSTILE`] in every text that others can write.
+    /// A pull request with [`HOSTILE`] in every text that others can write.
     pub fn hostile() -> Self {
         let hub = Hub::new();
         let mut seed = hub.double.seed();
@@ -138,7 +138,7 @@ impl Stage {
         stage
     }
 
-    /// Ada's review with comments on lines.
+    /// Submits Ada's review with comments on lines.
     fn review(&self, body: &str, lines: &Value) {
         let file = self.hub.scratch.write("lines.json", lines.to_string());
         let number = self.number.to_string();
@@ -149,7 +149,7 @@ impl Stage {
             .ok();
     }
 
-    /// Writes the page, with more arguments, and returns its path.
+    /// Writes the page with these further arguments, and returns its path.
     pub fn page(&self, args: &[&str]) -> PathBuf {
         let file = self.hub.scratch.path("page.html");
         let number = self.number.to_string();

@@ -74,7 +74,7 @@ fn head_is_the_current_branch() {
 }
 
 #[test]
-fn fill_takes_one_commit_whole() {
+fn fill_of_one_commit_takes_subject_and_body() {
     let world = World::new();
     world.git.commit(
         "feature",
@@ -89,7 +89,7 @@ fn fill_takes_one_commit_whole() {
 }
 
 #[test]
-fn fill_of_several_commits() {
+fn fill_of_several_commits_lists_subjects() {
     let world = World::new();
     world
         .git
@@ -123,7 +123,7 @@ fn fill_of_endless_message_is_refused() {
 }
 
 #[test]
-fn fill_first_and_fill_verbose() {
+fn fill_first_and_verbose_choose_text() {
     let world = World::new();
     for branch in ["first", "verbose"] {
         world
@@ -217,7 +217,7 @@ fn create_without_title_or_terminal_names_missing_flags() {
 }
 
 #[test]
-fn defaults_come_from_the_repositorys_file() {
+fn create_defaults_come_from_repository_file() {
     let world = World::new();
     world.feature("feature");
     world.feature("develop");
@@ -245,7 +245,7 @@ fn new_is_an_alias_of_create() {
     assert_eq!(world.json("1", "title")["title"], "T");
 }
 
-/// A link of a repository's own, to a file that is not its own.
+/// The repository's template is a symbolic link to a file outside the repository.
 #[test]
 fn templates_are_read_inside_the_work_tree() {
     let world = World::new();
@@ -304,7 +304,7 @@ fn templates_are_read_inside_the_work_tree() {
     }
     std::fs::write(templates.join("good.md"), "Good.").unwrap();
     assert!(create("good.md").text().ends_with("Good.\n"));
-    // A file named by the user may be outside the repository.
+    // A file that the user names may be outside the repository.
     let run = world.forge(&[
         "pr",
         "create",

@@ -4,7 +4,7 @@ use forge_testkit::{GitDir, forge_binary};
 
 use crate::world::{DATE, World};
 
-/// The `$ …` lines of the demo.
+/// The demo's lines that begin with `$ `.
 fn lines(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("$ "))
@@ -29,7 +29,7 @@ fn demo_shows_pull_request_from_creation_to_merge() {
 
 #[cfg(unix)]
 #[test]
-fn demo_lines_typed_by_hand_make_same_refs() {
+fn demo_lines_in_a_shell_make_same_refs() {
     let world = World::new();
     let text = world.forge(&["demo", "--keep"]).text();
     let kept = text.lines().last().unwrap().rsplit(' ').next().unwrap();
@@ -56,7 +56,7 @@ fn demo_lines_typed_by_hand_make_same_refs() {
         if let Some(git) = std::env::var_os("FORGE_GIT") {
             shell.env("FORGE_GIT", git);
         }
-        // The demo has a command that fails; the refs show whether it was the right one.
+        // One command of the demo fails on purpose, so the refs show whether the run was right.
         let _ = shell.output().unwrap();
     }
     let refs = |dir: &std::path::Path| {

@@ -12,7 +12,7 @@ fn diff_equals_git_diff() {
 }
 
 #[test]
-fn names_patches_and_patterns() {
+fn diff_flags_print_names_patches_and_matches() {
     let world = World::new();
     world.git.commit(
         "feature",
@@ -95,7 +95,7 @@ fn paths_limit_the_diff() {
 }
 
 #[test]
-fn colour_when_asked_for() {
+fn diff_colour_follows_the_flag() {
     let world = World::with_pull();
     assert!(!world.forge(&["pr", "diff", "1"]).text().contains('\u{1b}'));
     assert!(

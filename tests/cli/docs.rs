@@ -1,4 +1,4 @@
-//! The pages that are written from the code. `cargo xtask docs` writes them.
+//! The generated pages match the code. `cargo xtask docs` writes them.
 
 use std::fs;
 
@@ -18,26 +18,26 @@ fn current(page: &str, text: &str) {
 }
 
 #[test]
-fn cli() {
+fn cli_page_is_current() {
     current("cli.md", &forge_cli::cli_docs());
 }
 
 #[test]
-fn config() {
+fn config_page_is_current() {
     current("config.md", &forge::config::docs());
 }
 
 #[test]
-fn capabilities() {
+fn capabilities_page_is_current() {
     current("capabilities.md", &forge::capabilities_docs());
 }
 
 #[test]
-fn requirements() {
+fn requirements_page_is_current() {
     current("requirements.md", &crate::requirements::page());
 }
 
 #[test]
-fn context() {
+fn context_page_is_current() {
     current("context.md", &forge_cli::context_docs());
 }

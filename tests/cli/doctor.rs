@@ -1,4 +1,4 @@
-//! `forge doctor`: its report, its requests, and that it neither writes nor shows a credential.
+//! `forge doctor`: its report and its requests. The command neither writes nor prints a credential.
 
 use forge_github_double::{Fault, Recorded};
 use forge_testkit::Output;
@@ -9,7 +9,8 @@ use crate::{
 };
 
 impl Hub {
-    /// A live examination; nothing but reads are sent, and no token is printed.
+    /// The report of `doctor --live`, after checking that only reads were sent and no token was
+    /// printed.
     #[track_caller]
     fn doctor(&self, code: i32) -> String {
         self.double.reset_record();
@@ -33,7 +34,7 @@ fn without_token(output: &Output) {
     assert!(!said.contains(TOKEN) && !said.contains("canary"), "{said}");
 }
 
-/// Verdict and detail of an entry.
+/// Verdict and detail of the report's entry `name`.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);
@@ -62,7 +63,7 @@ fn doctor_without_live_sends_nothing() {
 }
 
 #[test]
-fn doctor_finds_nothing_wrong_on_github() {
+fn doctor_report_of_healthy_github_is_ok() {
     let hub = Hub::with_pull();
     let report = hub.doctor(0);
     for line in report.lines() {
@@ -96,7 +97,7 @@ fn doctor_names_fields_missing_from_schema() {
 }
 
 #[test]
-fn doctor_tells_other_answers_from_silence() {
+fn doctor_distinguishes_wrong_answers_from_none() {
     let hub = Hub::with_pull();
     let json = [("content-type", "application/json")];
     let rules = format!("/repos/{REPO}/rules");
@@ -111,7 +112,7 @@ fn doctor_tells_other_answers_from_silence() {
 }
 
 #[test]
-fn doctor_report_is_json_too() {
+fn doctor_report_has_a_json_form() {
     let hub = Hub::with_pull();
     let args = ["doctor", "-R", REPO, "--json"];
     let output = hub.forge(&args).output().success();
@@ -134,7 +135,7 @@ fn doctor_report_is_json_too() {
 }
 
 #[test]
-fn doctor_with_and_without_a_local_repository() {
+fn doctor_reports_local_repository_or_its_absence() {
     let world = World::with_pull();
     let report = world.forge(&["doctor", "--live"]).text();
     assert_eq!(entry(&report, "pr.view").0, "ok", "{report}");

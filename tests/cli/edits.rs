@@ -1,9 +1,9 @@
-//! Pull requests from whole files, and branches that are brought up to date.
+//! Pull requests made from whole files, and branches updated from their base.
 
 use crate::world::World;
 
 #[test]
-fn files_of_this_machine_become_a_pull_request() {
+fn create_from_local_files_opens_pull_request() {
     let world = World::new();
     let file = world.scratch.write("new", "new\n");
     let edit = format!("docs/new.md={}", file.display());
@@ -37,12 +37,12 @@ fn files_of_this_machine_become_a_pull_request() {
         .text();
     assert_eq!(files, "docs/new.md\nsrc/lib.rs\n");
     assert_eq!(world.git.log("edit^!", "%s %ae"), "Edit ada@example.com");
-    // The work tree is as it was.
+    // The work tree is unchanged.
     assert_eq!(world.git.run(["status", "--porcelain"]).text(), "");
 }
 
 #[test]
-fn no_clone_is_needed() {
+fn create_from_files_needs_no_clone() {
     let world = World::new();
     let elsewhere = world.scratch.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -99,7 +99,7 @@ fn edits_dry_run_names_the_files() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_file_edits_are_refused() {
     let world = World::with_pull();
     let before = world.git.refs();
     let create = ["pr", "create", "-t", "T", "-b", "B"];

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::hub::{Hub, REPO};
 
-/// A page of labels with long names, and a cursor that differs from that of the page before.
+/// A page of labels with long names, and a cursor unlike the previous page's.
 fn labels(cursor: &str) -> String {
     let label =
         |n| json!({ "id": format!("LA_{n}"), "name": "x".repeat(10_000), "color": "aaaaaa" });

@@ -17,7 +17,7 @@ fn table(world: &World, cases: &[&[&str]]) -> String {
 }
 
 #[test]
-fn repositories_and_locators() {
+fn bad_repositories_and_locators_are_refused() {
     let world = World::new();
     let text = table(
         &world,
@@ -40,7 +40,7 @@ fn repositories_and_locators() {
 }
 
 #[test]
-fn creating() {
+fn bad_arguments_of_create_are_refused() {
     let world = World::with_pull();
     world.feature("new");
     let main = world.git.oid("main").unwrap();
@@ -116,7 +116,7 @@ fn creating() {
 }
 
 #[test]
-fn changing() {
+fn bad_arguments_of_changes_are_refused() {
     let world = World::with_pull();
     world.open("closed");
     world.forge(&["pr", "close", "2"]).ok();
@@ -183,7 +183,7 @@ fn changing() {
 }
 
 #[test]
-fn usage() {
+fn bad_usage_prints_help() {
     let world = World::new();
     for args in [
         ["pr", "list", "--nope"].as_slice(),

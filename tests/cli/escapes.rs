@@ -1,4 +1,4 @@
-//! Stored text of others must not command the reader's terminal.
+//! Text that others have stored must not send control sequences to the reader's terminal.
 
 use forge_github_double::Fault;
 use serde_json::json;
@@ -9,13 +9,13 @@ use crate::{
     world::World,
 };
 
-/// Clears the screen, sets the title, hides text, and reverses it.
+/// Text that clears the screen, sets the title, hides text, and reverses text.
 const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
 
 fn world() -> World {
     let world = World::new();
     world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
-    // The command line refuses such a title, so another program wrote it.
+    // `forge` refuses such a title, so another program has to write it.
     world
         .forge(&["pr", "create", "-H", "feature", "-t", "MARK", "-b", "MARK"])
         .ok();
@@ -29,7 +29,7 @@ fn world() -> World {
     world
 }
 
-/// Puts the escapes where MARK is, in every object of the pull request's chain.
+/// Replaces MARK by the control sequences in every object of the pull request's chain.
 fn rewrite(world: &World) {
     let evil = serde_json::to_string(EVIL).unwrap();
     let evil = evil.trim_matches('"');
@@ -141,7 +141,7 @@ const GITHUB_READERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn text_in_every_field_of_github_commands_no_terminal() {
+fn github_text_in_any_field_is_cleaned() {
     let hub = filled(EVIL);
     let mut seen = 0;
     for args in GITHUB_READERS {
@@ -155,7 +155,7 @@ fn text_in_every_field_of_github_commands_no_terminal() {
     assert!(seen >= 14, "the text was shown {seen} times");
 }
 
-/// Columns and lines are gh's: a title cannot add any.
+/// Scripts rely on gh's columns and lines: a title must not add any.
 #[test]
 fn piped_text_adds_no_column_or_row() {
     let hub = filled("evil\tMERGED\nevil\r\n2\tevil\tmain");
@@ -219,9 +219,9 @@ fn errors_show_arguments_without_control_characters() {
     }
 }
 
-/// What a broken host says in the place of an id, a state or a field's name stays in its line.
+/// A broken host's id, state or field name must not add a line to the error.
 #[test]
-fn text_of_host_breaks_no_line_of_error() {
+fn error_with_host_text_stays_one_line() {
     let hub = Hub::with_pull();
     let evil = format!("{EVIL}\nFORGED");
     let at = "2026-01-01T00:00:00Z";
@@ -257,7 +257,7 @@ fn text_of_host_breaks_no_line_of_error() {
     }
 }
 
-/// A server that answers every write with an address that commands the terminal.
+/// Makes the server answer every write with a URL that contains control sequences.
 fn addresses(hub: &Hub) {
     let url = format!("https://github.localhost/{EVIL}");
     let at = "2026-01-01T00:00:00Z";
@@ -283,7 +283,7 @@ const WRITERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn written_addresses_have_no_escapes() {
+fn printed_urls_have_no_escapes() {
     let hub = Hub::with_pull();
     addresses(&hub);
     for args in WRITERS {

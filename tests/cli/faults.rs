@@ -1,5 +1,5 @@
-//! Faults of GitHub as a person sees them: for every write and every fault the exit code, the
-//! words, the number of requests, and the server's state afterwards.
+//! Faults of GitHub as a user sees them. For every write and every fault, the tables list the exit
+//! code, the printed text, the number of requests, and the server's state afterwards.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use forge_github_double::{Action, Fault, state::Reviewer};
 
 use crate::hub::{Hub, REPO};
 
-/// In the year 2100: longer than anybody waits.
+/// A time in the year 2100, which is longer than any command waits.
 const FAR: i64 = 4_102_444_800;
 
-/// The hourly limit as GraphQL tells it.
+/// The hourly limit as an error in a GraphQL response.
 fn in_the_body() -> Fault {
     let reset = FAR.to_string();
     let headers = [
@@ -21,7 +21,7 @@ fn in_the_body() -> Fault {
     Fault::answer(200, &headers, body)
 }
 
-/// Most of them twice: before the write was carried out, and after it.
+/// Named faults. Most occur twice: before the write is carried out, and after.
 fn faults() -> Vec<(&'static str, Fault)> {
     let on = |fault: Fault| fault.on_mutations();
     vec![
@@ -60,7 +60,7 @@ fn faults() -> Vec<(&'static str, Fault)> {
     ]
 }
 
-/// As [`faults`], and some on the second write of a command that needs two.
+/// [`faults`], and further faults on the second write of a command that makes two.
 fn faults_of_two_writes() -> Vec<(&'static str, Fault)> {
     let second = |fault: Fault| fault.on_mutations().skip(1);
     let mut all = faults();
@@ -90,7 +90,7 @@ struct Made {
     has: Vec<String>,
 }
 
-/// Runs `args` under every fault on a server of its own, and has `made` count what came of it.
+/// Runs `args` under every fault, each on a new server. `made` counts the objects afterwards.
 fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
     let made = |hub: &Hub| Made {
         count: made(hub),
@@ -99,7 +99,7 @@ fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
     table_of(args, faults(), &[], made)
 }
 
-/// As [`table`], of something that has details. Without a word on standard error it has them all.
+/// [`table`] for objects with details. If stderr is empty, the object must have all `details`.
 fn table_of(
     args: &[&str],
     faults: Vec<(&str, Fault)>,
@@ -109,7 +109,7 @@ fn table_of(
     let mut text = String::new();
     for (name, fault) in faults {
         let hub = Hub::with_pull();
-        // Mergeability is found out before, so that no lookup waits for it.
+        // The first read makes GitHub compute mergeability, so no later lookup waits.
         hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
             .ok();
         hub.double.reset_record();
@@ -134,7 +134,7 @@ fn table_of(
         text.push('\n');
         text.push_str(&out.stdout_text());
         for line in out.stderr_text().lines() {
-            // How long a wait is left depends on the clock.
+            // The remaining wait depends on the clock.
             let wait = line.strip_prefix("Recovery: try again in ");
             let line = wait.map_or(line, |_| "Recovery: try again in … s (at …)");
             text.push_str(line);
@@ -146,7 +146,7 @@ fn table_of(
 }
 
 #[test]
-fn create() {
+fn create_under_faults_matches_table() {
     let args = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];
     insta::assert_snapshot!(table(&args, |hub| hub.double.seed().pulls_of(REPO).len() - 1));
 }
@@ -165,7 +165,7 @@ fn decoration(hub: &Hub, number: u64) -> Vec<String> {
 }
 
 #[test]
-fn create_with_a_label_and_a_reviewer() {
+fn create_with_label_and_reviewer_under_faults_matches_table() {
     let args = [
         "pr", "create", "-H", "feature", "-t", "Title", "-b", "Body", "-l", "bug", "-r", "grace",
     ];
@@ -187,7 +187,7 @@ fn create_with_a_label_and_a_reviewer() {
 }
 
 #[test]
-fn comment() {
+fn comment_under_faults_matches_table() {
     let args = ["pr", "comment", "1", "-b", "Said."];
     insta::assert_snapshot!(table(&args, |hub| hub
         .double
@@ -197,7 +197,7 @@ fn comment() {
 }
 
 #[test]
-fn review() {
+fn review_under_faults_matches_table() {
     let args = ["pr", "review", "1", "--approve", "-b", "Good."];
     insta::assert_snapshot!(table(&args, |hub| hub
         .double
@@ -207,7 +207,7 @@ fn review() {
 }
 
 #[test]
-fn review_with_two_threads() {
+fn review_with_threads_under_faults_matches_table() {
     let args = [
         "pr",
         "review",
@@ -232,7 +232,7 @@ fn review_with_two_threads() {
 }
 
 #[test]
-fn edit() {
+fn edit_under_faults_matches_table() {
     let args = ["pr", "edit", "1", "-t", "New"];
     insta::assert_snapshot!(table(&args, |hub| {
         usize::from(hub.double.seed().pull_of(REPO, 1).title == "New")
@@ -240,7 +240,7 @@ fn edit() {
 }
 
 #[test]
-fn edit_of_labels_and_reviewers() {
+fn edit_of_labels_under_faults_matches_table() {
     let args = [
         "pr",
         "edit",
@@ -261,7 +261,7 @@ fn edit_of_labels_and_reviewers() {
 }
 
 #[test]
-fn merge() {
+fn merge_under_faults_matches_table() {
     let args = ["pr", "merge", "1", "--squash"];
     insta::assert_snapshot!(table(&args, |hub| {
         let seed = hub.double.seed();

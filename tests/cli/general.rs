@@ -5,7 +5,7 @@ use forge_testkit::forge_binary;
 use crate::world::World;
 
 #[test]
-fn version_and_help() {
+fn version_and_help_are_printed() {
     let world = World::new();
     let version = world.forge(&["--version"]).output().success();
     assert_eq!(
@@ -45,7 +45,7 @@ fn forge_runs_as_git_subcommand() {
 }
 
 #[test]
-fn completion_for_every_shell() {
+fn completion_supports_every_shell() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let text = world.forge(&["completion", shell]).text();
@@ -96,9 +96,9 @@ fn completion_candidates_are_numbers_and_branches() {
     assert!(!world.forge(&["--help"]).text().contains("__complete"));
 }
 
-/// A branch that a shell would run is a word like others.
+/// A branch name that a shell would evaluate is completed as plain text.
 #[test]
-fn completion_evaluates_no_name() {
+fn completion_does_not_evaluate_branch_names() {
     let world = World::with_pull();
     world.git.set_branch("$(touch${IFS}pwned)", "main");
     let script = world.forge(&["completion", "bash"]).text();
@@ -138,7 +138,7 @@ fn help_and_version_are_commands() {
 }
 
 #[test]
-fn closed_stdout_is_no_failure() {
+fn closed_stdout_is_not_a_failure() {
     let world = World::with_pull();
     let mut child = world
         .forge(&["pr", "view", "1", "--comments"])

@@ -1,4 +1,4 @@
-//! A login of gh's counts, even if gh is not installed. A login of our own is checked as gh does.
+//! gh's login is used, even if gh is not installed. `forge auth login` checks a token as gh does.
 
 use forge_github_double::PullSeed;
 use forge_testkit::Run;
@@ -7,7 +7,7 @@ use crate::hub::{Hub, REPO, TOKEN};
 
 const LIST: [&str; 4] = ["pr", "list", "-R", REPO];
 
-/// gh's `hosts.yml` as gh writes it, with this token.
+/// Writes gh's `hosts.yml` with this token.
 fn login(hub: &Hub, token: &str) {
     let text = format!(
         "github.localhost:\n    users:\n        ada:\n            oauth_token: {token}\n    \
@@ -17,7 +17,7 @@ fn login(hub: &Hub, token: &str) {
 }
 
 #[test]
-fn hosts_file_alone_logs_in() {
+fn hosts_file_of_gh_provides_the_login() {
     let hub = Hub::with_pull();
     login(&hub, TOKEN);
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().success();
@@ -119,7 +119,7 @@ fn log_in(hub: &Hub, more: &[&str], token: &str) -> Run {
     run.stdin(format!("{token}\n"))
 }
 
-/// Whether any credential is stored.
+/// Whether `forge` has stored any credential.
 fn stores_any(hub: &Hub) -> bool {
     let file = hub.scratch.path("home/.config/forge/credentials.toml");
     file.exists()
@@ -154,7 +154,7 @@ fn login_with_refused_token_stores_nothing() {
 }
 
 #[test]
-fn login_as_another_account_than_the_tokens_is_refused() {
+fn login_with_token_of_another_account_is_refused() {
     let hub = Hub::new();
     let out = log_in(&hub, &["--account", "grace"], TOKEN)
         .output()

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::hub::{Hub, REPO, TOKEN};
 
 impl Hub {
-    /// Runs a command and expects this number of requests.
+    /// Runs a command that must take this number of requests.
     #[track_caller]
     fn costs(&self, requests: usize, args: &[&str]) -> Output {
         self.double.reset_record();
@@ -90,7 +90,7 @@ fn r_000_15_reading_takes_one_request() {
 }
 
 #[test]
-fn creating_takes_two_and_three_with_everything() {
+fn create_takes_two_or_three_requests() {
     let hub = Hub::new();
     let out = hub.costs(
         2,
@@ -141,7 +141,7 @@ fn stacked_create_takes_four_requests() {
     let plain = hub.costs(1, &["pr", "view", "1", R[0], R[1]]).stdout_text();
     assert!(!plain.contains("depends-on"), "{plain}");
 
-    // Without stacks, the base branch alone puts a pull request on another.
+    // Without GitHub's stacks, only the base branch links a pull request to its parent.
     let hub = Hub::with_pull();
     hub.double.seed().stacks_off = true;
     let out = hub.costs(3, &create(&[]));
@@ -186,7 +186,8 @@ fn stacked_pull_text_comes_from_own_commits() {
     assert_eq!((&*made.title, &*made.body), ("Add upper", "Why."));
     assert_eq!(made.base_branch, "work");
 
-    // The clone lacks the lower tip, but has its fetched branch, which is enough.
+    // The clone lacks the parent's newest commit, but has the parent's branch as fetched, which is
+    // enough.
     let mut seed = hub.double.seed();
     seed.commit(REPO, "work", &[("more.txt", Some("x\n"))], "More");
     drop(seed);
@@ -215,7 +216,7 @@ fn close_of_closed_pull_deletes_local_branch() {
 }
 
 #[test]
-fn every_change_takes_two() {
+fn every_change_takes_two_requests() {
     let hub = Hub::with_pull();
     for args in [
         &[
@@ -252,7 +253,7 @@ fn every_change_takes_two() {
 }
 
 #[test]
-fn without_a_token_nothing_is_sent() {
+fn command_without_token_sends_no_request() {
     let hub = Hub::with_pull();
     for args in [
         &["pr", "list"][..],
@@ -270,7 +271,7 @@ fn without_a_token_nothing_is_sent() {
 }
 
 #[test]
-fn unreadable_boards_stop_nothing() {
+fn unreadable_boards_do_not_fail_commands() {
     let hub = Hub::with_pull();
     let scopes = ["repo", "read:org"];
     hub.double.seed().token(TOKEN, "ada", &scopes);
@@ -385,7 +386,7 @@ fn fork_branch_is_found_from_fork_clone() {
 }
 
 #[test]
-fn checks_end_as_those_of_gh() {
+fn checks_exit_code_equals_gh() {
     let hub = Hub::with_pull();
     let checks = ["pr", "checks", "1", R[0], R[1]];
     let code = |more: &[&str]| hub.forge(&checks).args(more).output().code;
@@ -407,7 +408,7 @@ fn checks_end_as_those_of_gh() {
 }
 
 #[test]
-fn oversized_diff_is_made_by_git_in_clone() {
+fn oversized_diff_comes_from_git_in_clone() {
     let hub = Hub::new();
     let names: Vec<String> = (0..301).map(|n| format!("many/{n}.txt")).collect();
     let files: Vec<(&str, Option<&str>)> =
@@ -450,7 +451,7 @@ fn oversized_diff_is_made_by_git_in_clone() {
     let series = hub.forge(&["pr", "diff", "1", "--patch"]).dir(&dir).text();
     assert!(series.starts_with("From ") && series.contains("Subject: [PATCH] Add many"));
 
-    // Outside of a clone it is put together from the list of files.
+    // Outside a clone, the diff is assembled from the list of files.
     let rebuilt = hub
         .forge(&["pr", "diff", "1", R[0], R[1]])
         .output()
@@ -462,7 +463,7 @@ fn oversized_diff_is_made_by_git_in_clone() {
     );
     assert_eq!(rebuilt.stdout_text().matches("diff --git ").count(), 301);
 
-    // A remote that cannot be reached costs a warning, and not the diff.
+    // A remote that cannot be reached causes a warning; the diff is still printed.
     let gone = hub.scratch.run(git_program()).dir(&dir);
     gone.args(["config", "remote.origin.uploadpack", "/nonexistent"])
         .ok();
@@ -474,7 +475,7 @@ fn oversized_diff_is_made_by_git_in_clone() {
 }
 
 #[test]
-fn checks_that_were_not_read_are_no_success() {
+fn unread_checks_are_not_a_success() {
     let hub = Hub::with_pull();
     let (head, at) = ("a".repeat(40), "2026-01-01T00:00:00Z");
     let passed = json!({

@@ -1,4 +1,4 @@
-//! Situations in which a command and a tool fail, and what following the hint leads to.
+//! Situations in which a command and a tool fail, and the effect of following the printed hint.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,10 +14,10 @@ use crate::{
 
 /// A repository, and a person who works in it.
 pub trait Stage {
-    /// How commands and tools name the repository, unless they are run in it.
+    /// The repository's name in commands and tool calls; `None` if they run inside the repository.
     const REPO: Option<&'static str>;
     fn build() -> Self;
-    /// `forge` as that person.
+    /// Runs `forge` as the person of the stage.
     fn run(&self) -> Run;
 }
 
@@ -55,7 +55,7 @@ impl Stage for Tangled {
 pub enum Effect {
     /// The result has this text.
     Says(&'static str),
-    /// A field of a pull request has this text.
+    /// A field of a pull request (number, field name) contains this text.
     Shows(&'static str, &'static str, &'static str),
     /// A command prints this text.
     Prints(&'static str, &'static str),
@@ -63,22 +63,22 @@ pub enum Effect {
 
 use Effect::{Prints, Says, Shows};
 
-/// A failure with a hint. `{}` in its texts is what `enter` gives.
+/// A failure with a hint. `{}` in its texts is replaced by the result of `enter`.
 pub struct Situation<S> {
     pub name: &'static str,
     pub enter: fn(&S) -> String,
-    /// The command without `forge`; empty where no command gets into the situation.
+    /// The command without `forge`; empty if no command can fail this way.
     pub command: &'static str,
-    /// The tool and its arguments; empty where no tool gets into it.
+    /// The tool and its arguments; empty if no tool can fail this way.
     pub call: (&'static str, &'static str),
-    /// Values for the placeholders of a command (`BRANCH`), what follows it (`+`), and values for the
-    /// arguments of a tool (`head`).
+    /// Pairs of a name and its value: placeholders of the hint's command (`BRANCH`), text appended
+    /// to the command (`+`), and arguments of the tool (`head`).
     pub choices: &'static [(&'static str, &'static str)],
     pub effect: Effect,
 }
 
 impl<S: Stage> Situation<S> {
-    /// The value that is chosen for a placeholder or an argument.
+    /// The value chosen for a placeholder or an argument.
     pub fn choice(&self, name: &str) -> Option<&'static str> {
         let found = self.choices.iter().find(|(of, _)| *of == name);
         found.map(|(_, value)| *value)
@@ -107,7 +107,7 @@ pub fn line<S: Stage>(command: &str, entered: &str) -> String {
     }
 }
 
-/// `forge` of a stage by way of the shell, as a person pastes it.
+/// Runs a line of `forge` in a shell, as a user pastes it.
 pub fn shell<S: Stage>(stage: &S, line: &str) -> Run {
     let forge = forge_testkit::forge_binary();
     let path = std::env::var("PATH").unwrap();
@@ -116,7 +116,7 @@ pub fn shell<S: Stage>(stage: &S, line: &str) -> Run {
     run.env("PATH", path)
 }
 
-/// Plays each situation on a stage of its own and names those whose hint does not work.
+/// Runs each situation on a new stage, and fails with the names of those whose hint does not work.
 pub fn play<S: Stage>(situations: Vec<Situation<S>>, face: fn(&Situation<S>, &S)) {
     let fails = |situation: &Situation<S>| {
         eprintln!("situation {}", situation.name);
@@ -151,7 +151,7 @@ fn situation<S>(
     }
 }
 
-/// No tool gets into it.
+/// `Situation::call` for a failure that no tool can have.
 const NO_CALL: (&str, &str) = ("", "");
 
 fn opened(world: &World) -> String {
@@ -568,7 +568,7 @@ pub fn in_a_repository() -> Vec<Situation<World>> {
     ]
 }
 
-/// Opens pull request 1 of Grace's.
+/// Opens Grace's pull request 1.
 fn seeded(hub: &Hub, seed: &PullSeed<'_>) -> String {
     let seed = PullSeed {
         author: "grace",
@@ -577,7 +577,7 @@ fn seeded(hub: &Hub, seed: &PullSeed<'_>) -> String {
         ..seed.clone()
     };
     hub.double.seed().open_pull(REPO, &seed);
-    // Mergeability is found out before.
+    // The first read makes GitHub compute mergeability.
     let look = ["pr", "view", "1", "--json", "mergeable", "-R", REPO];
     hub.forge(&look).ok();
     String::new()
@@ -1063,7 +1063,7 @@ pub fn on_tangled() -> Vec<Situation<Tangled>> {
             "pr merge {} --rebase",
             ("pr_merge", r#"{"number":"{}"}"#),
             &[],
-            // The lower pull request is merged, so that the upper can be.
+            // The upper pull request can be merged because the lower one is merged.
             Shows("{}", "mergeStateStatus", "CLEAN"),
         ),
         situation(

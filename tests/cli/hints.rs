@@ -12,7 +12,7 @@ use crate::{
     tangled::world as tangled_world,
 };
 
-/// Flags of which a command has one.
+/// Groups of flags that exclude each other.
 const GROUPS: [&[&str]; 2] = [
     &["--merge", "--squash", "--rebase"],
     &["--approve", "--comment", "--request-changes"],
@@ -49,7 +49,7 @@ fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
     situation.check(stage, &entered, &said);
 }
 
-/// The command that failed, with the flags that a hint names in place of its own.
+/// The failed command, with the hint's flags in place of the flags they exclude.
 fn changed(line: &str, words: &str) -> String {
     let mut line: Vec<&str> = line.split(' ').collect();
     for words in words.split(", ") {
@@ -74,17 +74,17 @@ fn drop_flag(line: &mut Vec<&str>, flag: &str) {
 }
 
 #[test]
-fn hint_of_local_command_works_pasted() {
+fn pasted_hint_of_local_command_works() {
     play(situations::in_a_repository(), paste);
 }
 
 #[test]
-fn hint_of_github_command_works_pasted() {
+fn pasted_hint_of_github_command_works() {
     play(situations::on_github(), paste);
 }
 
 #[test]
-fn hint_of_tangled_command_works_pasted() {
+fn pasted_hint_of_tangled_command_works() {
     play(situations::on_tangled(), paste);
 }
 

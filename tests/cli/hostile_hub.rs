@@ -1,4 +1,4 @@
-//! The GitHub double with one text in every field that others fill.
+//! The GitHub double with the same text in every field that others can write.
 
 use forge_github_double::{
     PullSeed,
@@ -7,8 +7,8 @@ use forge_github_double::{
 
 use crate::hub::{Hub, REPO};
 
-/// Pull request 1 with a failing check, reviews, a thread and comments, and the issues 2 to 4, of
-/// which 3 belongs to 2 and waits for 4. Every text that others can write is `text`.
+/// Pull request 1 with a failing check, reviews, a thread and comments, and the issues 2 to 4.
+/// Issue 3 is a sub-issue of 2 and is blocked by 4. Every text that others can write is `text`.
 pub fn filled(text: &str) -> Hub {
     let hub = Hub::new();
     {

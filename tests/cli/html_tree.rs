@@ -1,4 +1,4 @@
-//! A page as a parser of browsers' rules reads it.
+//! Parses a page with an HTML parser and checks its elements and attributes.
 
 use html5ever::{ParseOpts, parse_document, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
@@ -60,7 +60,7 @@ const ELEMENTS: &[&str] = &[
     "ul",
 ];
 
-/// The attributes that a page may have, links aside.
+/// The attributes that a page may have, except for links.
 const ATTRIBUTES: &[&str] = &[
     "aria-hidden",
     "aria-label",
@@ -97,7 +97,7 @@ const ATTRIBUTES: &[&str] = &[
     "y2",
 ];
 
-/// An element: its name, its attributes, and the text in it.
+/// An element: its name, its attributes, and its text.
 pub struct Element {
     pub name: String,
     pub attrs: Vec<(String, String)>,
@@ -111,8 +111,11 @@ impl Element {
     }
 }
 
-/// The elements of a page in order. Fails for a page that is malformed, or that could load or run
-/// something.
+/// The page's elements in document order.
+///
+/// # Panics
+///
+/// Panics if the page is malformed, or could load or run something.
 pub fn elements(page: &str) -> Vec<Element> {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
     let errors = dom.errors.borrow();
@@ -123,7 +126,7 @@ pub fn elements(page: &str) -> Vec<Element> {
     found
 }
 
-/// The first element of a name, and of a class or id where one is given.
+/// The first element with this name, and with this class or id unless `class_or_id` is empty.
 pub fn first<'a>(all: &'a [Element], name: &str, class_or_id: &str) -> &'a Element {
     let is_it = |e: &&Element| {
         let mut classes = e.attr("class").split(' ');

@@ -1,4 +1,4 @@
-//! The GitHub double with one repository, and people who have a token for it.
+//! The GitHub double with one repository, and users who have a token for the double.
 
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
 use forge_testkit::{Identity, Run, Scratch};
@@ -6,7 +6,7 @@ use forge_testkit::{Identity, Run, Scratch};
 pub const REPO: &str = "octo/tools";
 pub const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 
-/// The double, and a home of Ada's.
+/// The double, and a home directory for Ada.
 pub struct Hub {
     pub double: GitHubDouble,
     pub scratch: Scratch,
@@ -33,14 +33,14 @@ impl Hub {
         }
     }
 
-    /// With pull request 1 of Grace's, from `work`.
+    /// A hub with Grace's pull request 1 from `work`.
     pub fn with_pull() -> Self {
         let hub = Self::new();
         hub.open_work();
         hub
     }
 
-    /// Opens a pull request of Grace's, from `work`.
+    /// Opens Grace's pull request from `work`.
     pub fn open_work(&self) {
         self.double.seed().open_pull(
             REPO,
@@ -53,13 +53,13 @@ impl Hub {
         );
     }
 
-    /// `forge` with Ada's token.
+    /// Runs `forge` with Ada's token.
     pub fn forge(&self, args: &[&str]) -> Run {
         let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
         self.as_ada(run).args(args)
     }
 
-    /// A program with Ada's token.
+    /// Adds Ada's token to a program's environment.
     pub fn as_ada(&self, run: Run) -> Run {
         self.double
             .env(TOKEN)

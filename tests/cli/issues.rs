@@ -1,4 +1,4 @@
-//! `forge issue` on issues that are kept in a git repository, and labels on GitHub's too.
+//! `forge issue` on issues stored in a git repository; labels also on GitHub.
 
 use forge_testkit::Run;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     world::{DATE, World, rows},
 };
 
-/// With issue 1.
+/// A world with issue 1.
 fn world() -> World {
     let world = World::new();
     world.forge(&["label", "create", "bug", "--force"]).ok();
@@ -31,7 +31,7 @@ fn world() -> World {
     world
 }
 
-/// The URL of an issue here.
+/// The URL of an issue of this world.
 fn url(world: &World, number: u64) -> String {
     let path = world.git.path().canonicalize().unwrap();
     format!("file://{}#issue-{number}", path.display())
@@ -131,7 +131,8 @@ fn title_and_body_are_edited() {
     assert!(out.stderr_text().contains("nothing to change was named"));
 }
 
-/// Labels of issue 1, which come and go with `run`; there are `bug`, `help wanted` and `question`.
+/// Adds and removes labels of issue 1 with `run`. The labels `bug`, `help wanted` and `question`
+/// exist.
 fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
     let edit = |flags: &[&str]| run(&[&["issue", "edit", "1"][..], flags].concat());
     let is = |title: &str, labels: &[&str]| {
@@ -149,7 +150,7 @@ fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
     let lists = ["-t", "New", "--add-label", "bug", "--remove-label"];
     edit(&[&lists[..], &["BUG,help wanted"]].concat()).ok();
     is("New", &["question"]);
-    // A label that does not exist is found out before anything is written.
+    // An unknown label is reported before anything is written.
     let unknown = edit(&["-t", "Newer", "--add-label", "bug,bgu"]);
     assert!(unknown.output().exits(1).says("bgu").stdout.is_empty());
     is("New", &["question"]);
@@ -174,7 +175,7 @@ fn labels_are_added_and_removed_on_both_forges() {
 }
 
 #[test]
-fn impossible_issue_commands_say_why() {
+fn impossible_issue_commands_name_the_reason() {
     let world = world();
     for (line, why) in [
         (vec!["issue", "view", "7"], "issue #7 was not found"),
@@ -214,7 +215,7 @@ fn impossible_issue_commands_say_why() {
 }
 
 #[test]
-fn stored_text_commands_no_terminal() {
+fn stored_issue_text_has_no_escapes() {
     let world = World::new();
     let evil = "evil\u{1b}[2J\u{202e}";
     world
@@ -471,7 +472,7 @@ fn list_is_filtered_by_every_flag() {
 }
 
 #[test]
-fn urls_of_pull_requests_and_issues_are_told_apart() {
+fn pull_and_issue_urls_are_distinguished() {
     let world = World::with_pull();
     open(&world, "Issue one", &[]);
     let pull = world.url(1);
@@ -488,7 +489,7 @@ fn urls_of_pull_requests_and_issues_are_told_apart() {
 }
 
 #[test]
-fn label_values_are_refused_where_labels_have_none() {
+fn label_values_are_refused_without_valued_labels() {
     let world = World::new();
     let line = ["label", "create", "size", "--value", "S", "--value", "M"];
     let refused = world.forge(&line).output().exits(1);
@@ -519,7 +520,7 @@ fn issues_on_github_are_searched_and_filtered() {
     assert_eq!(list(&["--mention", "grace"]), "[1]");
     assert_eq!(list(&["--app", "robot"]), "[]");
     assert_eq!(list(&["-m", "v1.0"]), "[]");
-    // A search keeps to its repository, whatever its words name.
+    // A search stays in its repository, whatever its words name.
     hub.double.seed().repo_with_readme("octo/other");
     hub.double
         .seed()

@@ -1,4 +1,5 @@
-//! `forge pr context` and JIRA: which keys are tickets, what is read of them, and where the token goes.
+//! `forge pr context` and JIRA: the keys that count as tickets, the fields read, and the token's
+//! uses.
 
 use std::fs;
 
@@ -18,7 +19,7 @@ struct Tracked {
 }
 
 impl Tracked {
-    /// With a pull request of this description.
+    /// A pull request with this description, and JIRA in this edition.
     fn new(edition: JiraEdition, body: &str) -> Self {
         let tracked = Self {
             world: World::new(),
@@ -36,7 +37,7 @@ impl Tracked {
         self.world.forge(&create).ok();
     }
 
-    /// Writes `config.toml`: where JIRA is, and more keys of its table.
+    /// Writes `config.toml` with JIRA's URL and more keys of the table `jira`.
     fn configure(&self, more: &str) {
         let text = format!("[jira]\nbase_url = \"{}\"\n{more}", self.jira.url());
         self.config(&text);
@@ -156,7 +157,7 @@ fn r_002_8_data_center_ticket_is_read_in_full() {
 }
 
 #[test]
-fn r_002_21_ticket_of_many_places_is_one_closing_issue() {
+fn r_002_21_ticket_named_repeatedly_is_one_closing_issue() {
     let body = "Fixes PROJ-123. Also PROJ-123, [PROJ-123](BASE/browse/PROJ-123).";
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let body = body.replace("BASE", &tracked.jira.url());
@@ -206,7 +207,7 @@ fn r_002_8_tickets_are_read_concurrently_with_forge() {
         "linkedIssues,errors",
     ];
     let run = hub.forge(&context);
-    // GitHub works out whether it can be merged when it is asked for the first time.
+    // The first read makes GitHub compute mergeability.
     run.ok();
     hub.double.reset_record();
     let without = run.output().success().json();
@@ -275,12 +276,12 @@ fn c_002_8_failing_jira_keeps_keys_unknown() {
     }
 }
 
-/// JIRA finds a moved ticket by its old key, too.
+/// JIRA also finds a moved ticket by its old key.
 #[test]
 fn answer_about_another_ticket_is_protocol_error() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
     let answer = |key: &str, category: &str| {
-        // The ticket and its comments in one.
+        // The body of the ticket and of its comments in one object.
         let status = json!({ "name": "Fixed", "statusCategory": { "key": category } });
         let fields = json!({ "summary": "It leaks", "status": status });
         tracked
@@ -329,7 +330,7 @@ fn answer_about_another_ticket_is_protocol_error() {
 }
 
 #[test]
-fn redirect_of_jira_takes_no_token_along() {
+fn redirect_from_jira_gets_no_token() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123");
     let other = JiraDouble::start(JiraEdition::DataCenter);
     other.ticket(TicketSeed::default());
@@ -364,7 +365,7 @@ fn r_002_18_project_keys_are_an_allow_list() {
 }
 
 #[test]
-fn r_002_18_allow_list_holds_wherever_a_key_stands() {
+fn r_002_18_allow_list_applies_to_every_key_source() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let branch = "fix/EVIL-1-x";
     tracked.world.feature(branch);
@@ -445,7 +446,7 @@ fn tickets_beyond_ten_are_named_and_not_read() {
     let found = tracked.found();
     let items = found["linkedIssues"].as_array().unwrap();
     let read = items.iter().filter(|item| item["resolved"] == true).count();
-    // Two of the ten are none, and two are left.
+    // Two of the ten do not exist, and two more are not read.
     assert_eq!((items.len(), read), (10, 8), "{found}");
     assert_eq!(tracked.jira.requests().len(), 20);
     let other = tracked.run(&["1", "-i", "ci", "--json"]);
@@ -610,7 +611,7 @@ fn r_002_18_login_for_jira_is_used_shown_and_removed() {
     let context = ["pr", "context", "1", "--json", "linkedIssues,errors"];
     let title = || forge(&context).output().success().json()["linkedIssues"][0]["title"].clone();
     assert_eq!(title(), "It leaks");
-    // The token is for the address that it was stored for.
+    // The token is only for the URL that it was stored for.
     let other = JiraDouble::start(JiraEdition::DataCenter);
     tracked.config(&format!("[jira]\nbase_url = \"{}\"\n", other.url()));
     assert_eq!(title(), Value::Null);
@@ -620,7 +621,7 @@ fn r_002_18_login_for_jira_is_used_shown_and_removed() {
         .success()
         .json();
     assert_eq!(status[0]["active"], false, "{status}");
-    // The address of the environment is weaker than that of the file.
+    // The URL in the file has precedence over the URL in the environment.
     tracked.config("[jira]\nbase_url = \"${MY_JIRA}\"\n");
     let out = forge(&context).env("MY_JIRA", &url).output().success();
     assert_eq!(out.json()["linkedIssues"][0]["title"], "It leaks");

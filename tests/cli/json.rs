@@ -75,7 +75,7 @@ fn json_fields_have_documented_shape() {
 }
 
 #[test]
-fn jq() {
+fn jq_filters_the_json_output() {
     let world = World::with_pull();
     let jq = |expression: &str| {
         world
@@ -100,7 +100,7 @@ fn jq() {
 }
 
 #[test]
-fn template() {
+fn template_formats_the_json_output() {
     let world = World::with_pull();
     let out = world
         .forge(&[
@@ -139,7 +139,7 @@ fn json_errors_name_the_mistake() {
 }
 
 #[test]
-fn capabilities() {
+fn capabilities_are_printed_as_json() {
     let world = World::new();
     let out = world
         .forge(&["capabilities", "--json", "name,support,why,instead"])

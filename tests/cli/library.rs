@@ -1,4 +1,4 @@
-//! The examples of the library, as its front page says to run them.
+//! The library's examples run as its front page shows.
 
 use forge_testkit::{example_binary, workspace_root};
 

@@ -26,7 +26,7 @@ fn list_prints_a_tabbed_line_per_pull() {
 }
 
 #[test]
-fn states() {
+fn list_is_filtered_by_state() {
     let world = World::new();
     for branch in ["open", "closed", "merged"] {
         world.open(branch);

@@ -1,5 +1,5 @@
-//! The real binary, on repositories made for each test: what it prints, to which stream, and how it
-//! exits.
+//! Runs the real binary on repositories made for each test, and checks its output, its streams and
+//! its exit code.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

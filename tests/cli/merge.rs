@@ -28,7 +28,7 @@ fn merge_has_three_methods() {
 }
 
 #[test]
-fn subject_body_and_address() {
+fn merge_flags_set_subject_body_and_author() {
     let world = World::with_pull();
     world
         .forge(&[
@@ -67,7 +67,7 @@ fn merge_deletes_branch_on_request() {
 }
 
 #[test]
-fn without_a_method_and_a_terminal() {
+fn merge_without_method_or_terminal_is_refused() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "merge", "1"]).output().exits(1);
     assert!(
@@ -156,9 +156,9 @@ fn repeated_merge_deletes_surviving_branch() {
     assert_eq!(world.git.oid("refs/heads/feature"), None);
 }
 
-/// The author of a branch name must not run commands through a hint.
+/// A hint must not let the author of a branch name run commands in the user's shell.
 #[test]
-fn names_in_commands_of_a_hint_are_quoted() {
+fn branch_names_in_hints_are_quoted() {
     let world = World::new();
     world.git.commit("a;id", "Change", &[("a", Some("x\n"))]);
     world
@@ -169,7 +169,7 @@ fn names_in_commands_of_a_hint_are_quoted() {
     world.git.run(["clone", "--quiet", from, to]).ok();
     let clone = GitDir::at(&path);
     clone.run(["branch", "--quiet", "a;id", "origin/a;id"]).ok();
-    // With a commit that is not in the pull request the branch of the clone stays.
+    // The branch of the clone is kept because one of its commits is not in the pull request.
     clone.commit("a;id", "More", &[("b", Some("y\n"))]);
     let out = world
         .forge(&["pr", "merge", "a;id", "--merge", "-d"])
@@ -183,7 +183,7 @@ fn names_in_commands_of_a_hint_are_quoted() {
     );
 }
 
-/// The story that lost merges: the next `git commit -a` took the pull request back.
+/// Regression: a merge left the work tree unchanged, so the next `git commit -a` undid the merge.
 #[test]
 fn commit_after_merge_into_checked_out_base_keeps_merge() {
     let world = World::with_pull();
@@ -197,10 +197,10 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
     assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
 }
 
-/// The merge is killed while files are updated, and after the branch moved; git itself continues.
+/// The merge is killed after the branch moved, while files are updated. git finishes the update.
 #[test]
 #[cfg(target_os = "linux")]
-fn commit_after_killed_merge_does_not_undo_it() {
+fn commit_after_killed_merge_keeps_the_merge() {
     use std::os::unix::fs::PermissionsExt as _;
     let kill = "{ read _ _ _ forge _ < /proc/$PPID/stat; kill -9 $forge; }";
     for in_files in [true, false] {

@@ -38,7 +38,7 @@ fn man_pages_cover_every_command() {
     assert_ne!(why.code, Some(0), "{why:?}");
 }
 
-/// A text field of at most `most` characters.
+/// A text field of at most `most` characters, or an error.
 fn text<'a>(of: &'a Value, name: &str, most: usize) -> Result<&'a str, String> {
     match of[name].as_str() {
         Some(text) if (1..=most).contains(&text.chars().count()) => Ok(text),
@@ -59,7 +59,7 @@ fn check_package(package: &Value) -> Result<(), String> {
     }
     let name = text(package, "identifier", 500)?;
     match kind {
-        // An image has its version in its name, and a file its digest beside it.
+        // An image has its version in its name; a file has its digest in another field.
         "oci" if name.rsplit_once(':').is_some_and(|(_, v)| is_version(v)) => {}
         "mcpb"
             if package["fileSha256"]
@@ -76,8 +76,9 @@ fn check_package(package: &Value) -> Result<(), String> {
     }
 }
 
-/// The rules of <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json>, and
-/// those of the registry itself, for what we use.
+/// Checks the rules of
+/// <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json> and of the
+/// registry itself, as far as our entry uses them.
 fn check_server(server: &Value) -> Result<(), String> {
     const FIELDS: [&str; 8] = [
         "$schema",
@@ -103,7 +104,7 @@ fn check_server(server: &Value) -> Result<(), String> {
         !part.is_empty() && part.chars().all(is_allowed)
     };
     match name.split_once('/') {
-        // A reversed name of the DNS, and the server's own.
+        // The reversed domain name, and the server's own name.
         Some((space, own)) if fits(space, ".-") && fits(own, "._-") && space.contains('.') => {}
         _ => return Err(format!("{name} is no name")),
     }
@@ -127,7 +128,7 @@ fn check_server(server: &Value) -> Result<(), String> {
 fn server_entry_fits_the_rules_of_the_registry() {
     let server = server();
     check_server(&server).unwrap();
-    // The package that a release adds, as CONTRIBUTING.md shows it.
+    // CONTRIBUTING.md shows the package that a release adds.
     let page = file("CONTRIBUTING.md");
     let line = page.lines().find(|line| line.contains("registryType"));
     let package = line.unwrap().replace("<version>", "0.1.0");
@@ -189,7 +190,7 @@ fn skill_names_existing_commands_and_tools() {
         let line = front.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|line| line.strip_prefix(": ")).unwrap()
     };
-    // The name equals the directory's.
+    // The skill's name equals the name of its directory.
     assert_eq!(field("name"), "forge");
     assert!((1..=1_024).contains(&field("description").chars().count()));
     assert!(field("compatibility").chars().count() <= 500);

@@ -1,4 +1,4 @@
-//! Questions on a terminal; a single Enter publishes nothing.
+//! Questions on a terminal. Pressing Enter once never publishes anything.
 #![cfg(unix)]
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
@@ -11,14 +11,14 @@ use crate::{
     world::World,
 };
 
-/// The key that goes one item down.
+/// The key that moves one item down.
 const DOWN: &str = "\u{1b}[B";
 
 fn answer(run: &Run, answers: &[(&str, &str)]) -> TtyOutput {
     Terminal::start(&run.clone().env("PAGER", "cat"), 120, 40).answer(answers)
 }
 
-/// An editor that replaces what it is given by `text`.
+/// An editor that replaces the file's text by `text`.
 fn editor(scratch: &Scratch, text: &str) -> PathBuf {
     let path = scratch.path("editor");
     fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' >\"$1\"\n")).unwrap();
@@ -26,7 +26,7 @@ fn editor(scratch: &Scratch, text: &str) -> PathBuf {
     path
 }
 
-/// The parts stand in the text in this order.
+/// Asserts that the parts occur in the text in this order.
 #[track_caller]
 fn in_order(text: &str, parts: &[&str]) {
     let mut rest = text;
@@ -138,7 +138,7 @@ fn merge_message_is_edited_before_submission() {
         ("What merge method", squash.as_str()),
         ("Delete the branch", "\r"),
         ("What's next?", edit.as_str()),
-        // The answer, behind which the question comes again.
+        // The terminal repeats the answer, and then asks the question again.
         ("✔", ""),
         ("What's next?", "\r"),
     ] {
@@ -152,7 +152,7 @@ fn merge_message_is_edited_before_submission() {
 }
 
 #[test]
-fn merge_base_edited_behind_the_question_is_refused() {
+fn merge_with_base_edited_during_question_is_refused() {
     let world = World::with_pull();
     world.git.run(["branch", "release", "main"]).ok();
     let before = world.git.run(["for-each-ref", "refs/heads"]).text();
@@ -197,7 +197,7 @@ fn edit_changes_labels_and_people() {
         world.forge(&["label", "create", label, "--force"]).ok();
     }
     world.forge(&["pr", "edit", "1", "--add-label", "bug"]).ok();
-    // A repository on this machine has title, body, reviewers, assignees and labels.
+    // The menu of a local repository has title, body, reviewers, assignees and labels.
     let menu = DOWN.repeat(3) + " " + DOWN + " \r";
     let labels = " ".to_owned() + DOWN + " \r";
     let out = answer(
@@ -221,7 +221,7 @@ fn edit_changes_labels_and_people() {
 }
 
 #[test]
-fn hostile_names_are_shown_harmless() {
+fn names_in_questions_are_cleaned() {
     let hub = Hub::with_pull();
     let title = "\u{1b}]0;owned\u{7}Work";
     hub.double.seed().label(REPO, "\u{1b}[2Jlabel");
@@ -258,7 +258,7 @@ fn hostile_names_are_shown_harmless() {
 }
 
 #[test]
-fn commit_subject_is_offered_harmless_as_title() {
+fn commit_subject_offered_as_title_is_cleaned() {
     let world = World::new();
     let subject = "\u{1b}]0;owned\u{7}Fix \u{202e}it";
     world

@@ -27,7 +27,7 @@ impl Hub {
         seed.open_pull(REPO, &pull)
     }
 
-    /// The related pull requests, each with how it is related and what both change.
+    /// The related pull requests, each with its relationship and the files that both change.
     fn related(&self, number: &str) -> Vec<String> {
         let args = ["pr", "context", number, "-R", REPO, "--json", "relatedPrs"];
         related(&self.forge(&args).output().success().json())
@@ -112,7 +112,7 @@ fn r_002_9_linked_issue_and_branch_prefix_relate() {
 }
 
 #[test]
-fn r_002_9_related_pulls_are_ranked_and_five() {
+fn r_002_9_related_pulls_are_the_five_closest() {
     let hub = Hub::new();
     hub.propose("own", "main", "", &["a.txt", "b.txt", "Cargo.lock"]);
     hub.propose("one", "main", "", &["a.txt"]);

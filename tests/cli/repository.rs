@@ -38,7 +38,7 @@ fn repository_is_found_by_every_name() {
 }
 
 #[test]
-fn from_a_directory_below() {
+fn repository_is_found_from_a_subdirectory() {
     let world = World::with_pull();
     let text = world
         .forge(&["pr", "list"])
@@ -48,7 +48,7 @@ fn from_a_directory_below() {
 }
 
 #[test]
-fn bare_linked_and_sha256_repositories() {
+fn bare_linked_and_sha256_repositories_are_opened() {
     let world = World::new();
     let bare = GitDir::init(&world.scratch.path("bare.git"), &["--bare"]);
     let sha256 = GitDir::init(&world.scratch.path("sha256"), &["--object-format=sha256"]);
@@ -67,7 +67,7 @@ fn bare_linked_and_sha256_repositories() {
     for dir in [bare.path(), sha256.path(), &linked] {
         let git = GitDir::at(dir);
         git.commit("odd/né#1", "Change", &[("a b", Some("x\n"))]);
-        // A bare repository is opened by its path alone.
+        // `-R` opens a bare repository by its exact path only.
         let forge = |args: &[&str]| {
             let args = [args, &["-R", "."][..]].concat();
             world.scratch.forge(dir, &Identity::ADA).args(&args)
@@ -78,7 +78,7 @@ fn bare_linked_and_sha256_repositories() {
     }
 }
 
-/// `safe.bareRepository` restricts discovered repositories, not those that a user names.
+/// `safe.bareRepository` restricts discovered repositories, but not those that a user names.
 #[test]
 fn bare_repository_is_accepted_by_path_only() {
     let world = World::new();
@@ -134,7 +134,7 @@ fn unknown_remote_is_named_and_local_is_suggested() {
 }
 
 #[test]
-fn outside_of_any_repository() {
+fn command_outside_a_repository_is_refused() {
     let world = World::new();
     let out = world
         .forge(&["pr", "list"])

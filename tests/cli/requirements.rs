@@ -1,4 +1,4 @@
-//! Requirements by number: the page's list, and tests of requirements without another file.
+//! The page of requirements, and tests of requirements that no other file tests.
 
 mod earlier_sets;
 
@@ -142,7 +142,8 @@ const REQUIREMENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The tests of each requirement, as `folder/file::test`; those through a face come first.
+/// The tests of each requirement, as `folder/file::test`. Tests that run a face (CLI or MCP) come
+/// first.
 fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
     let root = workspace_root();
     let mut files = Vec::new();
@@ -157,7 +158,7 @@ fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
         let through_a_face = name.starts_with("tests/");
         let mut test = "";
         for line in text.lines() {
-            // A comment inside a test names what else the test holds.
+            // A comment inside a test names further requirements that the test covers.
             let named = match line.split_once("fn ") {
                 Some((_, rest)) => {
                     test = rest.split('(').next().unwrap();
@@ -203,7 +204,7 @@ fn rust_files(dir: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// The page, once every requirement has a test, or a line on what replaced it.
+/// The page. Fails unless every requirement has a test, or a line on what replaced the requirement.
 pub fn page() -> String {
     let tests = tests_by_requirement();
     let mut page = String::from(
@@ -389,7 +390,7 @@ fn r_002_8_commits_and_branch_name_issues_once() {
     let linked = found["linkedIssues"].as_array().unwrap();
     let named = |l: &Value| (l["key"].clone(), l["relationship"].clone());
     let named: Vec<_> = linked.iter().map(named).collect();
-    // C-002-10: the commit closes the first, and the description refers to it.
+    // C-002-10: the commit closes the first issue, and the description only refers to the second.
     let wanted = [
         (json!(format!("#{first}")), json!("closes")),
         (json!(format!("#{second}")), json!("references")),
@@ -575,7 +576,7 @@ fn c_002_4_reviewer_asked_again_is_pending() {
 }
 
 #[test]
-fn c_002_13_two_numbers_are_no_number() {
+fn c_002_13_selector_with_two_numbers_is_refused() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "context", "1#2"]).output().exits(1);
     assert!(out.stderr_text().contains("1#2"), "{out:?}");

@@ -21,7 +21,7 @@ fn pull_is_found_by_every_selector() {
 }
 
 #[test]
-fn no_selector_is_the_current_branch() {
+fn missing_selector_means_the_current_branch() {
     let world = World::with_pull();
     world.switch("feature");
     assert_eq!(number(&world, &[]), "1");
@@ -75,7 +75,7 @@ fn branch_with_two_open_pulls_is_ambiguous() {
 }
 
 #[test]
-fn numeric_selector_is_never_a_branch() {
+fn numeric_selector_never_names_a_branch() {
     let world = World::with_pull();
     world.open("7");
     let out = world.forge(&["pr", "view", "7"]).output().exits(1);

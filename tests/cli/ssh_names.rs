@@ -1,4 +1,4 @@
-//! Remotes whose host is a name of `ssh_config`.
+//! Remotes whose host is an alias of `ssh_config`.
 #![cfg(unix)]
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -8,7 +8,7 @@ use forge_testkit::{Run, git_program};
 
 use crate::hub::{Hub, REPO};
 
-/// A clone of Grace's fork whose remotes are named as in `ssh_config`, and an ssh that knows them.
+/// A clone of Grace's fork whose remotes use ssh aliases, and an ssh program that resolves these.
 struct Clone {
     hub: Hub,
 }
@@ -86,7 +86,7 @@ fn fork_remote_alias_resolves_to_ssh_host() {
     clone.git(&["config", "branch.work.remote", "origin"]);
     clone.git(&["config", "branch.work.merge", "refs/heads/work"]);
     assert_eq!(clone.forge(&NUMBER).text(), "2\n");
-    // ssh is asked once for each name.
+    // ssh resolves each alias only once.
     assert_eq!(clone.asked(), ["-G gh-work", "-G gh-home"]);
 }
 

@@ -8,7 +8,7 @@ fn state(world: &World) -> String {
 }
 
 #[test]
-fn close_and_reopen_speak_on_standard_error() {
+fn close_and_reopen_print_on_stderr() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "close", "1"]).output().success();
     assert_eq!(out.stdout_text(), "");
@@ -39,7 +39,7 @@ fn repeated_state_change_is_a_note() {
 }
 
 #[test]
-fn close_with_a_comment_and_without_the_branch() {
+fn close_comments_and_deletes_the_branch() {
     let world = World::with_pull();
     world
         .forge(&[

@@ -21,7 +21,7 @@ fn status_has_three_sections() {
 }
 
 #[test]
-fn status_without_pulls_says_none() {
+fn status_without_pulls_prints_message() {
     let world = World::new();
     let text = world.forge(&["pr", "status"]).text();
     assert!(
@@ -36,7 +36,7 @@ fn status_without_pulls_says_none() {
 }
 
 #[test]
-fn as_json() {
+fn status_is_printed_as_json() {
     let world = World::with_pull();
     world.switch("feature");
     let out = world

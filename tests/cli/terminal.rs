@@ -1,4 +1,4 @@
-//! On a terminal.
+//! Output and questions on a terminal.
 #![cfg(unix)]
 
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn table_fits_the_terminal() {
 }
 
 #[test]
-fn wide_letters_count_twice() {
+fn table_counts_wide_letters_twice() {
     let world = World::new();
     world.feature("feature");
     world
@@ -86,7 +86,7 @@ fn wide_letters_count_twice() {
 }
 
 #[test]
-fn colour_can_be_switched_off() {
+fn no_color_switches_colour_off() {
     let world = World::with_pull();
     for run in [
         world.forge(&["pr", "list"]).env("NO_COLOR", "1"),
@@ -128,7 +128,7 @@ fn diff_is_coloured() {
 }
 
 #[test]
-fn empty_list_on_terminal_says_none() {
+fn empty_list_on_terminal_prints_message() {
     let world = World::new();
     let out = show(&world.forge(&["pr", "list"]), 80);
     let plain = world.stable(&out.plain());
@@ -186,7 +186,7 @@ fn forced_terminal_has_configured_width() {
     assert!(row.chars().count() <= 50, "{row:?}");
 }
 
-/// Sequence that removes a spinner: back to the margin, and the line cleared.
+/// The sequence that removes a spinner: return to the margin and clear the line.
 const CLEARED: &str = "\r\u{1b}[K";
 
 #[test]
@@ -208,7 +208,7 @@ fn long_wait_shows_progress_until_done() {
 }
 
 #[test]
-fn several_short_waits_are_a_long_one() {
+fn progress_appears_after_several_short_waits() {
     let hub = Hub::with_pull();
     let comment = |more: &[&str]| {
         let args = [&["pr", "comment", "1", "-R", REPO][..], more].concat();

@@ -1,5 +1,5 @@
-//! Writes whose result cannot be shown, and writes that wait or were not sent: nothing of it may
-//! make a script repeat them.
+//! Writes whose result cannot be printed, writes that wait, and writes that were not sent. None of
+//! their messages may lead a script to repeat a finished write.
 
 use std::{
     fs::File,
@@ -14,13 +14,13 @@ use crate::{
     world::World,
 };
 
-/// Runs `run` with a standard output that takes nothing.
+/// Runs `run` with a standard output that fails every write.
 fn full(run: &Run) -> Output {
     let full = File::options().write(true).open("/dev/full").unwrap();
     finish(run, full.into())
 }
 
-/// Runs `run` with a standard output whose reader has left.
+/// Runs `run` with a standard output whose reader has closed the pipe.
 fn unread(run: &Run) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -37,7 +37,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Pull request 1 with a thread, behind its base; issue 1; label `bug`; branch `other`.
+/// A branch `other`, issue 1, label `bug`, and pull request 1, which is behind its base and has a
+/// thread.
 struct Staged {
     world: World,
     thread: String,
@@ -66,7 +67,7 @@ impl Staged {
     }
 }
 
-/// The operation, and a command that makes it and prints its result on stdout.
+/// The operation, and a command that runs the operation and prints its result on stdout.
 const PRINTING: &[(&str, &str)] = &[
     ("pr.create", "pr create -H other -t T -b B"),
     ("pr.edit", "pr edit 1 -t New"),
@@ -78,7 +79,7 @@ const PRINTING: &[(&str, &str)] = &[
     ("issue.comment", "issue comment 1 -b Said"),
 ];
 
-/// Commands that print on stderr alone.
+/// Commands that print only on stderr.
 const SILENT: &[&str] = &[
     "pr review 1 --comment -b Good",
     "pr thread resolve 1 THREAD",
@@ -95,7 +96,7 @@ const SILENT: &[&str] = &[
 ];
 
 #[test]
-fn unprinted_writes_are_said_to_be_done() {
+fn unprinted_writes_are_reported_as_done() {
     for (op, line) in PRINTING {
         let staged = Staged::new();
         let before = staged.world.git.refs();
@@ -133,7 +134,7 @@ fn silent_writes_succeed_without_output() {
 }
 
 #[test]
-fn unread_reads_are_silent_and_unprinted_ones_fail() {
+fn read_succeeds_on_closed_but_not_full_stdout() {
     let staged = Staged::new();
     for line in [
         "pr list",
@@ -174,7 +175,7 @@ fn unprinted_write_on_github_names_url() {
 const COMMENT: [&str; 7] = ["pr", "comment", "1", "-b", "Said.", "-R", REPO];
 
 #[test]
-fn rate_limit_wait_is_said() {
+fn rate_limit_wait_is_announced() {
     for fault in [
         Fault::secondary(403, Some(1)),
         Fault::secondary(429, Some(1)),
@@ -192,7 +193,7 @@ fn rate_limit_wait_is_said() {
 fn unsent_write_is_reported_as_unsent() {
     let hub = Hub::with_pull();
     let limited = |seconds| Fault::secondary(403, Some(seconds)).on_mutations().always();
-    // Longer than the deadline, but not than the budget for waits.
+    // The wait is longer than the deadline, but fits the budget for waits.
     hub.double.fault(limited(30));
     let run = hub.forge(&COMMENT).env("FORGE_TIMEOUT", "1");
     let said = run.output().exits(1).stderr_text();
@@ -201,12 +202,12 @@ fn unsent_write_is_reported_as_unsent() {
         "{said}"
     );
     assert!(!said.contains("it may have"), "{said}");
-    // Longer than both.
+    // The wait is longer than both.
     let hub = Hub::with_pull();
     hub.double.fault(limited(3600));
     let said = hub.forge(&COMMENT).output().exits(1).stderr_text();
     assert!(said.contains("(nothing was written)"), "{said}");
-    // No server listens there.
+    // No server listens at this address.
     let nobody = "http://127.0.0.1:1";
     let run = hub
         .forge(&COMMENT)
@@ -222,7 +223,7 @@ fn unsent_write_is_reported_as_unsent() {
 }
 
 #[test]
-fn write_without_an_answer_is_not_called_unsent() {
+fn write_without_response_is_not_reported_unsent() {
     let hub = Hub::with_pull();
     let lost = std::time::Duration::from_secs(30);
     hub.double

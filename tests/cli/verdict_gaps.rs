@@ -1,5 +1,5 @@
-//! The verdict where the forge tells a part alone, or where what looks like an approval or a check
-//! is none: nothing of it is taken for met.
+//! The verdict if the forge answers only in part, or if an approval or check does not count: no
+//! such requirement is reported as met.
 
 use forge_github_double::{
     Fault,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// Approved by Ada, and with one green check.
+/// A pull request approved by Ada, with one passed check.
 fn green() -> Hub {
     let hub = Hub::with_pull();
     {
@@ -70,7 +70,7 @@ fn open_thread_on_an_unread_page_is_unknown() {
 }
 
 #[test]
-fn refusal_on_an_unread_page_is_unknown() {
+fn rejection_on_an_unread_page_is_unknown() {
     let hub = green();
     {
         let mut seed = hub.double.seed();
@@ -119,7 +119,7 @@ fn unread_rulesets_of_a_queue_are_unknown() {
 }
 
 #[test]
-fn approval_of_a_stranger_is_none() {
+fn approval_without_write_access_does_not_count() {
     let hub = green();
     {
         let mut seed = hub.double.seed();
@@ -137,7 +137,7 @@ fn approval_of_a_stranger_is_none() {
 }
 
 #[test]
-fn commit_status_is_no_check_of_an_app() {
+fn commit_status_does_not_satisfy_an_app_check() {
     let hub = green();
     {
         let mut seed = hub.double.seed();

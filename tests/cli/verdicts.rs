@@ -1,8 +1,8 @@
-//! The verdict of `pr context` against what a merge then does: the double enforces the rules of a
-//! base branch as GitHub documents them.
+//! Compares the verdict of `pr context` with the merge that follows. The double enforces the rules
+//! of a base branch as GitHub documents them.
 //!
-//! An unmet requirement of the forge makes it refuse the merge. Requirements of this program alone
-//! stop no merge.
+//! If a requirement of the forge is unmet, the merge is refused. Requirements that only this
+//! program has do not stop a merge.
 
 use forge_github_double::{
     ALL_SCOPES, PullSeed, Seed,
@@ -17,32 +17,31 @@ use crate::hub::{Hub, REPO};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     Merged,
-    /// In the merge queue.
+    /// Added to the merge queue.
     Queued,
-    /// Refused by the forge, also where this program does not look first (`--admin`).
+    /// Refused by the forge, including merges that this program does not check first (`--admin`).
     Refused,
-    /// Refused by this program, which never asks the forge: for a draft, and where it is closed.
+    /// Refused by this program without sending the merge: the pull request is a draft or closed.
     RefusedHere,
-    /// Refused by this program, until the viewer says that the rules are to be passed over.
+    /// Refused by this program until the viewer asks to bypass the rules.
     Bypassed,
-    /// Unchanged: already merged.
+    /// Unchanged because the pull request is already merged.
     AlreadyMerged,
-    /// Unchanged: already in the queue.
+    /// Unchanged because the pull request is already in the queue.
     AlreadyQueued,
 }
 use Ends::{AlreadyMerged, AlreadyQueued, Bypassed, Merged, Queued, Refused, RefusedHere};
 
-/// A pull request of Grace's that Ada approves and whose check `build` has passed, and what is
-/// different about it.
+/// Changes to a pull request of Grace's that Ada has approved and whose check `build` has passed.
 struct Situation {
     name: &'static str,
-    /// Before the pull request is opened.
+    /// Changes the repository before the pull request is opened.
     before: fn(&mut Seed<'_>),
     arrange: fn(&mut Seed<'_>),
     viewer: &'static str,
     merge: &'static [&'static str],
     number: u64,
-    /// `rule status source`, among what the verdict lists.
+    /// Entries `rule status source` that the verdict must list.
     listed: &'static [&'static str],
     ends: Ends,
 }
@@ -209,7 +208,7 @@ fn ruleset(rules: Value) -> Ruleset {
     }
 }
 
-/// A rule of pull requests, with the parameters that GitHub always has.
+/// A rule of type `pull_request`, with the parameters that GitHub always returns.
 fn reviewed(parameters: Value) -> Value {
     let mut all = json!({
         "required_approving_review_count": 0,
@@ -652,7 +651,7 @@ const CHECKS: &[Situation] = &[
     ),
 ];
 
-/// Conditions under which a ruleset applies at all.
+/// Conditions that decide whether a ruleset applies at all.
 const REACH: &[Situation] = &[
     situation(
         "ruleset that only evaluates",

@@ -50,7 +50,7 @@ fn view_names_states_in_words() {
 }
 
 #[test]
-fn comments_and_reviews_by_time() {
+fn view_lists_comments_and_reviews_by_time() {
     let world = World::with_pull();
     world
         .forge(&["pr", "comment", "1", "-b", "A comment."])
@@ -88,7 +88,7 @@ fn comments_and_reviews_by_time() {
 }
 
 #[test]
-fn reviewers_with_their_opinions() {
+fn view_lists_reviewers_with_their_verdicts() {
     let world = World::with_pull();
     world.grace(&["pr", "review", "1", "--approve"]).ok();
     let text = world.forge(&["pr", "view", "1"]).text();

@@ -1,4 +1,4 @@
-//! `forge pr watch`: what ends it, its exit codes, and what a look costs.
+//! `forge pr watch`: the events that end a watch, its exit codes, and its requests.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -26,7 +26,7 @@ impl Hub {
         self.forge(&[&args, more].concat())
     }
 
-    /// Runs a watch, and `then` changes something after its first look.
+    /// Starts a watch, calls `then` after the watch's first read, and returns the output.
     fn watch_while(&self, more: &[&str], then: impl FnOnce(&Self)) -> Output {
         let run = self.watch(more);
         self.double.reset_record();
@@ -34,7 +34,7 @@ impl Hub {
         while self.double.counts().api == 0 && !watching.is_finished() {
             thread::sleep(Duration::from_millis(5));
         }
-        // The look that was under way has its answer.
+        // Gives the read that is under way time to get its response.
         thread::sleep(Duration::from_millis(200));
         then(self);
         watching.join().unwrap()
@@ -117,7 +117,7 @@ fn watch_until_review_or_state_prints_event() {
         lines(&out.exits(0)),
         ["state\t\topen\tmerged", "end\tstate\t\tpassed"]
     );
-    // A merged pull request changes no more, so the watch ends.
+    // A merged pull request does not change any more, so the watch ends.
     let out = hub.watch(&["--until", "review"]).output().exits(0);
     assert_eq!(lines(&out), ["end\t\t\tpassed"]);
 }
@@ -149,7 +149,7 @@ fn watch_until_verdict_prints_changed_requirements() {
     assert_eq!(verdict, wanted);
 }
 
-/// The verdict at the end follows the rules at the end.
+/// The final verdict follows the rules at that time, not those at the start.
 #[test]
 fn watch_verdict_heeds_a_new_ruleset() {
     let hub = Hub::with_pull();
@@ -203,7 +203,7 @@ fn watch_json_of_checks_has_the_final_verdict() {
 }
 
 #[test]
-fn watch_look_costs_one_request() {
+fn watch_costs_one_request_per_poll() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
@@ -214,7 +214,7 @@ fn watch_look_costs_one_request() {
         let _ = hub.watch(&more).output().exits(8);
         let counts = hub.double.counts();
         assert_eq!(counts.queries, 1, "{until}");
-        // The rules of the base branch.
+        // One more request for the rules of the base branch.
         let rules = usize::from(until == "verdict");
         assert_eq!(counts.rest, rules, "{until}");
     }
@@ -227,7 +227,7 @@ fn watch_look_costs_one_request() {
 }
 
 #[test]
-fn watch_says_when_a_rate_limit_resets() {
+fn watch_names_the_reset_of_a_rate_limit() {
     let hub = Hub::with_pull();
     let reset = forge_core::Timestamp::now().unix() + 3_600;
     hub.double.fault(Fault::exhausted(reset).always());
@@ -283,7 +283,7 @@ fn watch_of_tangled_pull_waits_for_state() {
     assert_eq!(lines(&out), closed);
 }
 
-/// A watch that would run for an hour, and its first line.
+/// A watch with a timeout of an hour, and its first line.
 fn endless(hub: &Hub) -> (Child, BufReader<std::process::ChildStdout>) {
     let more = ["--interval", "1h", "--timeout", "1h"];
     let args = ["pr", "watch", "1", "-R", REPO];

@@ -1,4 +1,4 @@
-//! `forge workflow …`: definitions, without a forge.
+//! `forge workflow …`: definitions, without a request to a forge.
 
 use std::fs;
 
@@ -148,7 +148,7 @@ fn configured_definition_is_shown() {
         out.stderr_text().contains("--command is missing"),
         "{out:?}"
     );
-    // A file of the default branch, and not one of a branch under review.
+    // The definition comes from the default branch, never from a branch under review.
     let text = fs::read_to_string(world.scratch.path("workflow.toml")).unwrap();
     let base = text.replace("Person Needed", "Ada Needed");
     world
@@ -164,7 +164,7 @@ fn configured_definition_is_shown() {
     assert_eq!(found["resolvedState"], "Ada Needed");
 }
 
-/// Ralph's definition as a file of a branch, changed.
+/// Commits ralph's definition, changed, as a file of a branch.
 fn definition_in(world: &World, branch: &str, change: impl FnOnce(String) -> String) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
     let text = change(preset.to_owned());
@@ -183,13 +183,13 @@ fn head_definition_has_no_effect_on_merge() {
         text.replace("name = \"Done\"", "name = \"Mine\"")
             .replace("\"Done\"", "\"Mine\"")
     });
-    // A checked-out head's definition does not count ...
+    // The definition of a checked-out head has no effect ...
     world.switch("work");
     let shown = world.workflow(&["show"]);
     assert!(!shown.to_string().contains("Mine"), "{shown}");
     let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
     world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
-    // ... nor a merged head's.
+    // ... and neither has that of a merged head.
     let merged = world.now(&["pr", "merge", "1", "--merge"]);
     let said = merged.output().success().stderr_text();
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");
@@ -211,7 +211,8 @@ fn definition_missing_on_default_branch_is_named() {
 fn definition_by_a_relative_path_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);
-    // A relative path would mean the file of the checked-out branch, a head under review too.
+    // A relative path would name a file of the checked-out branch, which can be a head under
+    // review.
     world.switch("work");
     world.set("workflow.definition", "workflow.toml");
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();

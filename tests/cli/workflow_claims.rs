@@ -1,4 +1,4 @@
-//! Claims in a git repository: one holder, whatever happens to processes.
+//! Claims in a git repository: at most one holder at a time, even if processes die.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// Runs the same command of many at once.
+/// Runs the commands concurrently.
 fn at_once(commands: Vec<Command>) -> Vec<(Option<i32>, String, String)> {
     let children = commands.into_iter().map(|mut command| {
         command
@@ -60,7 +60,7 @@ fn twenty_claims_at_once_have_one_winner() {
 }
 
 #[test]
-fn expired_claim_is_reclaimed_by_one() {
+fn expired_claim_has_one_new_holder() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let stale = world.claim("1", "research", &["--holder", "dead", "--lease", "1"]);
@@ -80,7 +80,7 @@ fn expired_claim_is_reclaimed_by_one() {
     assert_eq!(world.state("1"), "Research in Progress");
 }
 
-/// Claims until it succeeds.
+/// Repeats the claim until it succeeds.
 fn claim_in_time(world: &World, holder: &str) -> Output {
     let begun = Instant::now();
     loop {
@@ -120,11 +120,11 @@ fn killed_holder_loses_claim_after_lease() {
         );
     }
     sleep(Duration::from_millis(3500));
-    // The lease is over by now, were it not for the heartbeats.
+    // Without the heartbeats, the lease would be over by now.
     let args = ["claim", "1", "-c", "research", "--holder", "holder-2"];
     let text = world.workflow_fails(&args, 1).stderr_text();
     assert!(text.contains("holder-1 holds it"), "{text}");
-    // The whole group, by the id of the process that was started here.
+    // Kills the whole process group that this test started.
     let group = format!("-{}", holder.id());
     let killed = Command::new("kill").args(["-9", "--", &group]).status();
     assert!(killed.unwrap().success());
@@ -159,7 +159,7 @@ fn stale_claim_id_is_refused() {
             "{text}"
         );
     }
-    // Without any claim, it is the holder's as well.
+    // Naming no claim is refused as well while another holder has the claim.
     let args = ["set-state", "1", "__COMPLETE__", "-c", "research"];
     let text = world.workflow_fails(&args, 1).stderr_text();
     assert!(text.contains("second holds it"), "{text}");
@@ -176,7 +176,7 @@ fn stale_claim_id_is_refused() {
 }
 
 #[test]
-fn heartbeat_renews_and_release_gives_back() {
+fn heartbeat_renews_and_release_ends_claim() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let claim = world.claim("1", "research", &["--lease", "60", "--holder", "agent"]);

@@ -1,4 +1,4 @@
-//! The ten scenarios of a move that is refused, and the other refusals of the commands.
+//! The ten scenarios in which a move is refused, and other refusals of `forge workflow`.
 
 use crate::world::World;
 
@@ -220,7 +220,7 @@ fn advance_without_a_goal_is_refused() {
 }
 
 #[test]
-fn labels_store_before_init_says_how_to_make_them() {
+fn labels_store_before_init_names_init() {
     let world = World::with_issues(1);
     world.set("workflow.store", "labels");
     for args in [

@@ -62,12 +62,12 @@ fn r_001_1_position_has_group_and_convergence() {
         );
         assert_eq!(found["convergence"]["required"], true);
         assert_eq!(found["convergence"]["met"], false);
-        // A parent whose parts are open is none of those who have to converge.
+        // A parent with open sub-issues is not among the issues that have to converge.
         assert_eq!(numbers(&found["convergence"]["blocking"]).len(), 2);
         assert!(found["groupPrimary"]["number"].is_u64(), "{found}");
         seen.push(found);
     }
-    // R-001-12: the same from each member, and each time.
+    // R-001-12: the result is the same for each member and for a repeated call.
     assert!(seen.iter().all(|found| *found == seen[0]));
     assert_eq!(world.workflow(&["position", "1"]), seen[0]);
     let text = world.now(&["workflow", "position", "2"]).text();
@@ -129,7 +129,7 @@ fn r_001_22_t2_group_converges_when_all_are_there() {
 }
 
 #[test]
-fn r_001_22_t3_advance_moves_earlier_children_alone() {
+fn r_001_22_t3_advance_moves_only_earlier_children() {
     let world = World::with_issues(5);
     for child in ["2", "3", "4", "5"] {
         world.edit(child, &["--parent", "1"]);
@@ -153,16 +153,16 @@ fn r_001_22_t3_advance_moves_earlier_children_alone() {
         "somebody works on it: In Progress"
     );
     assert_eq!(moved["errors"], json!([]));
-    // R-001-7: a second time moves nothing, and fails nothing.
+    // R-001-7: a repeated call moves nothing and succeeds.
     let again = world.workflow(&args);
     assert_eq!(again["advanced"], json!([]));
     let passed = world.workflow(&[&args[..], &["--pass-locks", "--yes"]].concat());
     assert_eq!(numbers(&passed["advanced"]), [5]);
 }
 
-/// An issue that joins while the question is open was not confirmed.
+/// An issue that joins the group during the question was not confirmed, so it does not move.
 #[test]
-fn advance_moves_confirmed_issues_alone() {
+fn advance_moves_only_confirmed_issues() {
     let world = World::with_issues(4);
     for child in ["2", "3", "4"] {
         world.put(child, "Ready for Plan");
@@ -203,7 +203,7 @@ fn r_001_7_advance_without_children_is_empty() {
 }
 
 #[test]
-fn parent_advances_when_children_reach_a_gate() {
+fn parent_advances_after_children_reach_a_gate() {
     let world = World::with_issues(3);
     for child in ["2", "3"] {
         world.edit(child, &["--parent", "1"]);
@@ -221,7 +221,7 @@ fn parent_advances_when_children_reach_a_gate() {
 }
 
 #[test]
-fn r_001_22_t4_pick_takes_the_urgent_the_small_the_old() {
+fn r_001_22_t4_pick_prefers_urgent_then_small_then_old() {
     let world = World::with_issues(5);
     for issue in ["1", "2", "3", "4", "5"] {
         world.put(issue, "Research Needed");
@@ -248,7 +248,7 @@ fn r_001_22_t4_pick_takes_the_urgent_the_small_the_old() {
     assert_eq!(numbers(&found["skipped"]), [2, 4]);
     assert_eq!(found["skipped"][0]["reason"], "its estimate is L");
     assert_eq!(found["skipped"][1]["reason"], "it waits for #5");
-    // By role, by state, and with a larger estimate.
+    // Picks by role, by state, and with a larger estimate.
     assert_eq!(
         world.workflow(&["pick", "-c", "researchers"])["issue"]["number"],
         3
@@ -339,7 +339,7 @@ fn r_001_22_t5_small_issue_goes_through_all_phases() {
 }
 
 #[test]
-fn r_001_11_move_says_from_where_to_where() {
+fn r_001_11_move_reports_old_and_new_state() {
     let world = World::with_issues(1);
     let args = ["set-state", "1", "Ready for Plan", "--command", "triage"];
     let moved = world.workflow(&[&args[..], &["--reason", "clear enough"]].concat());
@@ -368,7 +368,7 @@ fn r_001_11_move_says_from_where_to_where() {
     assert_eq!(text.text(), "#1: Ready for Plan -> Canceled (closed)\n");
     let back = world.now(&["workflow", "set-state", "1", "Backlog", "-c", "split"]);
     assert_eq!(back.text(), "#1: Canceled -> Backlog (reopened)\n");
-    // The trail: a sentence for a person and a line for a program, one for each move.
+    // The trail has a sentence for a person and a line for a program, for each move.
     let shown = world.now(&["issue", "view", "1", "--json", "comments"]);
     let shown = shown.output().success().json();
     let comments = shown["comments"].as_array().unwrap();
@@ -418,7 +418,7 @@ fn cycles_are_shown_and_end() {
     world.edit("1", &["--add-blocked-by", "2"]);
     let made = world.now(&["issue", "edit", "2", "--add-blocked-by", "1"]);
     if made.output().code != Some(0) {
-        // A forge may refuse the second edge.
+        // A forge may refuse the edge that closes the cycle.
         return;
     }
     let found = world.workflow(&["group", "1"]);

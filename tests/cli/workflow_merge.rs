@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// A merge, which takes place.
+/// Merges a pull request successfully.
 fn merge(world: &World, pull: &str) -> Output {
     let args = ["pr", "merge", pull, "--merge"];
     world.now(&args).output().success()
@@ -72,7 +72,7 @@ fn merge_without_a_workflow_closes() {
     let out = merge(&world, "1");
     assert_eq!(out.stderr_text(), "closed: #1\n");
     assert!(!world.is_open("1") && world.is_open("2"));
-    // The merge is in the trail, so a second call leaves what was reopened alone.
+    // The trail records the merge, so a second call does not close a reopened issue.
     world.now(&["issue", "reopen", "1"]).ok();
     let out = merge(&world, "1");
     assert!(
@@ -81,7 +81,7 @@ fn merge_without_a_workflow_closes() {
         "{out:?}"
     );
     assert!(world.is_open("1"));
-    // A pull request that closes nothing says nothing.
+    // A pull request that closes no issue prints nothing about issues.
     open(&world, "two", &[]);
     assert_eq!(merge(&world, "2").stderr_text(), "");
 }
@@ -125,7 +125,7 @@ fn r_000_22_failed_transition_never_fails_the_merge() {
     );
     assert_eq!(world.json("1", "state")["state"], "MERGED");
     assert!(world.is_open("1"));
-    // With a correct configuration, the rest is done.
+    // With a corrected configuration, the failed transitions succeed.
     world.now(&["config", "unset", "workflow.definition"]).ok();
     assert_eq!(counts(&reconcile(&world, "1")), [1, 0, 0]);
     assert!(!world.is_open("1"));
@@ -156,7 +156,7 @@ fn r_000_23_refused_merge_moves_nothing() {
 fn r_000_24_reconcile_twice_equals_once() {
     let world = World::with_issues(2);
     open(&world, "one", &["1,2"]);
-    // Merged by git, so no program moved issues.
+    // git merged the pull request, so no program moved its issues.
     world.set("workflow.store", "fields");
     world.set("workflow.definition", "/nowhere/workflow.toml");
     merge(&world, "1");
@@ -185,7 +185,7 @@ fn r_000_24_reconcile_twice_equals_once() {
         text.stderr_text().contains("no issue is left to move"),
         "{text:?}"
     );
-    // Later changes by a person stay.
+    // Changes that a person made after the merge are kept.
     world.workflow(&["set-state", "2", "Backlog", "-c", "split"]);
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 2]);
     assert_eq!(world.state("2"), "Backlog");
@@ -206,11 +206,11 @@ fn issue_left_in_review_by_merge_advances() {
     let out = merge(&world, "1");
     assert_eq!(out.stderr_text(), "moved: #1: In Progress -> In Review\n");
     assert!(world.is_open("1"));
-    // The same merge again is no second step.
+    // Repeating the merge does not move the issue again.
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
     let out = merge(&world, "2");
     assert_eq!(out.stderr_text(), "moved: #1: In Review -> Done (closed)\n");
-    // From a state that the table does not have, a merge leads nowhere.
+    // A merge does not move an issue whose state is not in the table.
     world.issue("Another");
     world.put("2", "Backlog");
     open(&world, "three", &["2"]);

@@ -1,4 +1,4 @@
-//! The worked example of `docs/how-to/workflow.md`, typed as it stands there in a new git repository.
+//! The worked example of `docs/how-to/workflow.md`, run line by line in a new git repository.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use forge_testkit::{Identity, forge_binary, workspace_root};
 
 use crate::world::World;
 
-/// Lines typed in the `console` blocks of a section, each with its output.
+/// Lines typed in the `console` blocks of a section, each with its expected output.
 fn typed(page: &str, section: &str) -> Vec<(String, String)> {
     let section = page.split(&format!("\n## {section}\n")).nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -36,7 +36,7 @@ fn is_claim(word: &str) -> bool {
     word.len() == 16 && word.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// A text with marks in place of ids and times, and with the page's paths.
+/// Replaces ids and times in a text by placeholders, and paths by the page's paths.
 fn shown(text: &str, world: &World) -> String {
     let path = world.git.path().canonicalize().unwrap();
     let home = world.scratch.path("home").display().to_string();
@@ -68,7 +68,7 @@ fn worked_example_of_the_page_runs_as_written() {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", program.parent().unwrap().display());
     let mut claim = String::new();
-    // All of it is typed, so that one look shows everything that the page has wrong.
+    // Every line is run before the test fails, so that one run shows all mistakes of the page.
     let mut wrong = String::new();
     for (line, printed) in &steps {
         let words = line.split(' ').map(|word| match is_claim(word) {

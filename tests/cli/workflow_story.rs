@@ -1,5 +1,5 @@
-//! The worked example of `docs/how-to/workflow.md` from the command line: a git repository, the GitHub
-//! double with labels and with boards of an organisation and of a person, and tangled.
+//! The worked example of `docs/how-to/workflow.md` from the command line: on a git repository, on
+//! tangled, and on the GitHub double with labels, an organisation's board and a person's board.
 
 use forge_github_double::state::{Id, Permission};
 use forge_testkit::Run;
@@ -11,13 +11,13 @@ use crate::{
     world::World,
 };
 
-/// A token that may do everything but see boards.
+/// A token with every permission except access to boards.
 const PLAIN: &str = "gho_canary0plain0canary0plain0canary0plai";
 
-/// `forge` with arguments.
+/// Runs `forge` with arguments.
 type Forge<'a> = dyn Fn(&[&str]) -> Run + 'a;
 
-/// `forge` with these arguments, on a repository that has the branch `work`.
+/// Runs `forge` on a repository that has the branch `work`.
 struct Stage<'a> {
     forge: Box<Forge<'a>>,
     merge: &'a str,
@@ -36,14 +36,14 @@ impl Stage<'_> {
         self.run(&all).output().success().json()
     }
 
-    /// Fails, and says this.
+    /// Expects this exit code and this part of stderr.
     fn fails(&self, args: &[&str], code: i32, says: &str) {
         let all = [&["workflow"], args].concat();
         let said = self.run(&all).output().exits(code).stderr_text();
         assert!(said.contains(says), "{said}");
     }
 
-    /// The fields, options or labels are made once.
+    /// Creates the fields, options or labels; a second run creates none.
     fn init(&self) {
         let dry = self.json(&["init", "--dry-run"]);
         let none = self.json(&["init", "--dry-run"]);
@@ -60,7 +60,7 @@ impl Stage<'_> {
         assert!(words.stdout.is_empty(), "{words:?}");
     }
 
-    /// From an issue without a state to a merge.
+    /// Moves an issue without a state through all phases to a merge.
     fn story(&self) {
         self.init();
         let create = [
@@ -143,14 +143,14 @@ impl Stage<'_> {
         assert_eq!(view["state"], "CLOSED");
         let comments = view["comments"].as_array().unwrap();
         let bodies = comments.iter().map(|c| c["body"].as_str().unwrap());
-        // Triage, two claims, two moves, the merge; a renewal is written into its claim.
+        // Entries: triage, two claims, two moves, the merge. A renewal edits its claim's entry.
         let trail = bodies.filter(|body| body.contains("<!-- forge-workflow: "));
         assert_eq!(trail.count(), 6, "{view}");
     }
 }
 
 impl Stage<'_> {
-    /// Opens an issue: its at-uri, or its number.
+    /// Opens an issue and returns its at-uri or number.
     fn open(&self, title: &str, flags: &[&str]) -> String {
         let create = ["issue", "create", "-t", title, "-b", "Text."];
         let url = self.run(&[&create[..], flags].concat()).text();
@@ -163,8 +163,8 @@ impl Stage<'_> {
         }
     }
 
-    /// An issue with two parts, the second of which waits for the first: group, pick, convergence,
-    /// and the parent that follows through the gate.
+    /// An issue with two sub-issues, the second blocked by the first: tests group, pick,
+    /// convergence, and the parent that advances through the gate.
     fn parts(&self) {
         self.run(&["workflow", "init"]).ok();
         let parent = self.open("Logins leak memory", &[]);
@@ -223,7 +223,7 @@ impl Stage<'_> {
     }
 }
 
-/// The double with the branch `work`, where the configuration names a store.
+/// The double with the branch `work`, and a configuration that names a store.
 fn hub(config: &str) -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -312,7 +312,7 @@ fn parts_of_an_issue_advance_on_tangled() {
     }
 }
 
-/// The value of a field on a board.
+/// The value of an issue's field on a board.
 fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
     let values = hub.double.seed().project_values(board, REPO, 1);
     let found = values.into_iter().find(|(name, _)| name == field);
@@ -339,7 +339,7 @@ fn story_runs_on_organisation_and_personal_boards() {
 }
 
 #[test]
-fn board_is_reached_with_own_token() {
+fn board_is_accessed_with_its_token() {
     let hub = hub("store = \"fields\"\nboard = \"octo/2\"");
     {
         let mut seed = hub.double.seed();
@@ -351,7 +351,7 @@ fn board_is_reached_with_own_token() {
     refused.fails(&["init"], 1, "project");
     let vars = [("GH_TOKEN", PLAIN), ("GH_PROJECT_TOKEN", TOKEN)];
     on_hub(&hub, false, &vars).story();
-    // The account has written the trail, and the token of the board none of it.
+    // Ada's account has written the trail; the board's token has written none of it.
     let grace = hub.double.seed().find_account("grace");
     let seed = hub.double.seed();
     let comments = seed.comments_of(REPO, 1);
@@ -385,7 +385,7 @@ fn story_runs_on_tangled() {
                 assert_eq!(made.filter(name).count(), 11);
             }
             false => {
-                // A single label definition holds the states as its values.
+                // One label definition has the states as its values.
                 let states = made.find(|label| label["name"] == "Workflow State");
                 let states = &states.unwrap()["valueType"]["enum"];
                 assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
@@ -442,7 +442,7 @@ fn group_over_two_hundred_is_marked_truncated() {
         for _ in 0..230 {
             seed.open_issue(REPO, "grace", "Part", "");
         }
-        // A tree: eight issues wait for each.
+        // A tree in which each issue blocks eight others.
         for number in 2..=230 {
             seed.blocked_by((REPO, number), (REPO, (number + 6) / 8));
         }
@@ -493,7 +493,7 @@ fn merge_on_tangled_closes_issues_without_a_workflow() {
         let view = on(&["issue", "view", uri, "--json", "state"]).output();
         assert_eq!(view.success().json()["state"], state);
     }
-    // A person opens it again, and the merge that was made leaves it open.
+    // After a person reopens the issue, repeating the merge leaves the issue open.
     on(&["issue", "reopen", &issue]).ok();
     on(&["pr", "merge", pull, "--rebase"]).ok();
     let view = on(&["issue", "view", &issue, "--json", "state"]).output();

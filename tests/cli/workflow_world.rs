@@ -1,4 +1,4 @@
-//! Issues of a workflow in a git repository.
+//! A git repository whose issues follow a workflow.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::world::World;
 
 impl World {
-    /// With this many issues, numbered from 1.
+    /// A world with this many issues, numbered from 1.
     pub fn with_issues(count: u64) -> Self {
         let world = Self::new();
         for number in 1..=count {
@@ -23,7 +23,7 @@ impl World {
             .ok();
     }
 
-    /// `forge` by the clock: leases end.
+    /// `forge` with the real clock, because leases expire.
     pub fn now(&self, args: &[&str]) -> Run {
         self.forge_as(&Identity::ADA, args)
             .without_env("GIT_AUTHOR_DATE")
@@ -42,7 +42,7 @@ impl World {
         self.now(&all).output().exits(code)
     }
 
-    /// Puts an issue into a state of ralph's, as a command that may.
+    /// Moves an issue into a state of ralph's, with a command that may do so.
     pub fn put(&self, issue: &str, state: &str) {
         let command = match state {
             "Backlog" => "split",
@@ -60,14 +60,14 @@ impl World {
         self.workflow(&[&args[..], &["--force", "--reason", "test"]].concat());
     }
 
-    /// The id of a claim on an issue that is made now.
+    /// Claims an issue now and returns the id of the claim.
     pub fn claim(&self, issue: &str, command: &str, more: &[&str]) -> String {
         let args = ["claim", issue, "--command", command];
         let claimed = self.workflow(&[&args[..], more].concat());
         claimed["claim"]["id"].as_str().unwrap().to_owned()
     }
 
-    /// The state of an issue in the workflow; `null` without one.
+    /// The state of an issue in the workflow, or `null`.
     pub fn state(&self, issue: &str) -> Value {
         let found = self.now(&["issue", "view", issue, "--json", "values,labels"]);
         let found = found.output().success().json();
@@ -94,7 +94,7 @@ impl World {
         self.now(&["config", "set", key, value]).ok();
     }
 
-    /// Takes a definition from a file outside of the repository: ralph's, changed.
+    /// Configures a changed copy of ralph's definition, in a file outside the repository.
     pub fn define(&self, change: impl FnOnce(String) -> String) {
         let shown = self.scratch.path("workflow.toml");
         let path = shown.to_str().unwrap();

@@ -3,10 +3,10 @@ use std::path::Path;
 use forge_testkit::{GitDir, Identity, Output, Run, Scratch};
 use serde_json::Value;
 
-/// When everything happens: git's dates decide over the clock.
+/// The date of every commit and event, set by git's environment variables.
 pub const DATE: &str = "2026-03-01T12:00:00Z";
 
-/// A repository without remotes, and people who work in it.
+/// A repository without remotes, and its users.
 pub struct World {
     pub scratch: Scratch,
     pub git: GitDir,
@@ -19,7 +19,7 @@ impl World {
         Self { scratch, git }
     }
 
-    /// With pull request 1, from `feature`, which adds `feature.txt`.
+    /// A world with pull request 1 from `feature`, which adds `feature.txt`.
     pub fn with_pull() -> Self {
         let world = Self::new();
         world.open("feature");
@@ -45,7 +45,7 @@ impl World {
             .args(args)
     }
 
-    /// A branch whose one commit adds a file.
+    /// Makes a branch whose one commit adds a file.
     pub fn feature(&self, branch: &str) -> String {
         let file = format!("{}.txt", branch.replace('/', "-"));
         self.git.commit(
@@ -69,7 +69,7 @@ impl World {
         self.git.run(["switch", "--quiet", branch]).ok();
     }
 
-    /// The URL of a pull request here.
+    /// The URL of a pull request of this world.
     pub fn url(&self, number: u64) -> String {
         let path = self.git.path().canonicalize().unwrap();
         format!("file://{}#{number}", path.display())
@@ -83,7 +83,7 @@ impl World {
             .json()
     }
 
-    /// Text without what differs from run to run.
+    /// Replaces text that differs from run to run by placeholders.
     pub fn stable(&self, text: &str) -> String {
         let root = self.scratch.path("");
         let shown = |path: &Path| path.display().to_string().trim_end_matches('/').to_owned();
@@ -92,7 +92,7 @@ impl World {
             .replace(&shown(&root), "[dir]")
     }
 
-    /// Everything that an output says, for a snapshot.
+    /// Command line, exit code, stdout and stderr of a run, for a snapshot.
     pub fn transcript(&self, args: &[&str], output: &Output) -> String {
         let line = args.iter().map(|a| quoted(a)).collect::<Vec<_>>().join(" ");
         let mut text = format!("$ forge {line}\n");

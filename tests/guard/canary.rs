@@ -1,4 +1,4 @@
-//! No token of a test is in a file that is not the source of a test.
+//! Tokens of tests occur only in sources of tests.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use forge_testkit::{CANARY, workspace_root};
 
 use crate::sources::files;
 
-/// File that holds the word itself.
+/// The file that contains the canary word.
 const KEPT: &str = "crates/forge-testkit/src/canary.txt";
 
 #[test]
-fn no_snapshot_and_no_page_has_a_token() {
+fn snapshots_and_pages_contain_no_token() {
     let mut looked_at = 0;
     for name in files() {
         if name.extension().is_some_and(|e| e == "rs") || name.ends_with(KEPT) {

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use crate::metadata::Metadata;
 
-/// Our crates, lowest layer first. A crate may depend on layers below its own, and on nothing of
-/// its own layer: so no backend depends on another.
+/// Our crates, lowest layer first. A crate may depend only on lower layers, so no backend depends
+/// on another.
 const LAYERS: &[&[&str]] = &[
     &["forge-core"],
     &["forge-git", "forge-http"],
@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["forge-cli"],
 ];
 
-/// Outside the layers: what they may use of ours.
+/// Crates outside the layers, with our crates that each may use.
 const ASIDE: &[(&str, &[&str])] = &[
     ("forge-testkit", &["forge-core", "forge"]),
     ("forge-double-wire", &["forge-testkit"]),
@@ -30,27 +30,27 @@ const ASIDE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What the tests of every crate may use.
+/// Crates that the tests of every crate may use.
 const TEST_SUPPORT: &[&str] = &[
     "forge-testkit",
     "forge-github-double",
     "forge-tangled-world",
 ];
 
-/// The package that may use all of ours.
+/// The package that may use all of our crates.
 const TESTS: &str = "forge-tests";
 
-/// All that `forge-core` may be built on.
+/// Every dependency that `forge-core` may have.
 const CORE: &[&str] = &[
     "async-trait",
     "chrono",
     "futures",
     "percent-encoding",
-    // References in code blocks do not count, which takes a reader of Markdown.
+    // Finding references outside code blocks needs a Markdown parser.
     "pulldown-cmark",
     "serde",
     "serde_json",
-    // The distance of misspelt names.
+    // Edit distance of misspelt names.
     "strsim",
     "thiserror",
     "tokio",
@@ -64,7 +64,7 @@ const LICENCES: &[&str] = &[
     "BSD-2-Clause",
     "BSD-3-Clause",
     "CC0-1.0",
-    // Mozilla's list of certificate authorities, which is data.
+    // Mozilla's list of certificate authorities, which is data and not code.
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
@@ -75,7 +75,7 @@ const LICENCES: &[&str] = &[
     "Zlib",
 ];
 
-/// Packages that bring the text of a licence in place of its name, and which it is.
+/// Packages with a licence file instead of a licence name, and the name of that licence.
 const BY_TEXT: &[(&str, &str)] = &[("jsonpath-rust", "MIT")];
 
 const FORBIDDEN: &[&str] = &[
@@ -113,7 +113,7 @@ fn dependencies_point_downwards() {
 }
 
 #[test]
-fn every_crate_has_a_place() {
+fn every_crate_is_in_a_layer() {
     for package in Metadata::read().members() {
         assert!(
             ours(&package.name),
@@ -189,7 +189,7 @@ fn dependencies_have_no_c_tls_library() {
     }
 }
 
-/// True if an SPDX expression (or cargo's old form with slashes) can be satisfied.
+/// Whether our licences satisfy an SPDX expression, or cargo's old form with slashes.
 fn acceptable(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
     !expression.trim().is_empty()

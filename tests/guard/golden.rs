@@ -1,11 +1,11 @@
-//! Every method of a backend has a golden test on GitHub's answers: a snapshot of its requests and
-//! of the parsed result.
+//! Every method of a backend has a golden test with GitHub's responses: a snapshot of its requests
+//! and of the parsed result.
 
 use std::{collections::BTreeSet, fs};
 
 use forge_testkit::workspace_root;
 
-/// A method of the traits, the module of `forge-github/tests/it` that tests it, and the snapshot.
+/// A trait method, the module of `forge-github/tests/it` with its test, and the snapshot.
 const GOLDEN: &[(&str, &str, &str)] = &[
     ("viewer", "repos", "viewer"),
     ("repo", "repos", "repo"),
@@ -53,7 +53,7 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ("attach", "attachments", "attach"),
 ];
 
-/// Methods whose tests assert the requests themselves, and the module that calls them.
+/// Methods whose tests assert the requests without a snapshot, and the module of these tests.
 const ASSERTED: &[(&str, &str)] = &[
     ("define_issue_field", "issue_edits"),
     ("delete_issue", "issue_reads"),
@@ -74,10 +74,10 @@ const ASSERTED: &[(&str, &str)] = &[
     ("set_lock", "state"),
 ];
 
-/// Methods without a request of GitHub's: it keeps no rounds.
+/// Methods that send GitHub no request, because GitHub has no rounds.
 const WITHOUT: &[&str] = &["resubmit"];
 
-/// Call of a method, by the handle's own name for it.
+/// The call of a method in the source of a test.
 fn call(method: &str) -> String {
     let name = match method {
         "repo" => "info",
@@ -126,7 +126,7 @@ fn golden_tests_exist() {
     for (method, module, snapshot) in GOLDEN {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         let assertion = format!("assert_json_snapshot!(\"{snapshot}\",");
-        // However a line is broken.
+        // Whitespace is removed, because a call may be broken over several lines.
         let mut tests = source
             .split("#[tokio::test]")
             .map(|test| test.split_whitespace().collect::<String>());

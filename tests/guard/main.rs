@@ -1,5 +1,5 @@
-//! Rules of the workspace that no compiler checks: dependencies between crates, licences, places
-//! that may distinguish forges, and that no test is forgotten or missing.
+//! Rules of the workspace that the compiler does not check: dependencies between crates, licences,
+//! the places that may distinguish forges, and tests that do not run or are missing.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

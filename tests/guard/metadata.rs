@@ -12,7 +12,7 @@ pub struct Metadata {
     members: BTreeSet<String>,
 }
 
-/// A package.
+/// A package in the output of `cargo metadata`.
 pub struct Package {
     pub name: String,
     pub license: Option<String>,
@@ -50,7 +50,7 @@ impl Metadata {
         Self { packages, members }
     }
 
-    /// Every package of the tree, ours among them.
+    /// Every package of the dependency tree, including ours.
     pub fn all(&self) -> impl Iterator<Item = &Package> {
         self.packages.values()
     }
@@ -63,7 +63,7 @@ impl Metadata {
             .map(|(_, p)| p)
     }
 
-    /// Finds a package of ours.
+    /// The package of ours with this name.
     pub fn member(&self, name: &str) -> &Package {
         self.members()
             .find(|p| p.name == name)
@@ -72,7 +72,7 @@ impl Metadata {
 }
 
 impl Package {
-    /// The names of its dependencies of `kind` (`None` for the normal ones).
+    /// The names of the package's dependencies of `kind` (`None` for normal dependencies).
     pub fn dependencies(&self, kind: Option<&str>) -> BTreeSet<&str> {
         self.dependencies
             .iter()
@@ -81,7 +81,8 @@ impl Package {
             .collect()
     }
 
-    /// The features that it asks of a normal dependency, and whether it takes the default ones.
+    /// The features that the package enables of a normal dependency, and whether the defaults are
+    /// on.
     pub fn features(&self, dependency: &str) -> (BTreeSet<&str>, bool) {
         let found = self
             .dependencies

@@ -8,7 +8,7 @@ use crate::sources::read;
 fn threats(page: &str) -> impl Iterator<Item = &str> {
     let (_, table) = page.split_once("\n## Threats\n").expect("the threats");
     let lines = table.lines().filter(|line| line.starts_with("| "));
-    // The header is no threat.
+    // The first row is the header.
     lines.skip(1)
 }
 
@@ -19,7 +19,8 @@ fn named_tests(row: &str) -> Vec<&str> {
     last.split('`').skip(1).step_by(2).collect()
 }
 
-/// The directory of a test binary, by its name in nextest. The suites of `tests/` have no package.
+/// The directory of a test binary, by its name in nextest. The suites in `tests/` belong to no
+/// crate.
 fn directory(binary: &str) -> PathBuf {
     match binary.split_once("::") {
         Some((package, test)) => Path::new("crates").join(package).join("tests").join(test),
@@ -28,7 +29,8 @@ fn directory(binary: &str) -> PathBuf {
     }
 }
 
-/// True if a name such as `mcp attacks::foreign_host_header_is_refused` is that of a test.
+/// Whether a reference such as `mcp attacks::foreign_host_header_is_refused` names an existing
+/// test.
 fn is_test(reference: &str) -> bool {
     let Some((binary, path)) = reference.split_once(' ') else {
         return false;
@@ -42,7 +44,8 @@ fn is_test(reference: &str) -> bool {
         let mut files = files.into_iter().chain([path.with_extension("rs")]);
         Some((files.find_map(|file| read(&file))?, depth))
     };
-    // Inner modules without a file are in the file of the outer module, some made by a macro.
+    // An inner module without a file of its own is in the outer module's file; a macro makes some
+    // of them.
     let deepest = (0..=modules.len()).rev().find_map(source);
     deepest.is_some_and(|(text, depth)| {
         let mut inline = modules[depth..].iter();
@@ -51,7 +54,7 @@ fn is_test(reference: &str) -> bool {
     })
 }
 
-/// True if `text` has a function of this name with the attribute of a test.
+/// Whether `text` has a function of this name with a test attribute.
 fn declares_test(text: &str, name: &str) -> bool {
     let Some((before, _)) = text.split_once(&format!("fn {name}(")) else {
         return false;
@@ -82,7 +85,7 @@ fn misspelled_test_of_security_page_is_found() {
         "mcp attacks::foreign_host_header_is_refused",
         "cli tangled::accounts::moved_handle_is_refused_until_the_next_login",
         "adversary runs::submodule::agent_runs_no_program",
-        "browser page_of_hostile_texts_runs_and_loads_nothing",
+        "browser hostile_page_runs_and_loads_nothing",
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden hidden_agrees_with_rendered_page",
         "forge-http::it redirects::write_is_not_redirected_to_other_origin",
@@ -96,7 +99,7 @@ fn misspelled_test_of_security_page_is_found() {
         "mcp attack::foreign_host_header_is_refused",
         "mcp attacks::foreign_host_headers_is_refused",
         "mcp attacks::foreign_host_header",
-        // A helper of the tests.
+        // A helper function, which is not a test.
         "mcp attacks::question",
         "adversary runs::submodules::agent_runs_no_program",
         "forge-core secret::test::secret_is_hidden_by_all_formatting",

@@ -7,7 +7,7 @@ use std::{
 
 use forge_testkit::workspace_root;
 
-/// The files that git knows or would take, relative to the root.
+/// Files that git tracks or would add, relative to the root.
 pub fn files() -> Vec<PathBuf> {
     let out = Command::new("git")
         .args([
@@ -28,7 +28,7 @@ pub fn files() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The text of a file, relative to the root.
+/// The text of a file, named relative to the root.
 pub fn read(name: &Path) -> Option<String> {
     fs::read_to_string(workspace_root().join(name)).ok()
 }
@@ -37,7 +37,7 @@ fn is_rust(name: &Path) -> bool {
     name.extension().is_some_and(|e| e == "rs")
 }
 
-/// Each line that `wrong` finds in a file, with its place.
+/// Each line for which `wrong` is true, with file and line number.
 fn lines(of: impl Fn(&Path) -> bool, wrong: impl Fn(&Path, &str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for name in files().into_iter().filter(|name| of(name)) {
@@ -50,12 +50,12 @@ fn lines(of: impl Fn(&Path) -> bool, wrong: impl Fn(&Path, &str) -> bool) -> Vec
     found
 }
 
-/// A word that this file must not have in it.
+/// Joins a word that this source file must not contain.
 fn spelled(parts: &[&str]) -> String {
     parts.concat()
 }
 
-/// In a backend, a kind belongs to its own forge, such as the type of an answer.
+/// Whether the file belongs to a backend, where names of the backend's own forge are allowed.
 fn is_backend(name: &Path) -> bool {
     ["github", "tangled", "local"]
         .iter()
@@ -69,7 +69,7 @@ fn forge_kinds_are_matched_only_in_registry() {
         "crates/forge-core/src/locator",
     ];
     let kinds = ["GITHUB", "TANGLED", "LOCAL"];
-    // A backend may make sure that what it was handed is its own.
+    // A backend may check that a value belongs to its own forge.
     let own =
         |name: &Path, kind: &str| name.starts_with(format!("crates/forge-{}", kind.to_lowercase()));
     let words = ["\"github\" =>", "\"tangled\" =>", "\"local\" =>"];
@@ -97,8 +97,8 @@ fn forge_kinds_are_matched_only_in_registry() {
     );
 }
 
-/// Tangled renames things, and `dialect.rs` is where configuration reaches a name. Lexicons describe
-/// records by their usual names, and locators know the usual collections.
+/// Only `dialect.rs` has tangled's names, so that configuration can rename them. Lexicons use the
+/// usual names to describe records, and locators contain the usual collections.
 #[test]
 fn tangled_names_occur_only_in_dialect_table() {
     let backend = Path::new("crates/forge-tangled/src");
@@ -141,8 +141,8 @@ fn tangled_names_occur_only_in_dialect_table() {
     );
 }
 
-/// Forms of a misplaced field of a record, of an answer or of a page: an unambiguous name in
-/// quotes; any name read from a record; and any that a type renames.
+/// Patterns of a field outside the table: an unambiguous name in quotes, any name read from a
+/// record, and any name in a serde rename.
 fn fields_of(table: &str) -> Vec<String> {
     let words = table.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once(" = \"")?;
@@ -158,7 +158,7 @@ fn fields_of(table: &str) -> Vec<String> {
     ];
     words
         .filter(own)
-        // Names with a dash occur in the middle of a page, or begin other names.
+        // Names with a dash also occur inside a URL or as the start of other names.
         .map(|word| match word.contains('-') {
             true => format!("\"{word}"),
             false => format!("\"{word}\""),
@@ -167,8 +167,9 @@ fn fields_of(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// True if a line reads an answer past the table: by a quoted name that is not of atproto, of a DID
-/// document or of a token, or by parsing a knot's or spindle's answer into a type at once.
+/// Whether a line reads a response without the table: by a quoted name that belongs to neither
+/// atproto, a DID document nor a token, or by parsing a knot's or spindle's response directly into
+/// a type.
 fn reads_past_the_table(line: &str) -> bool {
     let theirs = [
         "$link",
@@ -222,8 +223,8 @@ fn misplaced_tangled_field_name_is_detected() {
     }
 }
 
-/// A hint says what to do as data, and each face has its own words for that. The pages about
-/// commands and the documentation of keys and variables name them.
+/// A hint is data, and CLI and MCP each have their own words for it. Pages about commands, and the
+/// documentation of keys and variables, may name commands and flags.
 #[test]
 fn library_names_no_command_or_flag() {
     let faces = ["forge-cli", "forge-mcp", "forge-testkit", "xtask"];
@@ -261,7 +262,7 @@ fn library_names_no_command_or_flag() {
     );
 }
 
-/// True if a line of code, not a comment, names a command of ours or a flag in backquotes.
+/// Whether a line of code, except a comment, names one of our commands or flags in backquotes.
 fn names_a_command(line: &str) -> bool {
     let groups = [
         "auth",
@@ -286,7 +287,7 @@ fn names_a_command(line: &str) -> bool {
 }
 
 #[test]
-fn command_or_flag_in_a_hint_is_seen() {
+fn command_or_flag_in_hint_is_detected() {
     for line in [
         "with_hint(\"run `forge auth login`\")",
         "    \"merge it first: forge pr merge {number}\"",
@@ -306,7 +307,7 @@ fn command_or_flag_in_a_hint_is_seen() {
 }
 
 #[test]
-fn no_path_of_a_machine() {
+fn files_contain_no_machine_paths() {
     let homes = [
         spelled(&["/ro", "ot/"]),
         spelled(&["/wo", "rk/"]),
@@ -322,7 +323,7 @@ fn no_path_of_a_machine() {
 }
 
 #[test]
-fn no_test_is_switched_off() {
+fn no_test_is_ignored() {
     let marks = [
         spelled(&["#[ig", "nore"]),
         spelled(&["with_ig", "nored_flag(true"]),
@@ -370,7 +371,7 @@ fn every_source_file_is_compiled() {
     );
 }
 
-/// True if cargo compiles this file by itself: the root of a library, a program, a test.
+/// Whether cargo compiles this file as a target: the root of a library, program or test.
 fn is_root(name: &Path) -> bool {
     let parts: Vec<_> = name.iter().filter_map(|p| p.to_str()).collect();
     matches!(
@@ -384,7 +385,7 @@ fn is_root(name: &Path) -> bool {
     )
 }
 
-/// Follows the `mod` lines of `file`.
+/// Adds to `reached` the files that the `mod` lines of `file` lead to.
 pub fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
         return;
@@ -427,7 +428,7 @@ pub fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut B
 #[test]
 fn every_test_directory_is_a_target() {
     let manifest = read(Path::new("tests/Cargo.toml")).expect("the manifest");
-    // Deeper directories belong to the crates below `tests/`.
+    // Deeper directories belong to the crates in `tests/`.
     let is_suite = |name: &Path| name.ends_with("main.rs") && name.iter().count() == 3;
     let tests: BTreeSet<_> = files()
         .into_iter()

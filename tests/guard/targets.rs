@@ -1,11 +1,11 @@
-//! A target that cargo builds no tests of has none.
+//! Targets with `test = false` contain no tests, because cargo would not run them.
 
 use std::collections::BTreeSet;
 
 use crate::sources::{files, reach, read};
 
-/// The targets of a manifest with `test = false`. A target with a harness of its own has no test
-/// functions.
+/// The targets of a manifest with `test = false`, except those with a custom harness, which have no
+/// test functions.
 fn untested(manifest: &str) -> Vec<&str> {
     let targets = manifest.split("\n[");
     targets
@@ -43,7 +43,7 @@ fn untested_targets_have_no_tests() {
             count += 1;
             let root = package.join(source(target));
             assert!(all.contains(&root), "no {}", root.display());
-            // `cargo build --all-targets` builds benches too, as tests.
+            // `cargo build --all-targets` also builds benches as tests.
             assert!(
                 says(target, "bench = false"),
                 "{} is built as a bench",

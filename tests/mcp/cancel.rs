@@ -1,5 +1,5 @@
-//! Long calls: a cancelled call sends no more requests to the forge, and a client that asks for
-//! progress gets it.
+//! Long calls: a cancelled call sends the forge no more requests, and a client that asks for
+//! progress receives progress notifications.
 
 use std::{
     io::Write,
@@ -17,24 +17,24 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// How long the first request of a call takes here.
+/// The delay of a call's first request.
 const SLOW: Duration = Duration::from_millis(700);
 
-/// A pull request whose next look at it is slow.
+/// A hub with a pull request, on which the next request is slow.
 fn slow() -> Hub {
     let hub = Hub::with_files(1);
     hub.double.fault(Fault::delayed(SLOW).on_path("/graphql"));
     hub
 }
 
-/// Waits until the forge has the first request of the call.
+/// Waits until the forge has received the first request of the call.
 fn has_begun(hub: &Hub) {
     while hub.double.faults_left() > 0 {
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// How often the diff was asked for, once the slow request is over.
+/// The number of requests for the diff, counted after the slow request is over.
 fn diffs(hub: &Hub) -> usize {
     // Without the cancellation, the call would send its next request after the first answer.
     thread::sleep(SLOW * 3);
@@ -43,7 +43,7 @@ fn diffs(hub: &Hub) -> usize {
 }
 
 #[test]
-fn over_standard_input_and_output() {
+fn call_over_stdio_is_cancelled() {
     for era in [LEGACY, MODERN] {
         for cancelled in [false, true] {
             let hub = slow();
@@ -97,7 +97,7 @@ fn other_requests_are_cancelled_as_well() {
 }
 
 #[test]
-fn over_http_by_going_away() {
+fn call_over_http_is_cancelled_by_disconnect() {
     for stays in [true, false] {
         let hub = slow();
         let http = Http::of(&hub.run(&["--http", "127.0.0.1:0"]));
@@ -141,7 +141,7 @@ fn progress_goes_only_to_subscribed_calls() {
             (hub.run(&[]), &checks, json!(5.0)),
         ] {
             let what = format!("{era} {call}");
-            // A server of its own for each: a diff that was read is kept.
+            // A new server for each call, because a server caches the diff.
             let told = |token: Option<&str>| {
                 let mut wire = Wire::start(&run, era);
                 let mut call = call.clone();

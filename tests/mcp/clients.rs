@@ -1,4 +1,4 @@
-//! Adding the server to a client, as the pages say it, on every forge.
+//! Configuring a client with the printed snippets, on every forge.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// Every client that has a snippet.
+/// Every client for which `mcp config` prints a snippet.
 const CLIENTS: [&str; 7] = [
     "claude-code",
     "claude-desktop",
@@ -22,7 +22,7 @@ const CLIENTS: [&str; 7] = [
     "codex",
 ];
 
-/// The words of a line of a shell.
+/// Splits a shell line into words.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -36,7 +36,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The program and the arguments that a snippet tells a client to start.
+/// The program and the arguments that a client starts because of a snippet.
 fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
     let of_json = |server: &Value| {
         let args = server["args"].as_array().unwrap().iter();
@@ -73,10 +73,10 @@ fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
     }
 }
 
-/// `forge` with these arguments, somewhere.
+/// Runs `forge` with these arguments.
 type Forge = Box<dyn Fn(&[&str]) -> Run>;
 
-/// A place where a user adds the server: how `forge` runs there, and a repository to ask about.
+/// A repository on a forge, and a function that runs `forge` in it.
 struct Place {
     forge: Forge,
     repo: String,
@@ -129,9 +129,9 @@ fn config_snippets_start_servers_on_every_forge() {
     }
 }
 
-/// The client starts the server in another directory.
+/// The client starts the server in another directory than the one in which the snippet was printed.
 #[test]
-fn lists_mean_the_same_wherever_the_server_is_started() {
+fn relative_paths_in_lists_survive_another_directory() {
     let world = World::with_feature();
     let forge = |args: &[&str]| world.forge_as(&Identity::GRACE, &[]).args(args);
     let config = ["mcp", "config", "--client", "cursor", "--write"];
@@ -191,20 +191,20 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
 }
 
 #[test]
-fn page_prints_the_programs_snippets() {
+fn page_shows_the_generated_snippets() {
     let world = World::with_feature();
     let page = fs::read_to_string(workspace_root().join("docs/how-to/agents.md")).unwrap();
-    // The line for one client.
+    // The command line for Claude Code.
     let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));
     let line = line.unwrap().split('#').next().unwrap();
     let (program, args) = command("claude-code", &format!("claude mcp add {line}"));
     assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-    // The object for most others.
+    // The JSON object for most other clients.
     let block = page.split("```json\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();
     let (program, args) = command("cursor", block);
     assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-    // Every other line that is typed.
+    // Every other command line of the page.
     let typed = page
         .lines()
         .filter_map(|l| l.strip_prefix("forge mcp config "));

@@ -37,7 +37,7 @@ fn declined_merge_changes_nothing() {
     }
 }
 
-/// Accepting only sends the form; its content decides.
+/// Accepting the question only submits the form; the form's content decides.
 #[test]
 fn form_without_yes_declines() {
     for era in [LEGACY, MODERN] {
@@ -68,16 +68,16 @@ fn form_without_yes_declines() {
             .says("the client's answer has no `confirm`")
             .says("nothing was done");
         assert_eq!(world.git.refs(), before, "{era}");
-        // With the form ticked it is done.
+        // With the box ticked, the change is made.
         wire.user = User::Agrees;
         wire.call("pr_merge", json!({"number": 1})).ok();
         assert_ne!(world.git.refs(), before, "{era}");
     }
 }
 
-/// Changes that the forge would refuse, or that change nothing.
+/// Changes that the forge would refuse, or that change nothing, are not worth a question.
 #[test]
-fn impossible_change_asks_nobody() {
+fn impossible_change_asks_no_confirmation() {
     let world = World::with_feature();
     world.propose("second", "Second", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -92,7 +92,7 @@ fn impossible_change_asks_nobody() {
         .says("Next: pr_merge {\"delete_branch\":true,");
     assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     assert!(world.git.oid("feature").is_some() && world.git.oid("second").is_some());
-    // A merge can conflict where a rebase does not, so the question says which.
+    // A merge can conflict although a rebase does not, so the question names the method.
     world
         .git
         .commit("main", "Other", &[("second.txt", Some("another\n"))]);
@@ -117,7 +117,7 @@ fn impossible_change_asks_nobody() {
 }
 
 #[test]
-fn client_without_elicitation_brings_the_seal() {
+fn client_without_elicitation_returns_the_seal() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -180,7 +180,7 @@ fn client_with_elicitation_is_asked_despite_confirm() {
     assert_eq!(wire.raw("pr_merge", args)["resultType"], "input_required");
 }
 
-/// Calls a tool as Ada, for changes that ask nobody.
+/// Calls a tool as Ada, for a change that needs no confirmation.
 fn ada(hub: &Hub, tool: &str, mut args: serde_json::Value) {
     args["repo"] = json!(REPO);
     args["number"] = json!(1);
@@ -227,7 +227,7 @@ fn merge_question_names_all_objections() {
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
-    // A missing check is named, since unreadable rules may want one; a passed check is not.
+    // Unreadable rules may require a check, so a missing check is named, but a passed one is not.
     let hub = Hub::with_files(1);
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double
@@ -247,7 +247,7 @@ fn merge_question_names_all_objections() {
     }
 }
 
-/// Changes something while the user thinks.
+/// A change made while the user reads the question.
 type Change = fn(&Hub);
 
 #[test]
@@ -288,7 +288,7 @@ fn answer_counts_only_for_the_named_change() {
 }
 
 #[test]
-fn answer_is_void_once_another_requirement_is_open() {
+fn answer_is_void_after_new_open_requirement() {
     for (era, user) in [
         (LEGACY, User::Agrees),
         (MODERN, User::Agrees),
@@ -346,9 +346,9 @@ fn args_of_one() -> Value {
     json!({"repo": REPO, "number": 1})
 }
 
-/// The result of all the checks stays what it is.
+/// The combined result of all checks is unchanged, so the answer stays valid.
 #[test]
-fn answer_outlasts_a_finished_check() {
+fn answer_survives_a_finished_check() {
     for era in [LEGACY, MODERN] {
         let hub = Arc::new(Hub::with_files(1));
         fails_a_check(&hub);
@@ -395,7 +395,7 @@ fn long_names_hide_nothing_in_the_question() {
     }
 }
 
-/// Resolves the existing thread, and opens another.
+/// Resolves the existing thread and opens another, so the number of open threads is unchanged.
 fn swaps_threads(hub: &Hub) {
     let view = json!({"repo": REPO, "number": 1, "include": "threads"});
     let view = hub.server(&["--write"]).call("pr_view", view).ok();
@@ -487,7 +487,7 @@ fn confirm_required_refuses_clients_without_elicitation() {
                 .says("cannot ask the user");
         }
         assert_eq!(world.git.refs(), before);
-        // Other writes need no consent.
+        // Other writes need no confirmation.
         let comment = json!({"number": 1, "body": "Text."});
         wire.call("pr_comment", comment).ok();
         // Clients with elicitation are asked.
@@ -496,7 +496,7 @@ fn confirm_required_refuses_clients_without_elicitation() {
             .fails("cancelled");
         assert_eq!(wire.asked.len(), 1);
     }
-    // A repository does not choose who is asked.
+    // A repository's configuration cannot lift the requirement.
     let unset = ["config", "set", "mcp.confirm_required", "false"];
     world.grace(&unset).ok();
     let own = world.git.path().join(".forge.toml");
@@ -508,7 +508,7 @@ fn confirm_required_refuses_clients_without_elicitation() {
         .says("ask the user yourself");
 }
 
-/// Brings another branch into the default branch, and into the base branch of another pull request.
+/// Merges another branch into the default branch, and into the base branch of another pull request.
 #[test]
 fn update_of_shared_branch_counts_as_merge() {
     for era in [LEGACY, MODERN] {
@@ -521,7 +521,7 @@ fn update_of_shared_branch_counts_as_merge() {
                 .ok();
         };
         open("main", "feature");
-        // 3 is for `feature`, and is closed before the branch is moved.
+        // Pull request 3 targets `feature`, and is closed before the branch moves.
         world
             .git
             .commit("feature", "Part", &[("part.txt", Some("p\n"))]);
@@ -589,7 +589,7 @@ fn update_of_shared_branch_counts_as_merge() {
         assert!(!world.git.log("main", "%s").contains("Evil"), "{era}");
         wire.call("pr_update_branch", update(2)).ok();
         assert!(world.git.log("main", "%s").contains("Evil"), "{era}");
-        // A branch that no pull request is for is brought up to date without a question.
+        // A branch that is no pull request's base is updated without a question.
         wire.asked.clear();
         world.propose("own", "Own", "");
         world.git.commit("main", "Last", &[("last.txt", Some("l"))]);

@@ -1,4 +1,4 @@
-//! `pr_context`: the verdict and the sections, through the server.
+//! `pr_context` through the server: the verdict and the sections.
 
 use forge_github_double::state::ReviewState;
 use serde_json::json;
@@ -180,7 +180,7 @@ fn context_is_cut_in_pages_with_everything_once() {
     assert_eq!(files, 30);
 }
 
-/// Pull request 1 of Grace's, which adds these files.
+/// A hub with Grace's pull request 1, which adds these files.
 fn hub_with(files: &[(&str, &str)]) -> Hub {
     let hub = Hub::new();
     let changes: Vec<_> = files

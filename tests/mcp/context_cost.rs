@@ -1,4 +1,5 @@
-//! `pr_context`: what a look, a further page and a second look cost, beside the command line.
+//! Requests of `pr_context`: a first call, a further page and a repeated call, compared with the
+//! CLI.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ fn checked(found: &Called) -> String {
 }
 
 #[test]
-fn context_pages_are_cut_from_one_gathering() {
+fn context_pages_come_from_one_read() {
     let hub = Hub::with_files(30);
     let mut seed = hub.double.seed();
     for n in 0..40 {
@@ -53,7 +54,7 @@ fn repeated_context_is_cached_until_a_write() {
     let again = look(&mut wire, json!({}));
     assert_eq!(hub.double.counts().api, requests);
     assert_eq!(checked(&again), checked(&first));
-    // Other sections are another look.
+    // Other sections need requests of their own.
     look(&mut wire, json!({"include": ["files"]}));
     assert!(hub.double.counts().api > requests);
     let comment = json!({"repo": REPO, "number": 1, "body": "Seen?"});
@@ -78,7 +79,8 @@ fn partial_context_is_read_again() {
 fn context_of_unknown_mergeability_is_read_again() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
-    // The view is the first to ask for the merge state, and what asks again behind it fails.
+    // The view's first request finds the merge state unknown; the repeated request that follows
+    // fails.
     let refused = json!({"errors": [{"type": "FORBIDDEN", "message": "not now"}]}).to_string();
     let fault = Fault::answer(200, &[("content-type", "application/json")], refused);
     hub.double.fault(fault.on_operation("PullView").skip(1));
@@ -94,7 +96,7 @@ fn context_of_unknown_mergeability_is_read_again() {
     assert_eq!(hub.double.counts().api, requests);
 }
 
-/// The comment on a line that both worlds have.
+/// The comment on a line that both the local and the GitHub world have.
 fn on_line(path: &str) -> [String; 2] {
     ["--line".to_owned(), format!("{path}:1=One?")]
 }
@@ -158,7 +160,7 @@ fn local_context_is_equal_in_cli_and_mcp() {
     let cost = |face: &str, shim: &GitShim, printed: usize| {
         let count = shim.calls().len();
         println!("{face}: {count} processes, {printed} printed");
-        // The server asks once more for the repository that it was started in.
+        // The server also looks up the repository in which it was started.
         assert!(
             count <= 30 && printed < 12_000,
             "{face}: {count}, {printed}"
@@ -221,7 +223,7 @@ fn context_of_another_account_is_read_again() {
 }
 
 #[test]
-fn r_002_18_cache_ttl_of_zero_keeps_nothing() {
+fn r_002_18_cache_ttl_of_zero_disables_cache() {
     let hub = Hub::with_files(1);
     hub.forge(&["config", "set", "context.cache_ttl_seconds", "0"])
         .ok();
@@ -233,7 +235,7 @@ fn r_002_18_cache_ttl_of_zero_keeps_nothing() {
 }
 
 #[test]
-fn context_of_a_local_repository_is_always_of_now() {
+fn local_context_is_never_cached() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let args = json!({"number": 1});

@@ -1,8 +1,8 @@
-//! The facts of a bundle, whichever face tells them: `pr context --json` or the tool `pr_context`.
+//! Facts of a bundle that `pr context --json` and the tool `pr_context` must both have.
 
 use serde_json::{Map, Value, json};
 
-/// Facts of a pull request from either output, by the names of the tool.
+/// Facts of a pull request from either output, under the tool's names.
 pub fn facts(bundle: &Value) -> Value {
     let of = in_snake_case(bundle);
     let is_tool = of["pull_request"].is_object();
@@ -11,7 +11,7 @@ pub fn facts(bundle: &Value) -> Value {
         true => ["base", "head"],
         false => ["base_branch", "head_branch"],
     };
-    // The tool names the owner of a fork with the branch.
+    // The tool puts the fork's owner before the branch.
     let branch = |name: &str| {
         let label = pull[name].as_str().unwrap_or_default();
         label.rsplit(':').next().unwrap_or_default().to_owned()
@@ -61,7 +61,7 @@ pub fn facts(bundle: &Value) -> Value {
     })
 }
 
-/// Comments of the conversation and of threads, which the command line has in a single list.
+/// Comments of the conversation and of threads in one list, as the command line has them.
 fn comments(of: &Value) -> Value {
     let fields = ["id", "author", "body", "created_at"];
     let (in_threads, own): (Vec<Value>, Vec<Value>) = list(of, "comments")
@@ -93,13 +93,13 @@ fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + use<
     of[name].as_array().into_iter().flatten()
 }
 
-/// Fields of each item of a list.
+/// These fields of each item of a list.
 fn picked(all: &Value, fields: &[&str]) -> Vec<Value> {
     let all = all.as_array().into_iter().flatten();
     all.map(|item| of_fields(item, fields)).collect()
 }
 
-/// Fields of an object; what is empty may be left out.
+/// These fields of an object, without empty values.
 fn of_fields(item: &Value, fields: &[&str]) -> Value {
     let field = |name: &&str| {
         let value = match &item[*name] {

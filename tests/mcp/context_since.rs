@@ -17,7 +17,7 @@ fn paths(data: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn since_review_shows_pushed_commits_alone() {
+fn since_review_shows_only_pushed_commits() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Seen."];
     world.grace(&review).ok();

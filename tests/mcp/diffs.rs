@@ -1,4 +1,4 @@
-//! Diffs that do not fit: every file once, by the cursors.
+//! Diffs larger than a result: following the cursors returns every file exactly once.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -22,7 +22,7 @@ pub fn headers(pages: &[Called]) -> Vec<String> {
 }
 
 #[test]
-fn five_thousand_files_come_once_each() {
+fn each_of_5000_files_appears_once() {
     let world = World::new();
     let mut stream = String::from(
         "commit refs/heads/wide\ncommitter Ada <ada@example.com> 1750000000 +0000\ndata 4\nWide\nfrom refs/heads/main^0\n",
@@ -87,7 +87,7 @@ fn long_file_diff_is_cut_at_hunks_and_lines() {
     world
         .git
         .commit("main", "Base", &[("long.txt", Some(&lines))]);
-    // A change in every hundredth line, and a file that is one hunk.
+    // A file with a change in every hundredth line, and a file of a single hunk.
     let changed: String = (0..6_000)
         .map(|n| {
             if n % 100 == 50 {
@@ -161,7 +161,7 @@ fn long_first_hunk_is_cut_on_first_page() {
     let text: Vec<&str> = text.filter(|l| l.starts_with("+line ")).collect();
     let all: Vec<String> = (0..200).map(|n| format!("+line {n:03}")).collect();
     assert_eq!(text, all);
-    // A resource has no second page, and says where it ends.
+    // A resource has no second page, so its text names where the diff continues.
     let path = world.git.path().canonicalize().unwrap();
     for (of, files) in [("files/big.txt", 1), ("diff", 2)] {
         let uri = format!("forge://local{}/pull/1/{of}", path.display());
@@ -329,9 +329,9 @@ fn lock_files_are_only_counted_unless_named() {
     }
 }
 
-/// A file beyond the cut of a diff is not called unchanged.
+/// A file that a truncated diff does not contain must not be reported as unchanged.
 #[test]
-fn cut_diff_denies_no_changed_file() {
+fn file_outside_truncated_diff_is_unknown() {
     let world = World::new();
     let lines = format!("{}\n", "x".repeat((1 << 20) - 1)).repeat(65);
     let files = [
@@ -360,7 +360,7 @@ fn cut_diff_denies_no_changed_file() {
         .says(behind);
     assert!(!names.text().contains("All of 1"), "{}", names.text());
     assert_eq!(names.data()["withheld"], 1);
-    // The list of files is whole.
+    // The list of files is complete.
     wire.call("pr_view", json!({"number": 1, "include": "files"}))
         .ok()
         .says("zz-evil.sh");

@@ -1,4 +1,4 @@
-//! Files of a repository, read without a clone.
+//! Files of a repository, read and written without a clone.
 
 use forge_github_double::Fault;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn file_is_read_at_a_ref_with_line_numbers() {
         let file = file.says("    1\tone\n    2\ttwo\n    3\tthree\nLines 1-3 of 3: the end.");
         assert_eq!(file.data()["bytes"], 14);
         assert_eq!(file.data()["ref"], "feature");
-        // Other names of the arguments.
+        // The arguments have aliases.
         let branch = json!({"file_path": "./feature.txt", "branch": "feature"});
         wire.call("repo_file", branch).ok();
         let missing = json!({"path": "feature.txt"});
@@ -147,7 +147,7 @@ fn files_are_committed_on_an_unmoved_branch() {
         world.git.log("feature^!", "%s %P"),
         format!("Add more {}", before.as_str().unwrap())
     );
-    // The branch has moved, by that very commit.
+    // The first push itself has moved the branch.
     wire.call("repo_push", push.clone()).fails("conflict");
     let mut main = push.clone();
     main["branch"] = json!("main");
@@ -181,9 +181,9 @@ fn files_are_committed_on_an_unmoved_branch() {
     wire.call("repo_push", short).fails("invalid_input");
 }
 
-/// Pull requests that an answer leaves out may be for the branch.
+/// A pull request that the list could not return may have this branch as its head.
 #[test]
-fn branch_with_unread_pull_requests_takes_no_files() {
+fn push_to_branch_with_unread_pulls_is_refused() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let pull = json!({"repo": REPO, "number": 1});

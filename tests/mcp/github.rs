@@ -1,4 +1,4 @@
-//! The server on the GitHub double: how many requests its calls take, and what they find.
+//! The server on the GitHub double: the number of requests that its calls take, and their results.
 
 use forge_github_double::state::ReviewState;
 use forge_testkit::{Identity, Run};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Hub {
-    /// With pull request 1 of Grace's, from `work`, with `files` files.
+    /// A hub with Grace's pull request 1 from `work`, which adds `files` files.
     pub fn with_files(files: usize) -> Self {
         let hub = Self::new();
         let names: Vec<(String, String)> = (0..files)
@@ -98,7 +98,7 @@ fn r_000_11_view_with_everything_is_one_request() {
     let view = view
         .bounded(25_000)
         .says("checks: failure (10 failed, 80 passed)");
-    // In pages each comes once, in the data as in the text.
+    // Across pages, each row appears once in the data and once in the text.
     let args = json!({"repo": REPO, "number": 1, "include": include, "max_chars": 3000});
     let pages = wire.pages("pr_view", args, 3_000);
     assert!(pages.len() > 5);
@@ -139,7 +139,7 @@ fn r_000_11_view_with_everything_is_one_request() {
 }
 
 #[test]
-fn view_of_hundred_rows_each_is_one_request() {
+fn view_of_hundred_rows_costs_one_request() {
     let hub = Hub::with_files(100);
     {
         let mut seed = hub.double.seed();
@@ -200,7 +200,7 @@ fn long_thread_is_cut_between_comments() {
     let lines = pages.iter().flat_map(|p| p.text().lines());
     let seen: Vec<&str> = lines.filter_map(|l| l.strip_prefix("> Reply ")).collect();
     assert_eq!(seen, (0..60).map(|n| n.to_string()).collect::<Vec<_>>());
-    // A thread once on each page that has some of it, each comment once.
+    // A thread appears once on each page that has part of it; each comment appears once.
     let threads = column(&pages, "threads", "id");
     assert!(
         threads.len() > 5 && threads.len() <= pages.len(),
@@ -318,7 +318,7 @@ fn diff_matches_the_named_head() {
         let files = [(file.as_str(), Some(text.as_str()))];
         hub.double.seed().commit(REPO, "work", &files, "Push")
     };
-    // Pushes while the diff is asked for: after the head was looked at, before the diff is made.
+    // Pushes after the head was read, and before GitHub makes the diff.
     let push = |n: u32, faults_left: usize| {
         while hub.double.faults_left() > faults_left {
             std::thread::sleep(Duration::from_millis(10));
@@ -336,10 +336,10 @@ fn diff_matches_the_named_head() {
         .says("+pushed 1");
     assert_eq!(read.data()["head_oid"], head);
     assert_eq!(read.data()["files_total"], 2);
-    // The cached diff belongs to that head as well.
+    // The cached diff belongs to the same head.
     let again = wire.call("pr_diff", args).ok().says("+pushed 1");
     assert_eq!(again.data()["head_oid"], head);
-    // Pushed to each time.
+    // Each attempt meets a new push.
     commit(2);
     slow();
     slow();
@@ -395,7 +395,7 @@ fn withheld_files_are_counted() {
     args["max_chars"] = json!(100_000);
     hub.double.reset_record();
     let pages = wire.pages("pr_diff", args, 100_000);
-    // The diff itself was read once, with the first call.
+    // Only the first call read the diff.
     assert_eq!(hub.double.counts().api, pages.len());
     let shown = crate::diffs::headers(&pages);
     assert_eq!(shown.len(), 3_000);
@@ -476,7 +476,8 @@ fn failed_log_tail_is_shown_on_request() {
         "{text}"
     );
     assert!(text.chars().count() < 10_000);
-    // The checks, and for each of two logs the route and the storage, which refuses a token.
+    // The checks, and two requests for each of two logs: the redirect, and the storage without the
+    // token.
     let paths: Vec<String> = hub.double.requests().into_iter().map(|r| r.path).collect();
     assert_eq!(paths.len(), 5, "{paths:?}");
     assert_eq!(
@@ -525,10 +526,10 @@ fn check_failing_between_pages_is_listed() {
     let mut args = json!({"repo": REPO, "number": 1, "max_chars": 4000});
     let first = wire.call("pr_checks", args.clone()).ok();
     args["cursor"] = json!(first.cursor().unwrap());
-    // New checks after the first page change nothing.
+    // A new passed check does not change the cursor's order.
     check("zz", "SUCCESS");
     wire.call("pr_checks", args.clone()).ok();
-    // Failed ones are on the first page, which was read before.
+    // A new failed check belongs on the first page, which was read before.
     check("late", "FAILURE");
     wire.call("pr_checks", args)
         .fails("conflict")
@@ -558,7 +559,7 @@ fn check_pages_stay_on_the_first_head() {
         .double
         .seed()
         .commit(REPO, "work", &[("pushed.txt", Some("x\n"))], "Push");
-    // The new head has as many checks, so the position alone would fit.
+    // The new head has as many checks, so only the head shows that the cursor is outdated.
     for n in 0..300 {
         check(n);
     }
@@ -635,7 +636,7 @@ fn empty_edit_is_reported_unchanged() {
         assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
         assert_eq!(edited.text().contains("nothing was written"), unchanged);
     }
-    // An unknown name without a similar one is answered with the valid names.
+    // An unknown name that resembles no label is answered with the list of labels.
     wire.call(
         "pr_edit",
         json!({"repo": REPO, "number": 1, "add_labels": ["zzzzz"]}),
@@ -650,7 +651,7 @@ fn pull_is_stacked_only_within_a_repository() {
     let mut wire = hub.server(&["--write"]);
     let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
     hub.double.reset_record();
-    // A text can name any: it leads nowhere else.
+    // A text can name any pull request, but the tool stacks on none outside the repository.
     wire.call("pr_create", create("octo/other#1"))
         .fails("invalid_input")
         .says("is not a pull request of");

@@ -1,4 +1,4 @@
-//! Calls of hints are made as printed, and have the promised effect.
+//! The calls that hints name are made as printed, and have the promised effect.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
     world::{MODERN, Wire},
 };
 
-/// Calls the tool, then what its hint says.
+/// Calls the tool, and then the call that its hint names.
 fn follow<S: Stage>(situation: &Situation<S>, stage: &S) {
     let entered = (situation.enter)(stage);
     let (tool, args) = situation.call;
@@ -56,7 +56,7 @@ fn follow<S: Stage>(situation: &Situation<S>, stage: &S) {
     situation.check(stage, &entered, done.text());
 }
 
-/// The call that a hint describes with arguments to choose.
+/// The call of a hint whose arguments have to be chosen, filled in from the situation.
 fn chosen<S: Stage>(
     situation: &Situation<S>,
     hint: &str,
@@ -87,7 +87,7 @@ fn chosen<S: Stage>(
     if tool == "pr_create" {
         args.as_object_mut().unwrap().remove("number");
     }
-    // Arguments that no hint has to name.
+    // Arguments that a hint need not name.
     for name in ["head", "title"] {
         if let (Some(value), "pr_create" | "pr_edit") = (situation.choice(name), tool.as_str()) {
             args[name] = json!(value);
@@ -97,17 +97,17 @@ fn chosen<S: Stage>(
 }
 
 #[test]
-fn hint_of_local_tool_works_called() {
+fn called_hint_of_local_tool_works() {
     play(situations::in_a_repository(), follow);
 }
 
 #[test]
-fn hint_of_github_tool_works_called() {
+fn called_hint_of_github_tool_works() {
     play(situations::on_github(), follow);
 }
 
 #[test]
-fn hint_of_tangled_tool_works_called() {
+fn called_hint_of_tangled_tool_works() {
     play(situations::on_tangled(), follow);
 }
 

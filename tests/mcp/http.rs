@@ -1,4 +1,4 @@
-//! The same server over HTTP.
+//! The server over HTTP.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
-/// A server that listens, and its token.
+/// A server that listens on HTTP, and its token.
 pub struct Http {
     pub server: HttpServer,
 }
@@ -57,7 +57,7 @@ impl Http {
         )
     }
 
-    /// A request without its length: the head, and the body.
+    /// A request's head without `Content-Length`, and its body.
     fn parts(&self, era: &str, method: &str, mut params: Value) -> (String, String) {
         let mut more = format!("MCP-Protocol-Version: {era}\r\n");
         if era == MODERN {
@@ -79,7 +79,7 @@ impl Http {
         (self.head(&self.server.address, &more), body)
     }
 
-    /// A request as it goes over the wire.
+    /// The complete text of an HTTP request.
     pub fn request(&self, era: &str, method: &str, params: Value) -> String {
         let (head, body) = self.parts(era, method, params);
         format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
@@ -141,7 +141,8 @@ fn both_eras_are_served() {
             "{list}"
         );
     }
-    // Over HTTP no user can be asked, so a merge needs its pull request named.
+    // Over HTTP the server cannot ask a user, so a merge needs `confirm` with the pull request's
+    // number.
     for era in [LEGACY, MODERN] {
         let merge = http.call(
             era,
@@ -189,7 +190,7 @@ fn http_access_needs_token_and_origin() {
         assert_eq!(got, status, "{what}: {text}");
         assert!(!text.contains(&http.server.token));
     }
-    // Every character of the token counts, and there is none before or behind it.
+    // A token with one other character, or with one more at either end, is refused.
     let mut others: Vec<String> = (0..http.server.token.len())
         .map(|at| {
             let mut other = http.server.token.clone();

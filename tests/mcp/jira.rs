@@ -1,4 +1,4 @@
-//! `pr_context` and JIRA, through the server.
+//! `pr_context` through the server, with JIRA tickets.
 
 use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::{
     world::{MODERN, Wire, World},
 };
 
-/// A repository whose pull request 1 has this description, and a server that knows JIRA.
+/// A repository whose pull request 1 has this description, and a server with JIRA configured.
 fn serving(body: &str) -> (World, JiraDouble, Wire) {
     let jira = JiraDouble::start(JiraEdition::DataCenter);
     jira.ticket(TicketSeed::default());
@@ -49,7 +49,8 @@ fn r_002_8_tool_has_the_ticket_of_a_pull_request() {
         assert_eq!(item[field], wanted, "{field}");
     }
     assert_eq!(found.data()["partial"], false);
-    // Two for each ticket; the second one for a ticket that does not exist may be dropped in time.
+    // Each ticket takes two requests; the second request for a missing ticket may be cancelled in
+    // time.
     assert!((3..=4).contains(&jira.requests().len()));
 }
 
@@ -95,7 +96,7 @@ fn c_002_8_tool_keeps_keys_of_a_failing_jira() {
 }
 
 #[test]
-fn hostile_ticket_is_data_and_no_instruction() {
+fn hostile_ticket_is_quoted_as_data() {
     let (_world, jira, mut wire) = serving("Fixes PROJ-7.");
     jira.ticket(TicketSeed {
         key: "PROJ-7",

@@ -1,4 +1,4 @@
-//! Effects of a merge on the issues that its pull request closes.
+//! Effects of a merge on the issues that its pull request closes, through the server.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::{
     world::{LEGACY, MODERN, User, Wire, World},
 };
 
-/// Issues 1 to 3, of which the second is closed, and pull request 1 into `base` with this text.
+/// Issues 1 to 3, of which 2 is closed, and pull request 1 into `base` with this description.
 fn world(base: &str, text: &str) -> World {
     let world = World::new();
     for title in ["First", "Second", "Third"] {
@@ -22,7 +22,7 @@ fn world(base: &str, text: &str) -> World {
     with_pull(world, base, text)
 }
 
-/// `world` with pull request 1 into `base`, which has this text.
+/// Opens pull request 1 into `base`, with this description.
 fn with_pull(world: World, base: &str, text: &str) -> World {
     world.feature("release");
     world.feature("work");
@@ -33,7 +33,7 @@ fn with_pull(world: World, base: &str, text: &str) -> World {
     world
 }
 
-/// `world` with pull request 1, which was merged before its text named any issue.
+/// A world whose pull request 1 was merged before its description named any issue.
 fn merged_before(text: &str) -> World {
     let world = world("main", "Nothing yet.");
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
@@ -146,7 +146,7 @@ fn answer_is_void_once_linked_issues_change() {
     assert_eq!(state(&world, "3"), "OPEN");
 }
 
-/// An unreadable issue is not closed: both the question and the result say so.
+/// An unreadable issue is not closed, and both the question and the result name that issue.
 #[test]
 fn unreadable_issue_is_named_in_question_and_result() {
     for merged in [false, true] {
@@ -183,7 +183,7 @@ fn only_a_merge_into_the_default_branch_closes_issues() {
     assert_eq!(state(&world, "1"), "OPEN");
 }
 
-/// Issue 1, and pull request 2 of Grace's, which closes it.
+/// A hub with issue 1, and Grace's pull request 2, which closes the issue.
 fn hub() -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -222,7 +222,7 @@ fn issue_closed_by_forge_is_reported_once() {
 }
 
 #[test]
-fn r_000_22_unclosable_issue_fails_no_merge() {
+fn r_000_22_unclosable_issue_does_not_fail_merge() {
     let hub = hub();
     let headers = [("content-type", "application/json; charset=utf-8")];
     let refusal = r#"{"data":{"repository":null},"errors":[{"type":"FORBIDDEN","path":["repository"],"message":"Resource not accessible by personal access token"}]}"#;
@@ -238,7 +238,7 @@ fn r_000_22_unclosable_issue_fails_no_merge() {
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
 }
 
-/// Keeps workflow states, with these lines of `[on_merge]` in the definition.
+/// Configures a workflow definition with these lines in `[on_merge]`.
 fn keep_states(scratch: &Scratch, on_merge: &str) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
     let (states, _) = preset.split_once("[on_merge]").unwrap();
@@ -254,8 +254,8 @@ fn keep_states(scratch: &Scratch, on_merge: &str) {
     scratch.write("home/.config/forge/config.toml", file);
 }
 
-/// Issues 1 (in review), 2 (in progress) and 3 (in no state), and pull request 1 into `base`, which
-/// closes all of them.
+/// Issues 1 (in review), 2 (in progress) and 3 (without a state), and pull request 1 into `base`,
+/// which closes all three.
 fn staged(base: &str) -> World {
     let world = World::new();
     for state in ["state: In Review", "state: In Progress"] {
@@ -301,7 +301,7 @@ fn r_000_21_merge_moves_issues_as_the_definition_says() {
             {"issue": "#3", "reason": "a merge leads nowhere from no state"}
         ])
     );
-    // The label of the new state was defined on the way.
+    // The transition also defined the label of the new state.
     assert_eq!(stands(&world, "1"), json!(["CLOSED", ["state: Done"]]));
     assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Progress"]]));
     assert_eq!(stands(&world, "3"), json!(["OPEN", []]));
@@ -335,7 +335,7 @@ fn repeated_merge_moves_no_issue_further() {
     );
     assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Review"]]));
     assert_eq!(wire.asked.len(), 1);
-    // The merge of a second pull request moves the issue on from there.
+    // Merging a second pull request moves the issue on from its current state.
     world.propose("more", "More", "Fixes #2.");
     let more = wire.call("pr_merge", json!({"number": 2})).ok();
     let moved = json!(["#2: In Review -> Done (closed)"]);
@@ -365,7 +365,7 @@ fn r_000_21_issue_reopened_after_merge_stays_open() {
 }
 
 #[test]
-fn broken_repository_file_stops_no_merge_of_a_server() {
+fn broken_repository_file_does_not_stop_merges() {
     for own in [false, true] {
         let (world, other) = (staged("main"), World::new());
         let start = if own { &world } else { &other };
@@ -379,7 +379,7 @@ fn broken_repository_file_stops_no_merge_of_a_server() {
 }
 
 #[test]
-fn file_of_a_repository_names_no_workflow() {
+fn repository_file_cannot_name_a_workflow() {
     for own in [false, true] {
         let (world, other) = (staged("main"), World::new());
         let start = if own { &world } else { &other };
@@ -389,7 +389,7 @@ fn file_of_a_repository_names_no_workflow() {
         let mut wire = start.server(MODERN, &["--write", "--allow-path", path]);
         let args = json!({"repo": world.name(), "number": 1});
         let merged = wire.call("pr_merge", args).ok();
-        // The user's own configuration alone names a workflow.
+        // Only the user's own configuration can name a workflow.
         assert_eq!(merged.data()["linked_issues_transitioned"][0], "#1");
         let stands = stands(&world, "1");
         assert_eq!(stands, json!(["CLOSED", ["state: In Review"]]));
@@ -407,7 +407,7 @@ fn merge_into_other_branch_follows_the_definition() {
         json!({"issue": "#1", "reason": "only a merge into main moves issues"})
     );
     assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
-    // Earlier merges are caught up with; without a table every state leads to the end.
+    // The call also handles earlier merges; without a table every state leads to the final one.
     keep_states(&world.scratch, "only_default_branch = false\n");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
@@ -436,7 +436,7 @@ fn unknown_states_are_refused_before_the_question() {
         .says("Reviewed");
     assert!(wire.asked.is_empty());
     assert_eq!(world.json("1", "state")["state"], "OPEN");
-    // Merges that move no issue succeed nevertheless.
+    // Merges that move no issue still succeed.
     world.propose("other", "Other", "Closes nothing.");
     wire.call("pr_merge", json!({"number": 2})).ok();
 }
@@ -535,7 +535,7 @@ fn unreadable_repository_fails_dependent_moves() {
 }
 
 #[test]
-fn r_000_22_unmovable_issue_fails_no_merge() {
+fn r_000_22_unmovable_issue_does_not_fail_merge() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     hub.double.seed().label(REPO, "state: Done");
@@ -554,7 +554,7 @@ fn r_000_22_unmovable_issue_fails_no_merge() {
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
 }
 
-/// The label is written, and the closing fails: another call closes the issue.
+/// The label is written but closing fails, so a repeated call closes the issue.
 #[test]
 fn move_with_refused_closing_is_finished_later() {
     let hub = hub();
@@ -565,7 +565,7 @@ fn move_with_refused_closing_is_finished_later() {
     let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
     hub.forge(&label).args(["state: In Review"]).ok();
     hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
-    // As after another person's merge, in a repository whose merges close no issues.
+    // Another person has merged, in a repository whose merges close no issues.
     let mut seed = hub.double.seed();
     seed.comments.clear();
     for issue in seed.issues.values_mut() {

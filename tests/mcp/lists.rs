@@ -1,4 +1,4 @@
-//! Repositories that a server reaches: its two lists, under every name of a repository.
+//! The server's two lists of permitted repositories, under every name of a repository.
 
 use forge_github_double::PullSeed;
 use forge_testkit::Identity;
@@ -10,7 +10,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// Two repositories, of which the server may read one and change none of the other.
+/// Two repositories, of which the list of the server permits only the first.
 struct Two {
     world: World,
     private: String,
@@ -75,7 +75,7 @@ fn unlisted_repository_is_out_of_reach() {
                 "{}",
                 refused.text()
             );
-            // With the repository it would be refused again.
+            // A hint with the repository would be refused again, so the hint has no arguments.
             refused.says("\nNext: forge_status {}");
         }
         let read = wire.request(
@@ -84,7 +84,7 @@ fn unlisted_repository_is_out_of_reach() {
         );
         assert!(read.get("error").is_some(), "{read}");
     }
-    // The number is an address from another person's text.
+    // The number is a URL, as another person's text could contain it.
     wire.call("pr_view", json!({"number": url}))
         .fails("permission_denied");
     wire.call("pr_comment", json!({"number": url, "body": "x"}))
@@ -94,7 +94,7 @@ fn unlisted_repository_is_out_of_reach() {
         .says("leave repo away");
 }
 
-/// The tools that change nothing.
+/// The tools that only read.
 const READING: [&str; 7] = [
     "pr_list",
     "pr_view",
@@ -136,7 +136,7 @@ pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
     ]
 }
 
-/// The tools of a server whose list leaves it no forge that has rounds.
+/// The tools of a server whose list permits no forge that has rounds.
 fn tools_without_rounds() -> Vec<(&'static str, serde_json::Value)> {
     let mut tools = every_tool();
     tools.retain(|(tool, _)| *tool != "pr_resubmit");
@@ -161,9 +161,9 @@ fn tool_table_is_complete() {
     assert_eq!(names, table);
 }
 
-/// A client can call a tool that it was not offered.
+/// A client can call a tool that the server did not offer.
 #[test]
-fn reading_server_runs_no_tool_that_writes() {
+fn read_only_server_refuses_write_tools() {
     let world = World::with_feature();
     let before = world.git.refs();
     for era in [LEGACY, MODERN] {
@@ -231,7 +231,7 @@ fn transferred_repository_leaves_the_list() {
             writes.call(tool, args).fails("permission_denied");
         }
     }
-    // The name that it has now is not on the list either, and is not asked about.
+    // The new name is not on the list either, so no request is made for the new name.
     let asked = hub.double.counts().api;
     assert_eq!(asked, 2, "each server asks once what the old name means");
     wire.call("pr_list", json!({"repo": "mallory/stolen"}))
@@ -260,10 +260,10 @@ fn renamed_repository_stays_on_owner_wildcard_list() {
         .says("octo/instruments");
 }
 
-/// A private repository beside the hub's, visible to Ada.
+/// A private repository that Ada can read.
 const SECRET: &str = "octo/secret";
 
-/// With pull request 1 of Grace's, and one of the private repository.
+/// A hub with Grace's pull request 1, and another pull request in the private repository.
 fn with_secret() -> Hub {
     let hub = Hub::with_pull();
     {
@@ -281,7 +281,7 @@ fn with_secret() -> Hub {
     hub
 }
 
-/// GitHub's node ids do not show their repository.
+/// A node id of GitHub does not reveal its repository.
 #[test]
 fn node_id_of_unlisted_repository_is_refused() {
     let hub = with_secret();
@@ -315,8 +315,8 @@ fn node_id_of_unlisted_repository_is_refused() {
     assert_eq!(&after.data()["comments"], said);
 }
 
-/// An agent that may change one repository must not rewrite its user's comments in another, by
-/// their at-uris.
+/// An agent with access to one repository must not rewrite its user's comments in another by
+/// at-uri.
 #[test]
 fn comment_of_another_tangled_repository_is_out_of_reach() {
     const COMMENT: &str = "sh.tangled.feed.comment";
@@ -361,9 +361,10 @@ fn comment_of_another_tangled_repository_is_out_of_reach() {
     assert_eq!(pds.records(&t.alice.did, COMMENT), before);
 }
 
-/// A search does not reach another repository, even with the same numbers.
+/// A search is limited to the named repository, even if another has pull requests with these
+/// numbers.
 #[test]
-fn search_finds_nothing_in_other_repositories() {
+fn search_excludes_other_repositories() {
     let hub = with_secret();
     let lists: [&[&str]; 2] = [&[], &["--allow-repo", "github.localhost/octo/tools"]];
     for list in lists {
@@ -376,7 +377,7 @@ fn search_finds_nothing_in_other_repositories() {
         assert_eq!(titles, ["Work"]);
         assert!(!found.0.to_string().contains("Secret"));
     }
-    // Under its old name it is the same repository.
+    // The old name still leads to the same repository.
     hub.double.seed().move_repo(REPO, "octo", "instruments");
     let search = json!({"repo": REPO, "search": "repo:octo/instruments"});
     let found = hub.server(&[]).call("pr_list", search).ok();
@@ -410,7 +411,7 @@ fn fork_branch_belongs_to_another_repository() {
             refused.fails("permission_denied").says("mallory/tools");
         }
         assert!(wire.asked.is_empty(), "{:?}", wire.asked);
-        // The branch of the repository itself is on the list with it.
+        // A branch of the listed repository itself is permitted with the repository.
         let own = json!({"repo": REPO, "number": 1});
         wire.call("pr_update_branch", own).ok();
     }
@@ -477,7 +478,7 @@ fn handle_and_did_are_separate_list_names() {
             "nothing was sent for what is not on {allowed}"
         );
     }
-    // A listed repository does not give access to another repository's record.
+    // Permission for a repository does not give access to another repository's record.
     let other = t.world.repository(&t.bob, "secret");
     other
         .git
@@ -509,7 +510,7 @@ fn handle_and_did_are_separate_list_names() {
         .call("pr_view", args.clone())
         .fails("permission_denied");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Even if its author has a pull request here.
+    // Not even if the record's author has a pull request in the permitted repository.
     t.branch("bobs");
     let create = [
         "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",
@@ -517,7 +518,7 @@ fn handle_and_did_are_separate_list_names() {
     t.forge(&t.bob, &create).ok();
     let refused = alices.call("pr_view", args).fails("not_found");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Without a list the record says which repository is meant.
+    // Without a list, the record determines the repository.
     let mut open = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
     open.call("pr_view", json!({"number": uri}))
         .ok()

@@ -1,4 +1,4 @@
-//! The MCP server of the real binary, over its real wires.
+//! Runs the MCP server of the real binary over stdio and HTTP.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -16,7 +16,7 @@ fn merged_branch_is_deleted_only_after_question() {
         let head = world.git.oid("feature").unwrap();
         wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(wire.asked.len(), 1);
-        // The repeated merge has nothing to do and asks nobody.
+        // Repeating the merge changes nothing and asks no confirmation.
         let again = wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(again.data()["already_merged"], true);
         assert_eq!(again.data()["unchanged"], true);
@@ -51,7 +51,7 @@ fn merged_branch_is_deleted_on_github() {
     hub.double.reset_record();
     let again = wire.call("pr_merge", merge).ok();
     assert_eq!(again.data()["unchanged"], true);
-    // The repeated merge reads the pull request and its branch.
+    // The repeated call reads the pull request and its branch.
     assert_eq!(hub.double.counts().api, 2, "{:?}", hub.double.requests());
     let delete = json!({"repo": REPO, "number": 1, "delete_branch": true});
     let gone = wire.call("pr_merge", delete.clone()).ok();
@@ -67,7 +67,7 @@ fn merged_branch_is_deleted_on_github() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
-/// The first call closed without deleting, or the deletion failed.
+/// The first call closed the pull request without deleting the branch, or the deletion failed.
 #[test]
 fn closed_branch_is_deleted_by_a_later_call() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
@@ -108,7 +108,7 @@ fn deletion_after_merge_needs_the_seal() {
 }
 
 #[test]
-fn merge_that_waits_is_refused_where_repository_forbids_it() {
+fn auto_merge_disallowed_by_repository_is_refused() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let call = json!({"repo": REPO, "number": 1, "method": "merge", "auto": true});
@@ -139,14 +139,14 @@ fn closed_pull_is_not_sent_for_merge() {
         wire.call("pr_merge", args)
             .fails("precondition_failed")
             .says("Next: pr_set_state {");
-        // A single request read the state, and no merge was sent.
+        // A single request read the state; no merge was sent.
         assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
     }
     assert!(wire.asked.is_empty());
 }
 
 #[test]
-fn refused_rebase_asks_nobody() {
+fn refused_rebase_asks_no_confirmation() {
     let hub = Hub::with_files(1);
     let other = [("d/0000.txt", Some("other\n"))];
     hub.double.seed().commit(REPO, "main", &other, "Other");
@@ -189,7 +189,7 @@ fn partial_edit_names_the_finished_part() {
 }
 
 #[test]
-fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
+fn r_000_18_method_is_named_configured_or_default() {
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);
@@ -204,7 +204,7 @@ fn r_000_18_method_is_named_configured_or_the_repositorys_own() {
         documents.filter(|d| d.contains("mergeStateStatus")).count()
     };
     let plain = json!({"repo": REPO, "number": 1});
-    // The double's repository allows all three, and has a merge commit as its default.
+    // The double's repository allows all three methods, and merge commits are its default.
     let question = asks(plain.clone());
     assert!(question.contains(" by merge?"), "{question}");
     // Mergeability was unknown at first, so it was read again before the question.
@@ -247,7 +247,7 @@ fn approval_can_be_required() {
 
 #[test]
 fn required_approval_includes_code_owners() {
-    // An owner added later is not asked for a review, but still counts as missing.
+    // An owner added later was not requested as a reviewer, but their approval is still missing.
     for (named_first, says) in [
         (true, "it is not approved: asked and not reviewed by linus"),
         (false, "it is not approved: no code owner is asked"),
@@ -336,7 +336,7 @@ fn r_000_2_linked_issues_are_lines_of_the_body() {
 }
 
 #[test]
-fn r_000_20_reviewers_asked_and_refused_are_told_apart() {
+fn r_000_20_requested_and_refused_reviewers_are_listed() {
     let hub = Hub::new();
     let mut wire = hub.server(&["--write"]);
     let args = json!({

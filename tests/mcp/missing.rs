@@ -1,4 +1,4 @@
-//! Missing parts that `forge_status` reports.
+//! Missing logins, rights and flags that `forge_status` reports.
 
 use serde_json::json;
 
@@ -8,10 +8,10 @@ use crate::{
     world::{Called, MODERN, Wire, World},
 };
 
-/// A token of Ada's that may less.
+/// A token of Ada's with fewer scopes.
 const WEAK: &str = "gho_canary0canary0canary0canary0canary01";
 
-/// The missing parts, checked to be in the text too.
+/// The missing parts in the data, after checking that the text names each.
 #[track_caller]
 fn missing(status: Called) -> Vec<String> {
     let status = status.ok();
@@ -100,7 +100,7 @@ fn status_names_missing_login() {
         all.len() == 1 && all[0].contains("forge auth login --host"),
         "{all:?}"
     );
-    // A forge that needs a login to read is not a failure of this tool.
+    // A missing login on a forge that needs one to read is reported, not returned as a failure.
     let hub = Hub::with_files(1);
     let run = hub.run(&["--write"]).env("GH_TOKEN", "");
     let mut wire = Wire::start(&run, MODERN);

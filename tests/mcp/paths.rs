@@ -1,4 +1,4 @@
-//! Repositories on this machine that a server may use.
+//! Local repositories that a server may use.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// A pull request of Ada's in a repository outside the world.
+/// Opens Ada's pull request in a repository outside the world.
 fn proposed(world: &World, dir: &Path, title: &str) {
     let git = GitDir::at(dir);
     git.commit("secret", "Secret", &[("secret.txt", Some("secret\n"))]);
@@ -94,7 +94,7 @@ fn other_local_repositories_are_refused_before_anything_runs() {
             let found = wire.request("completion/complete", params);
             assert_eq!(found["result"]["completion"]["values"], json!([]), "{repo}");
         }
-        // The server's own repository has three names, from every starting directory.
+        // The server's own repository is accepted under three names, from every starting directory.
         for repo in [text(&own), world.name(), text(&dir)] {
             let found = view(&mut wire, &repo);
             let title = &found["structuredContent"]["pull_request"]["title"];
@@ -122,7 +122,7 @@ fn listed_paths_are_used_as_well() {
         let status = wire.call("forge_status", json!({})).ok();
         assert_eq!(status.data()["allow_path"], **allowed);
     }
-    // With a list of repositories, the server's own directory is on neither list.
+    // With a list that omits the server's own directory, that directory is refused.
     let lists = ["--allow-repo", "octo/*", "--allow-path", &exact];
     let mut wire = world.server(MODERN, &lists);
     assert_ne!(view(&mut wire, &exact)["isError"], true);
@@ -177,7 +177,7 @@ fn remote_and_linked_work_tree_resolve_to_repository() {
             assert_ne!(found.0["isError"], true, "{name}: {}", found.text());
         }
     }
-    // A work tree that is listed stands for its repository.
+    // A listed work tree permits its repository.
     let elsewhere = world.scratch.repository("elsewhere");
     let listed = ["--allow-path", linked.to_str().unwrap()];
     let mut wire = server(&world, elsewhere.path(), MODERN, &listed);

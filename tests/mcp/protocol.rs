@@ -1,4 +1,4 @@
-//! Answers to messages and requests that violate the protocol.
+//! Responses to messages and requests that violate the protocol.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     world::{LEGACY, MODERN, World},
 };
 
-/// Bytes that are no message, the id that the answer has, and its code.
+/// Bytes that are not a valid message, with the id and the error code of the response.
 fn malformed() -> Vec<(String, Value, i64)> {
     let of = |message: Value, id: Value, code| (message.to_string(), id, code);
     let call = |params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
@@ -49,7 +49,7 @@ fn stdio_malformed_messages_are_answered_by_id_and_code() {
             let answer = wire.request("tools/call", params);
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
         }
-        // Bad arguments are a result that the model sees.
+        // Invalid arguments give a tool result, which the model sees, and not a protocol error.
         let bad = json!({"bogus": 1});
         wire.call("pr_list", bad).fails("invalid_input");
         // The connection stays usable.
@@ -120,10 +120,10 @@ fn http_delete_ends_a_session_once() {
         http.send(&head.replacen("POST", "DELETE", 1), "").0
     };
     assert_eq!(delete("no-such-session"), 404);
-    // The clients of others take 200 and 204.
+    // Clients in other languages accept 200 and 204.
     assert_eq!(delete(&session), 204);
     assert_eq!(delete(&session), 404);
-    // 2026-07-28 has no sessions.
+    // Protocol version 2026-07-28 has no sessions.
     let head = format!("MCP-Protocol-Version: {MODERN}\r\n");
     let head = http.head(&http.server.address, &head);
     assert_eq!(http.send(&head.replacen("POST", "DELETE", 1), "").0, 405);
@@ -140,7 +140,7 @@ fn output_schemas_have_required_and_a_typed_error() {
         let required = json!(["code", "message", "retryable"]);
         assert_eq!(error["required"], required, "{name}");
         assert_eq!(error["properties"]["next"]["type"], "object", "{name}");
-        // Each action on a claim has another result.
+        // The result of `workflow_claim` depends on the action.
         if *name == "workflow_claim" {
             continue;
         }
@@ -155,13 +155,13 @@ fn output_schemas_have_required_and_a_typed_error() {
             assert!(schema["properties"][property].is_object(), "{name}");
         }
     }
-    // A result and a failure both fit: `call` compares them.
+    // A result and a failure both fit the schema, which `call` checks.
     wire.call("pr_view", json!({"number": 1})).ok();
     wire.call("pr_view", json!({"number": 99}))
         .fails("not_found");
 }
 
-/// Puts a key that no object has into each object of arguments whose schema refuses others.
+/// Copies of `args`, each with an unknown key in one object whose schema refuses unknown keys.
 fn with_bogus(schema: &Value, args: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     if schema["additionalProperties"] == false {

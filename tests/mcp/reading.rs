@@ -44,7 +44,7 @@ fn both_eras_read_the_same() {
     insta::assert_snapshot!("reading", without_ids(&texts[0]));
 }
 
-/// Object ids differ with git's format of objects alone, and say nothing here.
+/// Replaces object ids, which differ only because git's object format differs.
 fn without_ids(text: &str) -> String {
     let is_id = |w: &str| w.len() >= 12 && w.bytes().all(|b| b.is_ascii_hexdigit());
     let word = |w: &str| {
@@ -66,7 +66,7 @@ fn without_ids(text: &str) -> String {
 }
 
 #[test]
-fn names_numbers_and_lists_in_any_spelling() {
+fn arguments_are_accepted_in_any_spelling() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let path = world.git.path().display().to_string();
@@ -87,7 +87,7 @@ fn names_numbers_and_lists_in_any_spelling() {
 }
 
 #[test]
-fn failures_name_the_next_call() {
+fn failure_names_the_next_call() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let missing = wire
@@ -109,7 +109,7 @@ fn failures_name_the_next_call() {
     wire.call("pr_view", json!({"number": "main"}))
         .fails("not_found")
         .says("Next: pr_list {");
-    // No call can follow this failure.
+    // No call can recover from this failure.
     let none = wire
         .call("pr_checks", json!({"number": 1}))
         .fails("unsupported");
@@ -237,7 +237,7 @@ fn long_view_is_paged_and_bound_to_head() {
     let ids = column(&pages, "comments", "id");
     assert_eq!(ids.len(), 60);
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 60);
-    // Large data does not come twice, small data does.
+    // Large data is only on the first page; small data is on every page.
     let all = json!({"number": 1, "include": "comments"});
     let all = wire.call("pr_view", all).ok().bounded(25_000);
     assert_eq!(all.data()["bodies_in_text"], true);
@@ -287,7 +287,7 @@ fn conflicting_files_are_counted_and_partly_named() {
     let answer = wire.request("resources/read", json!({"uri": uri}));
     let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains(&last), "{text}");
-    // On the first page alone, and no page is longer than it may be.
+    // The list is only on the first page, and no page exceeds its limit.
     let args = json!({"number": 1, "max_chars": 1000});
     let pages = wire.pages("pr_view", args, 1_000);
     let of = |n: usize| &pages[n].data()["pull_request"];
@@ -296,7 +296,7 @@ fn conflicting_files_are_counted_and_partly_named() {
 }
 
 #[test]
-fn text_has_all_names_and_small_data_some() {
+fn text_lists_reviewers_that_small_data_cuts() {
     let world = World::with_feature();
     let names: Vec<String> = (0..150)
         .map(|n| format!("reviewer-with-a-name-{n:03}"))
@@ -327,7 +327,7 @@ fn text_has_all_names_and_small_data_some() {
         let reviews = pages[0].0.pointer(at).unwrap();
         assert_eq!(reviews["pending"], json!(names[..18]), "{tool}");
         assert_eq!(reviews["pending_total"], 150);
-        // Theirs, and the author's.
+        // The mentions of the others, and that of the author.
         let shown: usize = pages.iter().map(|p| p.text().matches('@').count()).sum();
         assert_eq!(shown, 151, "{tool}");
     }
@@ -370,7 +370,7 @@ fn list_changed_between_pages_starts_again() {
         world.propose(&format!("b{n}"), &"title ".repeat(40), "");
     }
     let mut wire = world.server(MODERN, &[]);
-    // A page of the forge in parts, because its rows are long.
+    // Rows so long that one page of the forge fills several pages here.
     let mut args = json!({"max_chars": 1500});
     let first = wire.call("pr_list", args.clone()).ok();
     assert!(first.data()["pull_requests"].as_array().unwrap().len() < 9);
@@ -415,7 +415,7 @@ fn r_000_16_list_has_total_and_more_on_request() {
     assert_eq!(lines.filter(|l| l.starts_with("  opened ")).count(), 9);
     let numbers = column(&pages, "pull_requests", "number");
     assert_eq!(numbers, ["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
-    // A closed pull request has its time, and a row longer than a page continues.
+    // A closed pull request has its time, and a row longer than a page continues on the next.
     let labels: Vec<String> = (0..12).map(|n| format!("{}{n}", "é".repeat(40))).collect();
     for label in &labels {
         world.forge(&["label", "create", label]).ok();

@@ -16,7 +16,7 @@ fn read(wire: &mut Wire, uri: &str) -> String {
 }
 
 #[test]
-fn resources_and_their_completions() {
+fn resources_are_listed_and_completed() {
     let world = World::with_feature();
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
@@ -93,14 +93,15 @@ fn completions_continue_after_the_first_page() {
     assert_eq!((&values[0], &values[10]), (&json!("3"), &json!("30")));
     let (values, total, more) = complete("", 1);
     assert_eq!((values.len(), total, more), (100, None, json!(true)));
-    // Numbers beyond the last scanned page are looked up one by one.
+    // Numbers beyond the last scanned page are looked up individually.
     open(190);
     let (values, total, more) = complete("3", 4);
     assert_eq!((values.len(), total, more), (32, None, json!(true)));
     assert_eq!((&values[0], &values[1]), (&json!("3"), &json!("320")));
 }
 
-/// Pull request 1 that says nothing, issue 1 that names it, and pull request 2 that closes that.
+/// Pull request 1 without references, issue 1 that names it, and pull request 2 that closes issue
+/// 1.
 fn linked() -> World {
     let world = World::with_feature();
     let ada = Identity::ADA;
@@ -118,7 +119,7 @@ fn linked() -> World {
 }
 
 #[test]
-fn issues_and_their_links() {
+fn issue_resources_have_links() {
     let world = linked();
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
@@ -222,7 +223,7 @@ fn long_resource_is_cut_and_names_the_rest() {
         let (kept, tail) = text.rsplit_once("\n[").unwrap();
         let (_, shown) = kept.split_once("\n> ").unwrap();
         assert!(shown.len() > 20_000 && body.starts_with(shown), "{of}");
-        // The end of its line is behind it.
+        // The count includes the line break at the end of the body.
         let more = body.len() + 1 - shown.len();
         assert_eq!(tail, format!("{more} more characters: {rest}]\n"));
     }
@@ -288,7 +289,7 @@ fn resource_uris_hold_any_file_name() {
     let mut wire = world.server(MODERN, &["--allow-path", other.to_str().unwrap()]);
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
-    // Once as a filled-in template, and once as typed by hand.
+    // The URI once as filled from the template, and once as a user types it.
     for file in ["a%20dir/%C3%A9%20100%25.txt", name] {
         let diff = read(&mut wire, &format!("{repo}/pull/1/files/{file}"));
         assert!(diff.contains("+one\n"), "{diff}");
@@ -308,7 +309,7 @@ fn resource_uris_hold_any_file_name() {
 }
 
 #[test]
-fn prompts_are_filled_in() {
+fn prompts_contain_their_arguments() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let params = json!({"name": "review_pr", "arguments": {"number": "7", "repo": "octo/tools"}});

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// Says where `value` does not fit `schema`. Undeclared properties do not fit either: a program
-/// could not know of them.
+/// Checks `value` against `schema`, and reports the first mismatch. An undeclared property is a
+/// mismatch, because a client could not know of it.
 pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Some(words) = schema.as_object() else {
         return match schema {

@@ -1,4 +1,4 @@
-//! An at-uri names an account, and with a list in force the caller does not choose whose.
+//! An at-uri names an account. With a list in force, the caller cannot choose an arbitrary account.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -14,7 +14,7 @@ use crate::{
     world::{MODERN, Wire},
 };
 
-/// A host of an attacker's choice: its port, and the first line of every request.
+/// A host that the attacker chooses: its port, and the first line of every request.
 fn evil() -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -39,7 +39,7 @@ fn server(t: &Tangled, more: &[&str]) -> Wire {
     Wire::start(&t.forge(&t.alice, &args), MODERN)
 }
 
-/// Every tool that takes a number.
+/// Every tool that takes a number, which can be an at-uri.
 fn every_tool() -> Vec<(&'static str, Value)> {
     vec![
         ("pr_view", json!({})),
@@ -59,7 +59,7 @@ fn every_tool() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// How often the world's own hosts were asked for a name of the attacker's.
+/// The number of requests to the world's own hosts for a name of the attacker's.
 fn asked_for(t: &Tangled, name: &str) -> usize {
     let hosts = [
         t.world.index().host(),
@@ -72,7 +72,7 @@ fn asked_for(t: &Tangled, name: &str) -> usize {
 }
 
 #[test]
-fn strangers_record_is_not_looked_up() {
+fn record_of_stranger_is_not_requested() {
     let t = Tangled::new();
     let own = t.open("topic");
     let (port, lines) = evil();
@@ -105,14 +105,14 @@ fn strangers_record_is_not_looked_up() {
             let below = json!({"repo": repo, "title": "t", "head": "topic", "depends_on": uri});
             wire.call("pr_create", below).fails("permission_denied");
         }
-        // A server that may change one repository alone reads others, and changes none of theirs.
+        // A list for writes leaves reading open, so only changes are refused.
         let mut wire = server(&t, &["--allow-write", WIDGET]);
         let args = json!({"repo": WIDGET, "number": uri, "body": "b"});
         wire.call("pr_comment", args).fails("permission_denied");
     }
     assert!(lines.lock().unwrap().is_empty(), "{lines:?}");
     assert_eq!(asked_for(&t, "evil"), 0);
-    // Without a list that is what a caller may do.
+    // Without a list, a caller may name any account.
     let uri = format!("at://{web}/{PULL}/3kabcdefgh222");
     let mut open = server(&t, &[]);
     open.call("pr_view", json!({"repo": WIDGET, "number": uri}));
@@ -123,7 +123,7 @@ fn strangers_record_is_not_looked_up() {
 }
 
 #[test]
-fn pull_request_author_is_no_stranger() {
+fn record_of_pull_request_author_is_readable() {
     let t = Tangled::new();
     t.open("topic");
     t.branch("bobs");
@@ -139,7 +139,7 @@ fn pull_request_author_is_no_stranger() {
             .ok()
             .says("\"Of Bob\"");
     }
-    // The author of a comment can be answered.
+    // A comment by Carol, who is not a collaborator, can be replied to.
     let carol = t
         .world
         .pds()
@@ -154,7 +154,7 @@ fn pull_request_author_is_no_stranger() {
     let mut wire = server(&t, &["--allow-repo", WIDGET]);
     let args = json!({"repo": WIDGET, "number": uri, "body": "So.", "reply_to": comment});
     wire.call("pr_comment", args).ok().says("answered");
-    // The server's own new records are known before any index has them.
+    // The server may use its own new records before any index has them.
     t.branch("mine");
     let args = json!({"repo": WIDGET, "title": "Mine", "head": "mine"});
     let made = wire.call("pr_create", args).ok();

@@ -1,6 +1,5 @@
 //! Calls of clients that send every argument of a schema: the strict mode of OpenAI's function
-//! calling, and the function declarations of Gemini. Both conversions are written from what the two
-//! document.
+//! calling, and Gemini's function declarations. Both conversions follow the vendors' documentation.
 
 use serde_json::{Map, Value, json};
 
@@ -9,17 +8,17 @@ use crate::{
     world::{Wire, World},
 };
 
-/// Client that converts a schema.
+/// The kind of client that converts a schema.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Client {
-    /// Every property is required, what was optional may be null, and nothing is additional.
+    /// Every property is required, optional properties may be null, and no others are allowed.
     OpenAi,
-    /// A part of OpenAPI 3.0: types in capitals, `nullable`, nothing about additional properties.
+    /// A subset of OpenAPI 3.0: types in capitals, `nullable`, and no `additionalProperties`.
     Gemini,
 }
 
 impl Client {
-    /// The schema that the client gives its model.
+    /// The schema that the client passes to its model.
     fn convert(self, schema: &Value, is_optional: bool, at: &str) -> Value {
         let known = [
             "type",
@@ -57,7 +56,7 @@ impl Client {
                 out.insert("items".into(), self.convert(items, false, at));
             }
             "object" => {
-                // No client's form has objects with free property names.
+                // Neither client's subset has objects with free property names.
                 assert!(!schema["additionalProperties"].is_object(), "{at}");
                 let properties = schema["properties"].as_object().expect(at);
                 let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -81,10 +80,10 @@ impl Client {
         Value::Object(out)
     }
 
-    /// Value for an argument that the user has not named.
+    /// The client's value for an argument that the user did not name.
     fn nothing(self, of: &Value) -> Value {
         match of["type"].as_str() {
-            // An optional one of OpenAI has two types.
+            // OpenAI's form of an optional argument has two types, one of them null.
             None => Value::Null,
             Some("STRING") => json!(""),
             Some("ARRAY") => json!([]),
@@ -93,7 +92,7 @@ impl Client {
         }
     }
 
-    /// The arguments of a call that has `named`, with all the others.
+    /// The arguments `named`, and an empty value for every other argument of the schema.
     fn arguments(self, schema: &Value, named: &Value) -> Value {
         let properties = schema["properties"].as_object().unwrap().iter();
         let fill = |(name, of): (&String, &Value)| {
@@ -111,7 +110,7 @@ impl Client {
     }
 }
 
-/// A call of each tool with its required arguments, in an order that succeeds.
+/// A call of each tool with its required arguments, in an order in which all succeed.
 fn calls() -> Vec<(&'static str, Value)> {
     let comment = json!([{"path": "feature.txt", "line": 1, "body": "Why?"}]);
     let edits = json!([{"path": "e.txt", "content": "x\n"}, {"path": "empty.txt", "content": ""}]);
@@ -183,7 +182,7 @@ fn strict_client_schemas_make_valid_calls() {
         for tool in &tools {
             let name = tool["name"].as_str().unwrap();
             let is_called = calls.iter().any(|(called, _)| *called == name);
-            // A repository on this machine has neither rounds nor checks.
+            // A local repository has neither rounds nor checks.
             let has_none = ["pr_resubmit", "pr_checks", "pr_checks_rerun"].contains(&name);
             assert!(is_called || has_none, "{name}");
         }

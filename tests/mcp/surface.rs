@@ -1,4 +1,4 @@
-//! Surface that every client loads: the tools, their schemas, prompts and templates.
+//! What every client loads: the tools and their schemas, prompts and resource templates.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
-/// Size limits in bytes, for read-only and for all tools: without the sets that must be named.
+/// Size limits in bytes of the read-only tools and of all tools, without the optional toolsets.
 const READ_MAX: usize = 10 * 1024;
 const WRITE_MAX: usize = 20 * 1024;
 
 /// Size limit in bytes of a tool's description for the model.
 const TOOL_MAX: usize = 900;
 
-/// A tool without the schema of its result, which clients keep to themselves.
+/// Size of a tool without its output schema, which clients do not pass to the model.
 fn bytes(tool: &Value) -> usize {
     let mut tool = tool.clone();
     tool.as_object_mut().unwrap().remove("outputSchema");
     tool.to_string().len()
 }
 
-/// Name, description and arguments: clients keep the title and the hints to themselves as well.
+/// Size of name, description and arguments: clients do not pass title and annotations either.
 fn model_bytes(tool: &Value) -> usize {
     let parts = ["name", "description", "inputSchema"];
     let given = BTreeMap::from(parts.map(|part| (part, &tool[part])));
@@ -43,7 +43,7 @@ fn surface_size_is_bounded() {
 }
 
 #[test]
-fn rounds_are_submitted_only_where_a_forge_has_them() {
+fn pr_resubmit_needs_a_forge_with_rounds() {
     let world = World::new();
     let offered = |args: &[&str]| {
         let tools = world.server(MODERN, &[&["--write"], args].concat()).tools();
@@ -87,7 +87,8 @@ fn tools_are_portable_and_annotated() {
         for which in ["inputSchema", "outputSchema"] {
             let mut schema = tool[which].clone();
             assert_eq!(schema["type"], "object", "{name}");
-            // A result or a failure; clients keep that schema to themselves.
+            // `anyOf` separates result and failure, and clients do not pass the output schema to
+            // the model.
             if which == "outputSchema" {
                 schema.as_object_mut().unwrap().remove("anyOf");
             }
@@ -144,7 +145,7 @@ fn portable(tool: &str, schema: &Value) {
 }
 
 #[test]
-fn snapshots_of_the_whole_surface() {
+fn surface_matches_its_snapshots() {
     let world = World::new();
     for (name, args) in [("read_only", &[][..]), ("write", &["--write"][..])] {
         let mut wire = world.server(MODERN, args);

@@ -1,4 +1,4 @@
-//! The life of a pull request on tangled, through the server.
+//! Pull requests on tangled through the server.
 
 use std::time::Duration;
 
@@ -87,7 +87,8 @@ fn pull_request_lifecycle_on_tangled() {
             .says("\"Better work\"")
             .says("> More.")
             .says("> Plain.");
-        // A verdict is a comment that another client would show as one: only where it is wanted.
+        // On tangled a verdict is a comment, and other clients show it as one, so verdicts are
+        // opt-in.
         let review = json!({"verdict": "approve", "body": "Good."});
         wire.call("pr_review", with(review))
             .fails("unsupported")
@@ -113,8 +114,8 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
-/// The diff is the round's, even if the knot makes it from commits. A commit on the base does not
-/// change the diff, a new round does.
+/// The diff of a round stays the same when the base gets a commit, even if the knot computes it
+/// from commits. Only a new round changes the diff.
 #[test]
 fn diff_cursor_survives_base_commits() {
     let t = Tangled::new();
@@ -136,7 +137,7 @@ fn diff_cursor_survives_base_commits() {
     git.commit("main", "Meanwhile", &[("many/19.txt", Some("two\n"))]);
     pages.extend(wire.pages("pr_diff", args.clone(), 1_000));
     assert_eq!(column(&pages, "files", "path"), names);
-    // A server that has not read the diff before accepts the cursor, too.
+    // Another server, which has not read the diff before, accepts the cursor as well.
     let mut other = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     pages.truncate(1);
     pages.extend(other.pages("pr_diff", args.clone(), 1_000));
@@ -164,7 +165,7 @@ fn moved_branch_is_kept_despite_consent() {
     assert_eq!(wire.asked.len(), 2);
     assert_eq!(kept.data()["branch_deleted"], false);
     assert_eq!(t.repo.git.oid("topic"), Some(tip));
-    // A merged pull request cannot be closed; closing keeps unsubmitted commits, too.
+    // A merged pull request cannot be closed. Closing also keeps a branch with unsubmitted commits.
     let other = t.open("other");
     let tip = t
         .repo
@@ -176,7 +177,7 @@ fn moved_branch_is_kept_despite_consent() {
     assert_eq!(t.world.pds().records(&t.alice.did, PULL).len(), 2);
 }
 
-/// The index may have lost the record since the merge.
+/// The index may have lost the status record since the merge.
 #[test]
 fn earlier_merge_is_checked_at_the_index() {
     let t = Tangled::new();
@@ -202,7 +203,7 @@ fn earlier_merge_is_checked_at_the_index() {
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), statuses);
 }
 
-/// Consent is to the bytes shown: the author may put others under the same commit.
+/// Consent covers the patch shown. The author may replace the patch under the same commit id.
 #[test]
 fn merge_consent_ends_when_round_is_replaced() {
     let t = Tangled::new();
@@ -289,7 +290,7 @@ fn head_of_plain_diff_is_the_patch() {
     assert_eq!(t.repo.git.show("main", "new"), "x\n");
 }
 
-/// A server of Alice's that waits a second for the index.
+/// A server of Alice's whose timeout for the index is one second.
 fn impatient(t: &Tangled) -> Wire {
     let run = t.forge(&t.alice, &["mcp", "--write"]);
     Wire::start(&run.env("FORGE_WAIT", "1"), MODERN)
@@ -322,7 +323,7 @@ fn unindexed_write_is_pending_with_record() {
     ));
 }
 
-/// The label's record is about a draft that is marked as ready with it.
+/// The label record refers to a draft, which the same call marks as ready.
 #[test]
 fn edit_and_draft_report_the_worse_state() {
     let t = Tangled::new();
@@ -349,7 +350,7 @@ fn edit_and_draft_report_the_worse_state() {
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "T");
 }
 
-/// The author can repair a lost record in a terminal.
+/// The record's author can repair a lost record in a terminal.
 #[test]
 fn context_of_unindexed_pull_is_not_ready() {
     let t = Tangled::new();
@@ -491,9 +492,9 @@ fn record_unknown_to_old_index_has_recovery() {
 }
 
 #[test]
-fn dropped_record_says_why() {
+fn dropped_record_has_a_reason() {
     let t = Tangled::new();
-    // A round has a gzipped patch.
+    // A round's patch has to be gzipped.
     let diff =
         b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
     let uri = t.foreign(diff, |_| {});
@@ -529,7 +530,7 @@ fn unsupported_field_stops_edit_before_writes() {
         .fails("unsupported")
         .says("tangled has no drafts");
     assert_eq!(title(), before);
-    // No question is asked about it.
+    // The refusal comes before any question.
     for (tool, method, next) in [
         ("pr_merge", "squash", "\nNext: pr_resubmit {"),
         ("pr_update_branch", "rebase", "\nNext: pr_resubmit {"),
@@ -552,9 +553,9 @@ fn unreadable_row_field_is_reported() {
     list.says("Warning: \"read from the backlinks at");
 }
 
-/// A spindle has checks without logs, and can be down.
+/// A spindle reports checks without logs, and can be unreachable.
 #[test]
-fn missing_spindle_logs_hide_nothing_else() {
+fn missing_spindle_logs_leave_the_rest_readable() {
     let t = Tangled::new();
     let spindle = SpindleDouble::start().unwrap();
     let pds = t.world.pds();
@@ -588,7 +589,7 @@ fn missing_spindle_logs_hide_nothing_else() {
 }
 
 #[test]
-fn stale_head_neither_closes_nor_deletes() {
+fn stale_head_prevents_close_and_deletion() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
@@ -612,7 +613,7 @@ fn stale_head_neither_closes_nor_deletes() {
     wire.call("pr_set_state", call(true, head)).ok();
     assert_eq!((wire.asked.len(), statuses()), (1, 2));
     assert_eq!(t.repo.git.oid("topic"), None);
-    // A comment is written, whatever the state was.
+    // Commenting succeeds in every state.
     for (unchanged, told) in [
         (false, "(it was so before; done all the same: \"comment\")"),
         (true, "(it was so before; nothing was written)"),
@@ -638,7 +639,7 @@ fn status_reports_unreadable_collaborators() {
     assert!(missing.contains("certainty: who may push to "), "{missing}");
 }
 
-/// A knot of Tangled 1.0 shows what it stores.
+/// A knot of Tangled 1.0 shows what it stores, so no index is involved.
 #[test]
 fn tangled_1_0_write_is_immediate_and_experimental() {
     let t = Tangled::new();

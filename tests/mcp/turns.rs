@@ -1,4 +1,4 @@
-//! Concurrent calls have a limit, and a user who thinks about a question takes up none of it.
+//! Concurrent calls are limited, and a call that waits for a user's answer does not count.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, World};
 
-/// How many calls work at once (`MAX_CONCURRENT_CALLS` in `forge-mcp/src/calls/state.rs`).
+/// The limit of concurrent calls (`MAX_CONCURRENT_CALLS` in `forge-mcp/src/calls/state.rs`).
 #[cfg(unix)]
 const AT_ONCE: usize = 16;
 
-/// More than work at once.
+/// A number of open questions above the limit.
 const QUESTIONS: u64 = 20;
 
 #[test]
-fn open_questions_take_no_turns() {
+fn open_questions_occupy_no_slots() {
     let world = World::with_feature();
     let mut server = world
         .grace(&["mcp", "--write"])
@@ -47,7 +47,7 @@ fn open_questions_take_no_turns() {
     for id in 1..=QUESTIONS {
         send(call(id, "pr_merge", json!({"number": 1})));
     }
-    // All of them ask: an answer before that would be a call that found no turn.
+    // Every call must ask: a call without a free slot would be answered before.
     let questions: Vec<Value> = (0..QUESTIONS)
         .map(|_| {
             let message = next();
@@ -59,7 +59,7 @@ fn open_questions_take_no_turns() {
     let list = next();
     assert_eq!(list["id"], 100, "{list}");
     assert_ne!(list["result"]["isError"], true, "{list}");
-    // The first answer agrees, and the others find the pull request merged.
+    // The first answer agrees; the other calls then find the pull request merged.
     for (n, id) in questions.into_iter().enumerate() {
         let answer = match n {
             0 => json!({"action": "accept", "content": {"confirm": true}}),
@@ -74,8 +74,8 @@ fn open_questions_take_no_turns() {
     assert!(server.wait().unwrap().success());
 }
 
-/// Git is what tells: it can be stopped in every call, where a forge on the network is asked fewer
-/// questions at once than there are calls at work.
+/// Counts running git processes: git can be stopped in every call, whereas requests to a forge have
+/// a limit below that of calls.
 #[test]
 #[cfg(unix)]
 fn concurrent_calls_are_limited() {
@@ -93,7 +93,8 @@ fn concurrent_calls_are_limited() {
     let world = World::with_feature();
     let (held, go) = (world.scratch.path("held"), world.scratch.path("go"));
     fs::create_dir(&held).unwrap();
-    // The script gives up after half a minute: a failed test must not hold the server for ever.
+    // The script ends after half a minute, so that a failed test does not block the server for
+    // ever.
     let script = format!(
         r#"#!/bin/sh
 case " $* " in *" cat-file "*)
@@ -122,7 +123,7 @@ exec '{git}' "$@"
     while at_work() < AT_ONCE {
         thread::sleep(Duration::from_millis(10));
     }
-    // The server has every call by now, and those with a free slot have time to start git.
+    // The server has received every call by now, and calls with a slot have had time to start git.
     assert!(!wire.tools().is_empty());
     thread::sleep(Duration::from_millis(300));
     assert_eq!(at_work(), AT_ONCE);

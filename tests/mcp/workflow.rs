@@ -1,4 +1,4 @@
-//! The tools of a workflow, one by one.
+//! The tools of the toolset `workflow`, one by one.
 
 use forge_testkit::Identity;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     world::{Called, LEGACY, MODERN, User, Wire, World},
 };
 
-/// Issue 1 with the sub-issues 2 to 4 in these states; `""` is none.
+/// Issue 1 with the sub-issues 2 to 4 in these states; `""` stands for no state.
 fn family(states: [&str; 3]) -> (World, Wire) {
     let world = World::new();
     world.keep("store = \"fields\"");
@@ -66,7 +66,7 @@ fn r_001_1_view_is_the_same_from_each_member() {
 }
 
 #[test]
-fn r_001_5_view_lists_issues_behind_a_target() {
+fn r_001_5_view_lists_issues_before_a_target() {
     let (_world, mut wire) = family(["Ready for Plan", "Backlog", "Human Needed"]);
     let found = view(&mut wire, 2, "ready for plan");
     let target = &found["target"];
@@ -111,18 +111,18 @@ fn r_001_7_advance_asks_and_moves_lagging_issues() {
         assert_eq!(column(&moved["skipped"], "issue"), ["#3"]);
         assert_eq!(moved["skipped"][0]["current_state"], "In Review");
         assert_eq!(moved["errors"], json!([]));
-        // No issue is left to move, so nobody is asked.
+        // No issue is left to move, so no confirmation is asked.
         let asked = wire.asked.len();
         let again = wire.call("workflow_advance", args).ok();
         assert_eq!(again.data()["advanced"], json!([]));
         assert_eq!(wire.asked.len(), asked);
-        // No sub-issues: three empty lists.
+        // Without sub-issues, the result has three empty lists.
         let none = json!({"issue": 2, "target_state": "Ready for Plan"});
         let none = wire.call("workflow_advance", none).ok();
         for list in ["advanced", "skipped", "errors"] {
             assert_eq!(none.data()[list], json!([]), "{list}");
         }
-        // The parent goes to the gate that all have reached.
+        // The parent moves to the gate that all sub-issues have reached.
         let up = json!({"issue": 2, "parent": true});
         let up = wire.call("workflow_advance", up).ok();
         assert_eq!(column(&up.data()["advanced"], "issue"), ["#1"]);
@@ -186,7 +186,7 @@ fn r_001_9_pick_skips_unworkable_issues() {
         column(&found["skipped"], "reason"),
         ["it waits for #1", "its estimate is L"]
     );
-    // By role, and with a larger estimate.
+    // Picks by role, and with a larger estimate.
     let pick = json!({"command": "planners", "max_estimate": "XL"});
     let found = wire.call("workflow_pick", pick).ok();
     assert_eq!(found.data()["issue"]["issue"], "#4");
@@ -282,7 +282,7 @@ fn r_001_11_set_state_needs_a_permitted_command() {
 }
 
 #[test]
-fn claim_is_released_to_the_state_before() {
+fn released_claim_restores_the_previous_state() {
     let (_world, mut wire) = family(["Ready for Plan", "", ""]);
     let claim = json!({"issue": "#2", "command": "plan", "holder": "ada's agent", "lease_s": 60});
     let taken = wire.call("workflow_claim", claim).ok();
@@ -321,7 +321,7 @@ fn claim_is_released_to_the_state_before() {
     let given = wire.call("workflow_claim", give).ok();
     assert_eq!(given.data()["change"]["new_state"], "Ready for Plan");
     assert_eq!(given.data()["change"]["ended_claim"], id);
-    // Force takes it from its holder.
+    // `force` replaces the claim of another holder.
     let claim = json!({"issue": 2, "command": "plan", "holder": "one"});
     wire.call("workflow_claim", claim).ok();
     let force = json!({
@@ -367,15 +367,15 @@ fn r_001_12_view_explains_state_for_command() {
             .fails("invalid_input")
             .says(says);
     }
-    // Resolving moves no issue.
+    // Resolving a state moves no issue.
     let after = view(&mut wire, 2, "");
     assert_eq!(after["issues"][0]["state"], "Ready for Plan");
     assert_eq!(after.get("resolved"), None);
 }
 
-/// A title, a state and a reason are other people's text.
+/// Titles, states and reasons are text of other people.
 #[test]
-fn text_of_others_is_cleaned_and_bounded() {
+fn workflow_text_of_others_is_cleaned_and_bounded() {
     let (_world, mut wire) = family(["Ready for Plan", "", ""]);
     let evil = format!("\u{202e}done\" | nobody holds it {}", "x".repeat(200));
     let edit =

@@ -1,4 +1,4 @@
-//! The worked example: an issue from its triage to its merge, by tool calls alone.
+//! The worked example, only by tool calls: an issue from triage to merge.
 
 use forge_testkit::Identity;
 use serde_json::{Value, json};
@@ -12,20 +12,20 @@ use crate::{
 pub const SETS: [&str; 3] = ["--write", "--toolsets", "issues,workflow"];
 
 impl World {
-    /// A server of Grace's by the clock of the system, which leases go by.
+    /// A server of Grace's with the real clock, because leases expire.
     pub fn workflow(&self) -> Wire {
         let run = self.scratch.forge(self.git.path(), &Identity::GRACE);
         Wire::start(&run.args(["mcp"]).args(SETS), MODERN)
     }
 
-    /// Keeps states as the configuration says.
+    /// Configures the store of workflow states.
     pub fn keep(&self, lines: &str) {
         let file = format!("[workflow]\n{lines}\n");
         self.scratch.write("home/.config/forge/config.toml", file);
     }
 }
 
-/// From triage to merge: the branch `head` mends issue `issue` of `repo`.
+/// From triage to merge: the branch `head` of `repo` fixes issue `issue`.
 fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let args = |more: Value| {
         let mut args = json!({"repo": repo, "issue": issue});
@@ -38,7 +38,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
         false => format!("#{issue}"),
     };
 
-    // Position: an issue without a state.
+    // The issue has no state yet.
     let at = wire.call("workflow_view", args(json!({}))).ok();
     assert_eq!(at.data()["phase"], "TRIAGE");
     let why = format!("Issue {named} has no workflow state; triage first.");
@@ -46,7 +46,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(at.data()["is_group"], false);
     assert_eq!(at.data()["issues"][0]["issue"], named);
 
-    // Triage names its state.
+    // Triage names the state to move to.
     let triage = json!({"state": "Ready for Plan", "command": "triage", "reason": "small enough"});
     let moved = wire.call("workflow_set_state", args(triage)).ok();
     let moved = moved.data();
@@ -55,7 +55,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(moved["command"], "ralph_triage");
     assert_eq!(moved.get("resolved_from"), None);
 
-    // The next issue of a planner; then the same with its claim.
+    // A planner picks the next issue, first without and then with a claim.
     let pick = json!({"repo": repo, "command": "plan"});
     let found = wire.call("workflow_pick", pick.clone()).ok();
     assert_eq!(found.data()["found"], true);
@@ -84,14 +84,14 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let renewed = wire.call("workflow_claim", args(renew)).ok();
     assert_eq!(renewed.data()["claim"]["id"], claim);
 
-    // Done with it: the intent means the state of the command, and ends the claim.
+    // The planner is done: the intent resolves to the command's state, and the claim ends.
     let done = json!({"state": "__COMPLETE__", "command": "plan", "claim": claim});
     let moved = wire.call("workflow_set_state", args(done.clone())).ok();
     let moved = moved.data();
     assert_eq!(moved["resolved_from"], "__COMPLETE__");
     assert_eq!(moved["new_state"], "Plan in Review");
     assert_eq!(moved["ended_claim"], claim);
-    // The claim is over, so a late write of its holder is refused.
+    // The claim has ended, so a late write of its holder is refused.
     wire.call("workflow_set_state", args(done))
         .fails("conflict")
         .says("is over");
@@ -99,7 +99,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(gate.data()["phase"], "HUMAN_GATE");
     assert_eq!(gate.data().get("claim"), None);
 
-    // The next command takes it on.
+    // The next command claims the issue.
     let taken = wire
         .call("workflow_claim", json!({"repo": repo, "command": "impl"}))
         .ok();
@@ -116,7 +116,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(reached["converged"], true);
     assert_eq!(reached["recommendation"], "proceed");
 
-    // The pull request that closes it, and its merge.
+    // Opens the pull request that closes the issue, and merges it.
     let create = json!({
         "repo": repo, "title": "Mend it", "head": head, "base": "main", "closes": [issue]
     });
@@ -227,8 +227,8 @@ fn r_001_12_story_runs_on_tangled() {
     }
 }
 
-/// The prompt beside a page with the same facts. The tools of the set are measured for docs/explanation/workflow.md
-/// and have no limit here: the page needs tools for issues, labels and comments as well.
+/// Compares the prompt with a page of the same facts. The page needs tools for issues, labels and
+/// comments as well; docs/explanation/workflow.md has the measured sizes of the toolset.
 #[test]
 fn prompt_is_less_than_half_of_an_orchestrator_page() {
     let world = World::new();

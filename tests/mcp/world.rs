@@ -1,4 +1,4 @@
-//! A server of the real binary, and a client that speaks both eras line by line.
+//! Starts a server of the real binary, with a client for both protocol eras.
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +16,14 @@ pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
 
 impl World {
-    /// With pull request 1 from `feature`, of Ada's.
+    /// A world with Ada's pull request 1 from `feature`.
     pub fn with_feature() -> Self {
         let world = Self::new();
         world.propose("feature", "Add a feature", "Closes nothing.");
         world
     }
 
-    /// Opens a pull request of Ada's.
+    /// Opens a pull request as Ada.
     pub fn propose(&self, branch: &str, title: &str, body: &str) {
         let file = format!("{branch}.txt");
         let text = Some("one\ntwo\nthree\n");
@@ -33,35 +33,35 @@ impl World {
             .ok();
     }
 
-    /// A server that Grace started in the repository.
+    /// A server that Grace starts in the repository.
     pub fn server(&self, era: &str, args: &[&str]) -> Wire {
         Wire::start(&self.grace(&["mcp"]).args(args), era)
     }
 
-    /// The repository as results name it.
+    /// The repository's name in results.
     pub fn name(&self) -> String {
         let path = self.git.path().canonicalize().unwrap();
         format!("file://{}", path.display())
     }
 }
 
-/// How the client answers a question to the user.
+/// The client's response to a question for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// The client cannot ask.
+    /// The client does not support elicitation.
     Absent,
     Agrees,
     Declines,
-    /// Sends the form off without having ticked it.
+    /// Submits the form without ticking the box.
     LeavesItUnticked,
-    /// Sends the form off without its field.
+    /// Submits the form without its field.
     LeavesItOut,
-    /// Sends off no form.
+    /// Accepts without a form.
     SendsNoForm,
 }
 
 impl User {
-    /// How the client words it.
+    /// The response as JSON.
     fn answer(self) -> Value {
         match self {
             Self::Absent => panic!("a client that cannot ask was asked"),
@@ -81,12 +81,12 @@ pub struct Wire {
     output: BufReader<ChildStdout>,
     era: &'static str,
     last_id: u64,
-    /// Answers that came while another was waited for, by their requests.
+    /// Responses received while waiting for another one, by request id.
     early: BTreeMap<u64, Value>,
     /// Output schema of each tool, filled at the first call.
     outputs: BTreeMap<String, Value>,
     pub user: User,
-    /// The questions that the user was asked.
+    /// The questions for the user so far.
     pub asked: Vec<String>,
     /// Action run once, between a question and its answer.
     pub meanwhile: Option<Box<dyn FnOnce()>>,
@@ -147,7 +147,7 @@ impl Wire {
         input.flush().unwrap();
     }
 
-    /// Sends bytes as a line, and gives what the server writes next.
+    /// Sends bytes as a line, and returns the server's next message.
     pub fn line(&mut self, line: &[u8]) -> Value {
         let input = self.input.as_mut().unwrap();
         input
@@ -159,7 +159,7 @@ impl Wire {
         serde_json::from_str(&line).expect("JSON on standard output")
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     pub fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         self.last_id += 1;
         if self.era == MODERN {
@@ -192,7 +192,7 @@ impl Wire {
         self.answer(id)
     }
 
-    /// The answer to a request; questions to the user are answered on the way.
+    /// Returns the response to a request, and answers questions for the user meanwhile.
     pub fn answer(&mut self, id: u64) -> Value {
         if let Some(answer) = self.early.remove(&id) {
             return answer;
@@ -221,7 +221,7 @@ impl Wire {
         }
     }
 
-    /// Calls a tool and gives the result as it is.
+    /// Calls a tool and returns the unchecked result.
     pub fn raw(&mut self, tool: &str, args: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": args}));
         assert!(answer.get("error").is_none(), "{answer}");
@@ -232,7 +232,7 @@ impl Wire {
         result
     }
 
-    /// The data of a result fits the tool's declared schema.
+    /// Checks the data of a result against the tool's declared schema.
     fn fits(&mut self, tool: &str, result: &Value) {
         if self.outputs.is_empty() {
             let tools = self.tools().into_iter();
@@ -250,14 +250,14 @@ impl Wire {
         }
     }
 
-    /// The seal that a failed call gives to a client which cannot ask its user.
+    /// The seal in a failed call's result, for a client without elicitation.
     pub fn seal(failed: &Called) -> Value {
         let hint = failed.data()["error"]["hint"].as_str().unwrap().to_owned();
         let (_, rest) = hint.split_once("confirm=\"").unwrap();
         json!(rest.split('"').next().unwrap())
     }
 
-    /// Calls a tool; where it asks the user, calls again with the answer.
+    /// Calls a tool. If the tool asks the user, calls again with the answer.
     pub fn call(&mut self, tool: &str, args: Value) -> Called {
         let result = self.raw(tool, args.clone());
         if result["resultType"] != "input_required" {
@@ -272,7 +272,7 @@ impl Wire {
         self.confirmed(tool, args, &state)
     }
 
-    /// The second half of a confirmation in the modern era.
+    /// The second call of a confirmation in the modern era.
     pub fn confirmed(&mut self, tool: &str, args: Value, state: &Value) -> Called {
         let params = json!({
             "name": tool, "arguments": args, "requestState": state,
@@ -284,8 +284,8 @@ impl Wire {
         Called(answer["result"].clone())
     }
 
-    /// Calls a tool and follows its cursors. No page has more text than `most`, nor is it longer
-    /// than three times that as a whole.
+    /// Calls a tool and follows its cursors. A page has at most `most` characters of text, and at
+    /// most three times as many in total.
     pub fn pages(&mut self, tool: &str, mut args: Value, most: usize) -> Vec<Called> {
         let mut pages = Vec::new();
         loop {
@@ -300,7 +300,7 @@ impl Wire {
         }
     }
 
-    /// The tools that there are.
+    /// The tools that the server offers.
     pub fn tools(&mut self) -> Vec<Value> {
         self.request("tools/list", json!({}))["result"]["tools"]
             .as_array()
@@ -355,7 +355,7 @@ impl Called {
         self
     }
 
-    /// A failure of this class.
+    /// Asserts a failure with this code.
     #[track_caller]
     pub fn fails(self, code: &str) -> Self {
         assert_eq!(self.0["isError"], json!(true), "{}", self.text());
@@ -374,7 +374,8 @@ impl Called {
         self
     }
 
-    /// Asserts a text of at most `most` characters, and a result of three times as many at most.
+    /// Asserts that the text has at most `most` characters, and the whole result three times as
+    /// many.
     #[track_caller]
     pub fn bounded(self, most: usize) -> Self {
         let text = self.text().chars().count();

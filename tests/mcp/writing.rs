@@ -28,7 +28,7 @@ fn pull_request_lifecycle_on_local() {
             .says("> More.")
             .says("labels: bug");
         assert_eq!(view.data()["pull_request"]["state"], "open");
-        // Text hidden from the model is still stored.
+        // Text that the model does not see is still stored.
         let stored = world
             .forge_as(&forge_testkit::Identity::ADA, &[])
             .args(["pr", "view", "1", "--json", "body"])
@@ -64,7 +64,7 @@ fn pull_request_lifecycle_on_local() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
-        // A view without comments still has the thread's id.
+        // A view without comments still has the ids of threads.
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))
             .ok();
@@ -113,7 +113,7 @@ fn pull_request_lifecycle_on_local() {
 }
 
 #[test]
-fn edit_and_draft_share_a_result() {
+fn edit_and_draft_give_one_result() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     for (title, draft, unchanged, warnings) in [
@@ -132,7 +132,7 @@ fn edit_and_draft_share_a_result() {
 }
 
 #[test]
-fn unmergeable_pull_asks_nobody() {
+fn unmergeable_pull_asks_no_confirmation() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_edit", json!({"number": 1, "draft": true}))
@@ -241,7 +241,7 @@ fn edit_of_description_keeps_hidden_comments() {
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.");
-    // The same call adds it once more, and the hints of the tool do not say otherwise.
+    // A repeated call appends the text again, and the tool's annotations say so.
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.\n\nMore.");
@@ -249,7 +249,7 @@ fn edit_of_description_keeps_hidden_comments() {
     let edit = tools.iter().find(|tool| tool["name"] == "pr_edit").unwrap();
     assert_eq!(edit["annotations"]["idempotentHint"], false);
     assert_eq!(edit["annotations"]["destructiveHint"], true);
-    // Without the marker the whole text is replaced by the user's own.
+    // Without the marker, the user's text replaces the whole description.
     for body in ["New.", edited.as_str()] {
         wire.call("pr_edit", json!({"number": 1, "body": body}))
             .ok();
@@ -285,7 +285,7 @@ fn pull_is_stacked_on_another() {
 }
 
 #[test]
-fn foreign_argument_names_work_inside_lists() {
+fn alias_argument_names_work_inside_lists() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let comment = json!({
@@ -293,7 +293,7 @@ fn foreign_argument_names_work_inside_lists() {
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
-    // New lines have no place in the old file.
+    // An added line does not exist in the old file.
     let comment = json!({"path": "feature.txt", "line": 1, "side": "LEFT", "body": "Why?"});
     let review = json!({"number": 1, "verdict": "COMMENT", "comments": [comment]});
     wire.call("pr_review", review)
@@ -326,7 +326,7 @@ fn foreign_argument_names_work_inside_lists() {
     .ok();
     let log = world.git.log("main", "%B");
     assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
-    // Names of two lists here are refused, and the error names both.
+    // Names that belong inside two lists are refused, and the error names both lists.
     wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
         .fails("invalid_input")
         .says("pass add_labels or remove_labels for labels");
@@ -378,7 +378,7 @@ fn update_branch_brings_head_up_to_date() {
         let log = world.git.log("main..feature", "%P");
         assert_eq!(log.trim().lines().count(), 1, "{log}");
         assert_eq!(log.trim(), world.git.oid("main").unwrap());
-        // Impossible updates ask nobody.
+        // Impossible updates ask no confirmation.
         world.forge(&["pr", "close", "1"]).ok();
         let rebase = json!({"number": 1, "method": "rebase"});
         wire.call("pr_update_branch", rebase)

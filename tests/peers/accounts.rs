@@ -1,4 +1,4 @@
-//! Accounts, and what hangs on none: versions, help and completions.
+//! Accounts, and commands that need none: versions, help and completions.
 
 use crate::{
     differences::listed,
@@ -23,7 +23,7 @@ fn status_with_bad_token_exits_with_1() {
             assert!(said.contains("X ") && !said.contains(bad), "{said}");
         }
     }
-    // `--json` asks no host.
+    // `--json` sends no request to the host.
     let json = world
         .command_as(Tool::Forge, bad, "auth status --json host")
         .output();
@@ -67,7 +67,7 @@ fn hostname_flag_works_on_every_auth_command() {
 }
 
 #[test]
-fn help_names_the_commands_in_the_same_groups() {
+fn help_groups_the_commands_as_gh() {
     let world = World::new();
     for group in ["pr", "issue"] {
         let commands = |tool: Tool| {

@@ -22,13 +22,13 @@ fn world() -> World {
     world
 }
 
-/// The names of what was uploaded, in their order.
+/// The names of the uploaded files, in upload order.
 fn uploaded(world: &World) -> Vec<String> {
     let seed = world.double.seed();
     seed.assets.iter().map(|a| a.name.clone()).collect()
 }
 
-/// The text of the pull request or of its last comment, with the numbers of the uploads left out.
+/// The text of the pull request or of its last comment, without the numbers of the uploads.
 fn text(world: &World, jq: &str) -> String {
     let fields = ["pr", "view", "1", "--json", "body,comments", "-q", jq];
     let text = world.ok(Tool::Gh, &fields);
@@ -36,7 +36,7 @@ fn text(world: &World, jq: &str) -> String {
 }
 
 #[test]
-fn both_write_the_same_text() {
+fn attached_files_give_the_same_text() {
     let last = ".comments[-1].body";
     for (args, jq) in [
         (&["comment", "1", "--attach", "a.png"][..], last),
@@ -111,7 +111,7 @@ fn both_write_the_same_text() {
 }
 
 #[test]
-fn pull_request_is_opened_with_pictures() {
+fn create_attaches_pictures() {
     let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
         let world = world();
         let args = [
@@ -175,8 +175,8 @@ fn bad_attachment_is_refused_by_both_before_requests() {
     assert!(world.double.seed().comments_of(REPO, 1).is_empty());
 }
 
-/// forge tries the remaining files, where gh stops at the first failure. Both keep finished
-/// uploads, name the failed ones, and end with 1.
+/// After a failed upload gh stops, and forge tries the remaining files. Both keep finished uploads,
+/// name the failed files, and exit with 1.
 #[test]
 fn failed_attachment_is_named_and_others_kept() {
     for tool in [Tool::Forge, Tool::Gh] {
@@ -216,7 +216,7 @@ fn failed_attachment_is_named_and_others_kept() {
 }
 
 #[test]
-fn attaching_takes_two_requests_more() {
+fn attachments_cost_two_more_requests() {
     let world = world();
     world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
     world.double.reset_record();

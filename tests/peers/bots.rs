@@ -1,4 +1,4 @@
-//! Bots: Copilot is asked and assigned, and what apps have opened is listed.
+//! Bots: requests to Copilot, assignments of Copilot, and pull requests that apps have opened.
 
 use forge_github_double::PullSeed;
 
@@ -28,7 +28,7 @@ fn world() -> World {
     world
 }
 
-/// Logins of who is asked for a review of 1, and of who is assigned, as the double has them.
+/// The numbers of reviewers and assignees of pull request 1 on the double.
 fn people(world: &World) -> (usize, usize) {
     let seed = world.double.seed();
     let pull = seed.pull_of(REPO, 1);
@@ -36,7 +36,7 @@ fn people(world: &World) -> (usize, usize) {
 }
 
 #[test]
-fn copilot_is_asked_and_assigned_by_both() {
+fn copilot_is_requested_and_assigned_by_both() {
     for (maker, other) in Tool::TURNS {
         let world = world();
         let copilot = |tool: Tool, what: &str| {

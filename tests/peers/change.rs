@@ -1,4 +1,4 @@
-//! Comments, reviews, edits and states, with every flag.
+//! Comments, reviews, edits and state changes, with every flag.
 
 use crate::{
     list::four,
@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[test]
-fn comments() {
+fn comment_flags_match_gh() {
     let twins = Twins::with(four);
     for line in [
         "pr comment 1 --body One",
@@ -72,7 +72,7 @@ fn bad_comments_are_refused_by_both() {
 }
 
 #[test]
-fn reviews() {
+fn review_flags_match_gh() {
     let twins = Twins::with(four);
     let review = |line: &str| {
         let both = twins.same_with(line, |_, run| {
@@ -109,7 +109,7 @@ fn reviews() {
 }
 
 #[test]
-fn edits() {
+fn edit_flags_match_gh() {
     let twins = Twins::with(four);
     twins.git("push --quiet origin origin/main:refs/heads/release");
     for line in [
@@ -170,7 +170,7 @@ fn bad_edits_are_refused_by_both() {
 }
 
 #[test]
-fn closing_reopening_ready_and_draft() {
+fn state_changes_match_gh() {
     let twins = Twins::with(four);
     for line in [
         "pr close 3 --comment 'Not now.'",
@@ -202,7 +202,7 @@ fn closing_reopening_ready_and_draft() {
 }
 
 #[test]
-fn closing_deletes_the_branch_when_asked() {
+fn close_deletes_branch_on_request() {
     let twins = Twins::with(four);
     for line in [
         "pr close wip --delete-branch",
@@ -219,11 +219,11 @@ fn closing_deletes_the_branch_when_asked() {
             !branches.contains("wip") && !branches.contains("theirs"),
             "{branches}"
         );
-        // A fork's branch is not ours to delete.
+        // Neither tool deletes a fork's branch.
         let fork = "http://github.localhost/hubot/tools.git";
         assert!(world.git(&["ls-remote", "--heads", fork]).contains("patch"));
     });
-    // The branch is gone.
+    // Reopening fails because the branch is gone.
     twins.refused("pr reopen 2");
 }
 

@@ -1,4 +1,4 @@
-//! `pr checkout` of gh and of forge leave the same branch, commit and settings behind.
+//! After `pr checkout`, gh and forge leave the same branch, commit and settings.
 
 use forge_github_double::state::Permission;
 use forge_testkit::Run;
@@ -41,7 +41,7 @@ fn checkout_of_a_branch_tracks_as_gh() {
         world.git(&["branch", "--quiet", "-D", "work"]);
     });
     same_checkout(&twins, "pr checkout 1");
-    // Again, on the branch itself.
+    // A repeated checkout, on the branch itself.
     same_checkout(&twins, "pr checkout work");
     twins.git("switch --quiet main");
     same_checkout(&twins, "pr checkout 1 --branch mine");
@@ -108,7 +108,7 @@ fn checkout_in_another_work_tree_behaves_as_gh() {
     };
     assert_eq!(trees(&twins.gh), trees(&twins.forge));
     assert_eq!(trees(&twins.forge).len(), 2);
-    // Rounds are of forges that keep patches; GitHub has none.
+    // `--round` is for forges that keep patches; GitHub has no rounds.
     let out = twins.forge.fails(Tool::Forge, "pr checkout 1 --round 0");
     assert!(out.stderr_text().contains("has no rounds"), "{out:?}");
 }

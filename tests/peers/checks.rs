@@ -54,7 +54,7 @@ fn checks_exit_codes_match_gh() {
 }
 
 #[test]
-fn names_by_number_branch_url_and_current_branch() {
+fn checks_accept_every_selector() {
     let world = with_checks(&[("build", "SUCCESS"), ("test", "SUCCESS")]);
     world.git(&["fetch", "--quiet"]);
     world.git(&["checkout", "--quiet", "bulk-1"]);
@@ -116,7 +116,7 @@ fn watch_ends_with_the_last_check() {
             let line = format!("pr checks 1 --watch --interval 1{more}");
             let run = world.command(tool, &line);
             let watching = std::thread::spawn(move || run.output());
-            // The watch has read the checks at least once before they finish.
+            // The watch has to read the checks once before they finish.
             while world.double.counts().api == 0 && !watching.is_finished() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
@@ -131,7 +131,7 @@ fn watch_ends_with_the_last_check() {
 }
 
 #[test]
-fn both_refuse_the_same() {
+fn bad_checks_are_refused_by_both() {
     let world = with_checks(&[("build", "SUCCESS")]);
     for line in [
         "pr checks 1 --fail-fast",

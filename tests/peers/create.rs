@@ -7,7 +7,7 @@ use crate::{
     world::{Tool, World},
 };
 
-/// A branch of two commits, with bodies.
+/// Pushes a branch of two commits with bodies.
 fn two_commits(world: &World, branch: &str) {
     world.push(branch);
     let second = [
@@ -82,7 +82,7 @@ fn create_reads_body_from_file_or_stdin() {
 }
 
 #[test]
-fn filled_text_equals_ghs_except_trailing_lines() {
+fn filled_text_equals_gh_except_trailing_lines() {
     let twins = Twins::new();
     let told = |text: String| {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
@@ -173,7 +173,7 @@ fn browser_form_is_filled_in() {
 }
 
 #[test]
-fn both_refuse_the_same() {
+fn bad_creates_are_refused_by_both() {
     let twins = Twins::new();
     twins.push("feature");
     for flags in [
@@ -235,9 +235,9 @@ fn base_comes_from_clone_configuration() {
     twins.same_state();
 }
 
-/// Both tools on a terminal with an editor that writes a title and a body.
+/// Both tools use the terminal, and the editor writes a title and a body.
 #[test]
-fn title_and_body_from_the_editor() {
+fn create_takes_title_and_body_from_editor() {
     let twins = Twins::new();
     twins.push("typed");
     for (world, tool) in [(&twins.forge, Tool::Forge), (&twins.gh, Tool::Gh)] {
@@ -261,7 +261,7 @@ fn title_and_body_from_the_editor() {
     assert_eq!(body(&twins.gh), "Typed body.");
 }
 
-/// A template starts the text that the editor shows.
+/// The template is the initial text of the editor.
 #[test]
 fn editor_starts_with_the_template() {
     let world = World::new();
@@ -282,10 +282,10 @@ fn editor_starts_with_the_template() {
     }
 }
 
-/// Keys for the answer below the only remote.
+/// Keys that choose the answer below the only remote, which skips the push.
 const SKIP_PUSH: &str = "\u{1b}[B\r";
 
-/// Text typed for a failed attempt is kept, and `--recover` takes it.
+/// A failed `pr create` keeps the typed text, and `--recover` restores it.
 #[test]
 fn typed_text_of_failed_create_is_recovered() {
     let world = World::new();

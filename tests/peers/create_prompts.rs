@@ -13,7 +13,7 @@ const ENTER: &str = "\r";
 const DOWN: &str = "\u{1b}[B";
 const UP: &str = "\u{1b}[A";
 
-/// A branch with one commit that is not pushed.
+/// Makes a branch with one unpushed commit.
 fn unpushed(world: &World, branch: &str) {
     world.git(&["checkout", "--quiet", "-b", branch, "origin/main"]);
     fs::write(world.clone_dir().join("late.txt"), "late\n").unwrap();
@@ -30,7 +30,7 @@ fn pulls(world: &World) -> usize {
     world.double.seed().pulls_of(REPO).len()
 }
 
-/// The branches of the repository, one a line.
+/// The branches of the repository, one per line.
 fn pushed(world: &World) -> String {
     world.git(&["ls-remote", "--heads", "origin"])
 }
@@ -45,7 +45,7 @@ fn create_asks_in_the_same_order() {
         terminal.reply("Where should we push the 'late' branch?", ENTER);
         terminal.reply("Title", ENTER);
         terminal.expect("Body");
-        // gh opens its editor with a letter, forge with the first of two answers.
+        // gh opens its editor with a key, and forge with the first of two answers.
         match tool {
             Tool::Forge => terminal.send(&format!("{DOWN}{ENTER}")),
             Tool::Gh => terminal.send(ENTER),
@@ -74,7 +74,7 @@ fn create_asks_in_the_same_order() {
         ] {
             assert!(said.contains(item), "{item}: {said}");
         }
-        // No write happened before the last answer.
+        // Nothing was written before the last answer.
         assert_eq!((pulls(&world), pushed(&world)), (0, before), "{tool:?}");
     }
 }
@@ -107,9 +107,9 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     terminal.reply("Body", &format!("{DOWN}{ENTER}"));
     terminal.reply("What's next?", &format!("{UP}{UP}{ENTER}"));
     terminal.expect("What would you like to add?");
-    // The third of them.
+    // Selects the third item.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    // Of the repository's labels the first and the third.
+    // Selects the first and the third label of the repository.
     terminal.reply("Labels (space", &format!(" {DOWN}{DOWN} {ENTER}"));
     terminal.reply("What's next?", &format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
@@ -117,7 +117,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
     let seen = world.fields(Tool::Gh, "1", "title,body,isDraft,labels,headRefName");
     assert_eq!(seen["title"], "Add late.txt");
-    // As with gh, the description is the commit's where nobody writes another.
+    // As in gh, the description is the commit's body unless the user types another.
     assert_eq!(seen["body"], "Why.");
     assert_eq!(seen["isDraft"], true);
     assert_eq!(seen["headRefName"], "late");
@@ -128,7 +128,7 @@ fn create_answers_push_and_open_a_draft_with_metadata() {
     assert_eq!(upstream.trim(), "origin/late");
 }
 
-/// `pr create` with a reviewer whom nobody knows, up to the submission.
+/// Answers `pr create` up to the submission, with a reviewer that does not exist.
 fn with_unknown_reviewer(world: &World) -> Terminal {
     world.push("feature");
     let mut terminal = terminal(world, Tool::Forge, "pr create");
@@ -157,7 +157,7 @@ fn create_asks_again_for_an_unknown_reviewer() {
 }
 
 #[test]
-fn create_left_at_an_unknown_reviewer_keeps_the_text() {
+fn create_aborted_at_unknown_reviewer_keeps_the_text() {
     let world = World::new();
     let mut terminal = with_unknown_reviewer(&world);
     terminal.expect("Reviewers (with commas between them)");
@@ -257,7 +257,7 @@ fn create_offers_the_templates() {
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     let body = world.fields(Tool::Gh, "1", "body")["body"].clone();
-    // As gh does: the text of the commit, then the template.
+    // As in gh, the body of the commit comes first, then the template.
     assert_eq!(body.as_str().unwrap().trim(), "Why.\n\nWhat is new?");
 }
 
@@ -280,7 +280,7 @@ fn create_push_pushes_and_sets_the_upstream() {
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
     world.same("1", "title,body,headRefName,headRefOid");
-    // An error that stops the pull request stops the push.
+    // An error that prevents the pull request prevents the push as well.
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "More"]);
     let before = pushed(&world);
     world.fails(Tool::Forge, "pr create -t T -b B --push");

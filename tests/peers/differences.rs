@@ -1,4 +1,5 @@
-//! Intended differences between forge and gh: what each does, and that `docs/reference/cli.md` says so.
+//! Intended differences between forge and gh: the behaviour of each, as listed in
+//! `docs/reference/cli.md`.
 
 use std::fs;
 
@@ -16,7 +17,7 @@ fn with_four() -> World {
     world
 }
 
-/// The list of `docs/reference/cli.md` has this sentence, however it is broken into lines.
+/// Asserts that the list in `docs/reference/cli.md` has this sentence, ignoring line breaks.
 #[track_caller]
 pub fn listed(sentence: &str) {
     let page = fs::read_to_string(workspace_root().join("docs/reference/cli.md")).unwrap();
@@ -29,7 +30,7 @@ pub fn listed(sentence: &str) {
     );
 }
 
-/// forge ends with one code and gh with another.
+/// Asserts the exit codes of forge and gh for the same command line.
 #[track_caller]
 fn codes(world: &World, line: &str, forge: i32, gh: i32) {
     let [ours, theirs] = world.both(line);
@@ -51,7 +52,7 @@ fn conflicting_flags_are_refused_unlike_gh() {
 }
 
 #[test]
-fn locators_and_the_owners_own_branches() {
+fn locators_and_owner_branches_differ() {
     let world = with_four();
     codes(&world, "pr view octocat/tools#1", 0, 1);
     listed("`owner/repo#7` and every other locator name a pull request too");
@@ -171,7 +172,7 @@ fn verdict_on_merged_pull_is_refused() {
 }
 
 #[test]
-fn names_and_line_ends_of_a_diff() {
+fn diff_names_and_line_ends_differ() {
     let world = World::new();
     let files = [
         ("a.txt", Some("x\n")),
@@ -200,7 +201,7 @@ fn names_and_line_ends_of_a_diff() {
 }
 
 #[test]
-fn escapes_in_a_diff_on_a_pipe() {
+fn diff_escapes_on_a_pipe_differ() {
     let world = World::new();
     let files = [
         ("a.txt", Some("first\n")),
@@ -347,7 +348,7 @@ fn write_to_ambiguous_branch_is_refused() {
 }
 
 #[test]
-fn empty_files_and_refused_tokens() {
+fn empty_files_and_refused_tokens_differ() {
     let world = World::new();
     world.push("topic");
     codes(&world, "pr create -t T -F -", 1, 0);
@@ -364,9 +365,9 @@ fn empty_files_and_refused_tokens() {
     listed("A refused token is exit code 4");
 }
 
-/// No command of `gh pr` is left out.
+/// The page lists every command of `gh pr` that forge lacks.
 #[test]
-fn commands_of_gh_alone_are_listed() {
+fn commands_only_in_gh_are_listed() {
     let world = with_four();
     let help = world.command(Tool::Gh, "pr --help").text();
     let (_, commands) = help.split_once("GENERAL COMMANDS\n").unwrap();
@@ -383,9 +384,9 @@ fn commands_of_gh_alone_are_listed() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Flags that gh has not.
+/// The page lists every flag that gh lacks.
 #[test]
-fn flags_of_forge_alone_are_listed() {
+fn flags_only_in_forge_are_listed() {
     let world = with_four();
     world.command(Tool::Forge, "pr view 1 --history").ok();
     let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
@@ -422,7 +423,7 @@ fn closing_issues_of_new_pull_are_read_by_gh() {
 }
 
 #[test]
-fn flags_for_forges_with_rounds_and_an_index() {
+fn round_and_index_flags_have_no_effect() {
     let world = World::new();
     for (branch, waiting) in [("one", "--wait 5s"), ("two", "--no-wait")] {
         world.push(branch);
@@ -432,7 +433,7 @@ fn flags_for_forges_with_rounds_and_an_index() {
         };
         world.command(Tool::Forge, line).ok();
     }
-    // GitHub shows what is written at once, so these wait for nothing.
+    // GitHub shows a write at once, so these flags have no effect.
     for line in [
         "pr comment 1 -b x --wait 5s",
         "pr comment 1 -b x --no-wait",
@@ -498,7 +499,7 @@ fn pull_from_whole_files_is_read_by_gh() {
     assert_eq!(paths, ["README.md", "docs/new.md"]);
     world.same("1", "files,commits,headRefOid,labels");
     listed("`pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch");
-    // On a pipe too, and refused before anything is made.
+    // Bad edits are refused before anything is made, also off a terminal.
     let made = world.double.seed().pulls_of(REPO).len();
     for line in [
         "pr create -t T -b B --delete nosuch.md",
@@ -511,9 +512,9 @@ fn pull_from_whole_files_is_read_by_gh() {
     assert_eq!(world.double.seed().pulls_of(REPO).len(), made);
 }
 
-/// Flags that gh lacks: gh shows what they did.
+/// gh lacks these flags, so gh shows their effect.
 #[test]
-fn flags_of_forge_alone_do_what_gh_shows() {
+fn flags_only_in_forge_have_their_effect() {
     let world = World::new();
     world.push("feature");
     world.command(Tool::Gh, "pr create -t Title -b Body").ok();

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};
 
-/// gh's fields without two: `latestReviews`, tested in
-/// [`latest_reviews_of_forge_have_more_fields`], and `projectCards`, which GitHub has removed:
-/// forge writes `[]`, and gh `null` in a view and `[]` in a list.
+/// gh's fields except for two. [`latest_reviews_of_forge_have_more_fields`] tests `latestReviews`.
+/// GitHub has removed `projectCards`: forge writes `[]`; gh writes `null` in a view and `[]` in a
+/// list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
     changedFiles,closed,closedAt,closingIssuesReferences,comments,commits,createdAt,deletions,files,\
     fullDatabaseId,headRefName,headRefOid,headRepository,headRepositoryOwner,id,isCrossRepository,\
@@ -18,7 +18,7 @@ pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefNam
     milestone,number,potentialMergeCommit,projectItems,reactionGroups,reviewDecision,\
     reviewRequests,reviews,state,statusCheckRollup,title,updatedAt,url";
 
-/// A pull request of a fork that has something of everything.
+/// A pull request from a fork, with a value in every field.
 fn world() -> World {
     let world = World::new();
     {
@@ -60,7 +60,7 @@ fn world() -> World {
 }
 
 #[test]
-fn review_threads_are_a_field_of_forge() {
+fn review_threads_are_a_field_only_in_forge() {
     let world = world();
     let review = [
         "pr",
@@ -98,7 +98,7 @@ fn review_threads_are_a_field_of_forge() {
 }
 
 #[test]
-fn every_field_is_the_same_open_waiting_and_merged() {
+fn every_field_matches_gh_in_every_state() {
     let world = world();
     world.same("2", FIELDS);
     world.same_output(&["pr", "view", "2"]);
@@ -122,7 +122,7 @@ fn every_field_is_the_same_open_waiting_and_merged() {
 }
 
 #[test]
-fn lists_and_status_have_the_same_fields() {
+fn lists_and_status_match_gh_in_every_field() {
     let world = world();
     world.double.seed().open_pull(
         REPO,
@@ -134,7 +134,7 @@ fn lists_and_status_have_the_same_fields() {
         },
     );
     let list = ["pr", "list", "--state", "all", "--json", FIELDS];
-    // The first look has GitHub work out what can be merged.
+    // The first read makes GitHub compute mergeability.
     world.ok(Tool::Gh, &list);
     world.same_json(&list);
     // If the branch has no pull request, gh leaves `currentBranch` out, and forge writes `null`.
@@ -143,7 +143,7 @@ fn lists_and_status_have_the_same_fields() {
 }
 
 #[test]
-fn a_bare_pull_request_has_the_same_fields() {
+fn minimal_pull_matches_gh_in_every_field() {
     let world = World::new();
     world.push("bare");
     world.ok(Tool::Gh, &["pr", "create", "-t", "Bare", "-b", ""]);
@@ -152,8 +152,8 @@ fn a_bare_pull_request_has_the_same_fields() {
     world.same("1", FIELDS);
 }
 
-/// GitHub forgets an opinion as soon as its reviewer comments or is asked again, and gh asks for
-/// neither the ids nor the commits.
+/// GitHub drops a verdict once its reviewer comments or is requested again. gh requests neither the
+/// ids nor the commits of reviews.
 #[test]
 fn latest_reviews_of_forge_have_more_fields() {
     let world = world();
@@ -177,7 +177,7 @@ fn latest_reviews_of_forge_have_more_fields() {
 }
 
 #[test]
-fn latest_reviews_have_the_authors_own() {
+fn latest_reviews_include_the_authors_own() {
     let world = world();
     let mine = ("hubot", ReviewState::Commented, "Mine.");
     world.double.seed().review(REPO, 2, mine.0, mine.1, mine.2);

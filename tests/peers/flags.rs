@@ -1,8 +1,8 @@
-//! No flag of `forge pr` is without a test here, and none of gh's is missing, but those for issues that
-//! are listed.
+//! Every flag of `forge pr` has a test in this suite, and forge has every flag of gh, except for
+//! listed flags of issues.
 //!
-//! Commands and flags of forge are read from `docs/reference/cli.md`, which a test keeps current; those that
-//! are exercised, from the command lines in the sources of this suite; those of gh, from its help.
+//! Commands and flags of forge come from `docs/reference/cli.md`, which a test keeps current; the
+//! tested flags from the command lines in this suite's sources; those of gh from its help.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use forge_testkit::workspace_root;
 
 use crate::world::{Tool, World, words};
 
-/// The commands that both have.
+/// The commands of `pr` that both programs have.
 const COMMANDS: [&str; 18] = [
     "checkout",
     "create",
@@ -36,10 +36,10 @@ const COMMANDS: [&str; 18] = [
     "update-branch",
 ];
 
-/// Flags in their long form, each with its short form.
+/// Flags by their long form, each with its short form.
 type Flags = BTreeMap<String, Option<char>>;
 
-/// Flags of a command, by forge's own page.
+/// Flags of a command, from `docs/reference/cli.md`.
 fn flags_of_forge(command: &str) -> Flags {
     flags_of(&format!("forge pr {command}"))
 }
@@ -62,8 +62,8 @@ fn flags_of(heading: &str) -> Flags {
     flags
 }
 
-/// Issue commands of both programs, with the flags of gh that `forge` lacks, as `docs/reference/cli.md` lists
-/// them.
+/// Issue commands of both programs, with gh's flags that `forge` lacks and `docs/reference/cli.md`
+/// lists.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &["type"]),
     ("view", &[]),
@@ -87,8 +87,8 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("delete", &["confirm"]),
 ];
 
-/// Commands of other groups of both programs, with the flags of gh that `forge` lacks, as
-/// `docs/reference/cli.md` lists them.
+/// Commands of other groups of both programs, with gh's flags that `forge` lacks and
+/// `docs/reference/cli.md` lists.
 const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     (
         "auth login",
@@ -112,7 +112,7 @@ const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     ("label list", &["order", "sort", "web"]),
 ];
 
-/// Flags of a command such as `pr list`, by gh's help.
+/// Flags of a command such as `pr list`, from gh's help.
 fn flags_of_gh(world: &World, command: &str) -> Flags {
     let help = world.command(Tool::Gh, &format!("{command} --help")).text();
     let (own, inherited) = help.split_once("\nINHERITED FLAGS\n").unwrap();
@@ -127,7 +127,7 @@ fn flags_of_gh(world: &World, command: &str) -> Flags {
         .collect()
 }
 
-/// The long and the short form of a flag from its first words.
+/// The long and the short form of a flag, from the first words of its line.
 fn flag<'a>(words: impl Iterator<Item = &'a str>) -> (String, Option<char>) {
     let mut short = None;
     for word in words {
@@ -163,7 +163,7 @@ fn used(words: &[String], known: &Flags) -> BTreeSet<String> {
     used
 }
 
-/// The command lines in the sources: the texts that begin with `pr `.
+/// The command lines in the sources: string literals that begin with `pr `.
 fn lines() -> Vec<String> {
     let texts = sources().into_iter().flat_map(|path| texts(&path));
     texts.filter(|text| text.starts_with("pr ")).collect()
@@ -180,7 +180,7 @@ fn sources() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The texts between quotes in a source.
+/// The string literals of a source file.
 fn texts(path: &Path) -> Vec<String> {
     let source = fs::read_to_string(path).unwrap();
     let mut texts = Vec::new();
@@ -201,7 +201,8 @@ fn texts(path: &Path) -> Vec<String> {
     texts
 }
 
-/// `pr create {flags}` in a table of flags: the text beside it has them.
+/// Sources with `pr create {flags}` in a loop over a table: the file's other literals have the
+/// flags.
 const TABLES: [(&str, &str); 1] = [("create.rs", "create")];
 
 #[test]
@@ -223,7 +224,7 @@ fn every_flag_of_forge_is_exercised() {
             note(command, &words(text));
         }
     }
-    // Arguments as a list: the texts between a command's name and the next.
+    // Commands as lists of arguments: the literals from one command's name to the next.
     for file in sources() {
         let texts = texts(&file);
         let named = |text: &str| COMMANDS.contains(&text);
@@ -247,7 +248,7 @@ fn every_flag_of_forge_is_exercised() {
 }
 
 #[test]
-fn every_flag_of_gh_is_one_of_forge() {
+fn every_flag_of_gh_exists_in_forge() {
     let world = World::new();
     for command in COMMANDS {
         let ours = flags_of_forge(command);
@@ -262,7 +263,7 @@ fn every_flag_of_gh_is_one_of_forge() {
 }
 
 #[test]
-fn flags_of_gh_for_issues_are_those_of_forge() {
+fn issue_flags_missing_from_forge_are_listed() {
     let world = World::new();
     let everywhere = flags_of("forge");
     for (command, missing) in ISSUE_COMMANDS {
@@ -288,7 +289,7 @@ fn gh_flags_of_other_groups_are_accepted() {
     for (command, missing) in OTHER_COMMANDS {
         let ours = flags_of(&format!("forge {command}"));
         for long in flags_of_gh(&world, command).into_keys() {
-            // The page names the flag, and its help the alias.
+            // The page names the flag, and the command's help names the alias.
             let named = match long.as_str() {
                 "hostname" => "host",
                 "user" => "account",

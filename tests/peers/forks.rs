@@ -1,4 +1,4 @@
-//! Pull requests from the forks of people and of organisations.
+//! Pull requests from forks of users and of organisations.
 
 use forge_github_double::state::Permission;
 
@@ -10,7 +10,7 @@ use crate::{
 const FORK: &str = "http://github.localhost/hubot/tools.git";
 const ORG: &str = "http://github.localhost/acme/tools.git";
 
-/// Forks of a user and of an organisation that Mona may push to, as remotes.
+/// Adds remotes for a user's and an organisation's fork, to which Mona may push.
 fn forked(world: &World) {
     {
         let mut seed = world.double.seed();
@@ -51,7 +51,7 @@ fn create_takes_branch_pushed_to_fork() {
 }
 
 #[test]
-fn named_by_owner_and_branch() {
+fn fork_head_is_named_by_owner_and_branch() {
     let twins = Twins::new();
     twins.both(|world| {
         forked(world);
@@ -69,9 +69,10 @@ fn named_by_owner_and_branch() {
     twins.refused("pr create -t T -b B -H acme:not-pushed");
 }
 
-/// `ORG/REPO:BRANCH`, which gh does not know: it fails, and forge opens it; gh then sees it.
+/// `ORG/REPO:BRANCH` is unknown to gh, which fails. forge opens the pull request, and gh then shows
+/// it.
 #[test]
-fn named_by_repository_and_branch() {
+fn fork_head_is_named_by_repository_and_branch() {
     let world = World::new();
     forked(&world);
     world.push_to("org", "ours");
@@ -96,7 +97,7 @@ fn named_by_repository_and_branch() {
     assert_eq!(world.double.seed().pulls_of(REPO).len(), 1);
 }
 
-/// A fork in the same organisation has another name, and its owner is that of the base.
+/// Such a fork has another name, but the same owner as the base repository.
 #[test]
 fn fork_in_same_organisation_is_opened() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! Issues: each program opens what the other lists, views, closes, reopens and comments on. The
-//! double does not cover gh's `issue view` without `--json`, which asks for types of issues and
+//! Issues: each program opens, lists, views, closes, reopens and comments on the other's issues.
+//! The double does not cover gh's `issue view` without `--json`, which requests issue types and
 //! summaries of sub-issues.
 
 use forge_github_double::Seed;
@@ -10,7 +10,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// Fields of gh's that both have.
+/// gh's fields that forge has as well.
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
     milestone,state,stateReason,title,updatedAt,url";
 
@@ -20,7 +20,7 @@ fn two(seed: &mut Seed<'_>) {
 }
 
 #[test]
-fn every_command_ends_alike() {
+fn issue_commands_exit_alike() {
     let twins = Twins::with(two);
     for line in [
         "issue create -t 'Made here' -b 'Why.' -l bug,'\"good, first\"' -a @me",
@@ -128,7 +128,7 @@ fn issue_opened_by_either_is_closed_by_other() {
 }
 
 #[test]
-fn both_refuse_the_same() {
+fn bad_issue_commands_are_refused_by_both() {
     let twins = Twins::with(two);
     for line in [
         "issue view 77 --json title",

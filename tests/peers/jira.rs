@@ -1,6 +1,6 @@
-//! The Python package `jira` 3.10.5 reads the same of the doubles of JIRA as forge does.
+//! The Python package `jira` 3.10.5 reads the same tickets from the JIRA doubles as forge.
 //!
-//! The package belongs to the Python at `FORGE_JIRA_PYTHON`; without it nothing is compared.
+//! `FORGE_JIRA_PYTHON` names a Python with the package; the test is skipped without it.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ fn r_002_8_tickets_match_the_python_client() {
         let ours = linked(&jira, email);
         let (theirs, missing) = (theirs("PROJ-123"), theirs("PROJ-999"));
         assert_eq!(missing["status_code"], 404, "{missing}");
-        // The existing ticket only.
+        // Only the existing ticket.
         assert_eq!(ours.as_array().unwrap().len(), 1, "{ours}");
         let ours = &ours[0];
         for field in ["key", "title", "statusName", "labels", "body", "url"] {
@@ -56,7 +56,7 @@ fn client(python: &PathBuf, jira: &JiraDouble, key: &str, email: Option<&str>) -
     run.output().success().json()
 }
 
-/// Issues linked with a pull request that names two tickets.
+/// The linked issues of a pull request that names two tickets.
 fn linked(jira: &JiraDouble, email: Option<&str>) -> Value {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");

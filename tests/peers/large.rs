@@ -1,4 +1,4 @@
-//! Pull requests too large for gh, or for a single answer of GitHub.
+//! Pull requests too large for gh, or for a single response of GitHub.
 
 use forge_github_double::PullSeed;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn body_of_60_kb_is_written() {
+fn large_body_of_60_kb_is_written() {
     let twins = Twins::new();
     twins.push("long");
     let body = format!("{}ünïcode\n", "0123456789 abcdef ".repeat(3_500));
@@ -22,7 +22,7 @@ fn body_of_60_kb_is_written() {
 }
 
 #[test]
-fn three_hundred_and_fifty_files() {
+fn pull_with_350_files_is_shown_by_forge() {
     let world = World::new();
     let names: Vec<String> = (0..350).map(|n| format!("f/{n:03}.txt")).collect();
     {
@@ -40,7 +40,7 @@ fn three_hundred_and_fifty_files() {
         };
         seed.open_pull(REPO, &pull);
     }
-    // GitHub has no diff of more than 300 files, and gh has none either.
+    // GitHub refuses a diff of more than 300 files, so gh fails.
     for line in ["pr diff 1", "pr diff 1 --name-only"] {
         let refused = world.command(Tool::Gh, line).output().exits(1);
         assert!(refused.stderr_text().contains("406"), "{refused:?}");
@@ -50,7 +50,7 @@ fn three_hundred_and_fifty_files() {
     let diff = world.command(Tool::Forge, "pr diff 1").text();
     assert_eq!(diff.matches("\n+new\n").count(), 350);
     assert_eq!(diff.matches("diff --git ").count(), 350);
-    // gh stops at 100 without a word.
+    // gh stops at 100 files without a warning.
     let files = "pr view 1 --json files -q '.files | length'";
     let [ours, theirs] = world.both(files);
     assert_eq!(
@@ -84,7 +84,7 @@ fn pull_with_130_commits_is_shown_alike() {
     }
     let [ours, theirs] = world.both("pr view 1 --json commits -q '.commits[].messageHeadline'");
     let (ours, theirs) = (ours.stdout_text(), theirs.stdout_text());
-    // gh stops at 100 without a word.
+    // gh stops at 100 commits without a warning.
     assert_eq!((ours.lines().count(), theirs.lines().count()), (130, 100));
     assert_eq!(
         ours.lines().take(100).collect::<Vec<_>>(),

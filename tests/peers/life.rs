@@ -229,7 +229,7 @@ fn pull_created_by_either_is_merged_by_other() {
     }
 }
 
-/// The clone's branches, its checked-out branch, and the subject of that commit.
+/// The clone's branches, its checked-out branch, and the subject of that branch's newest commit.
 fn clone_state(world: &World) -> String {
     world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])
 }

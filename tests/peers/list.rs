@@ -5,7 +5,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// Pull requests 1 to 4: with every field, a draft, another account's, and a fork's.
+/// Pull requests 1 to 4: one with every field, a draft, another account's, and one from a fork.
 pub fn four(seed: &mut Seed<'_>) {
     seed.fork(REPO, "hubot");
     let pulls = [
@@ -33,7 +33,7 @@ pub fn four(seed: &mut Seed<'_>) {
 }
 
 #[test]
-fn every_filter_finds_the_same() {
+fn list_filters_match_gh() {
     let twins = Twins::with(four);
     twins.same_words("pr close 3 -c 'Not now.'");
     for line in [
@@ -121,7 +121,7 @@ fn list_web_page_has_the_filters() {
 }
 
 #[test]
-fn both_refuse_the_same_lists() {
+fn bad_lists_are_refused_by_both() {
     let twins = Twins::new();
     for line in [
         "pr list -L 0",
@@ -163,7 +163,7 @@ fn status_matches_gh() {
         world.ok(Tool::Gh, &["pr", "edit", "1", "--add-reviewer", "reviewer"]);
         world.git(&["fetch", "--quiet"]);
         world.git(&["checkout", "--quiet", "feature"]);
-        // The first look starts the work out of whether it can be merged.
+        // The first read makes GitHub compute mergeability.
         world.ok(Tool::Gh, &["pr", "view", "1", "--json", "mergeable"]);
         world.ok(Tool::Gh, &["pr", "view", "2", "--json", "mergeable"]);
     });
@@ -192,9 +192,9 @@ fn status_matches_gh() {
     }
 }
 
-/// gh has no such filter, so its own list of files is the reference.
+/// gh has no such filter, so the expected result comes from its lists of files.
 #[test]
-fn touches_agrees_with_ghs_files() {
+fn touches_agrees_with_files_of_gh() {
     let world = World::new();
     four(&mut world.double.seed());
     let files =

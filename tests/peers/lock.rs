@@ -1,11 +1,11 @@
-//! Locking conversations, by turns.
+//! Conversations that one program locks and the other unlocks.
 
 use crate::{
     differences::listed,
     world::{REPO, Tool, World},
 };
 
-/// Lock of pull request 1, and its reason.
+/// Whether pull request 1 is locked, and for what reason.
 fn lock_of(world: &World) -> Option<Option<String>> {
     world.double.seed().pull_of(REPO, 1).locked.clone()
 }
@@ -18,7 +18,7 @@ fn with_pull(maker: Tool) -> World {
 }
 
 #[test]
-fn lock_by_one_is_taken_off_by_the_other() {
+fn lock_by_either_is_removed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = with_pull(other);
         for (flags, reason) in [
@@ -36,7 +36,7 @@ fn lock_by_one_is_taken_off_by_the_other() {
             assert_eq!(unlocked.text(), "");
             assert_eq!(lock_of(&world), None);
         }
-        // Both leave alone what is unlocked.
+        // Unlocking an unlocked conversation changes nothing in both programs.
         world.same_line("pr unlock 1");
     }
 }
@@ -58,7 +58,7 @@ fn lock_of_missing_pull_is_refused_by_both() {
 }
 
 #[test]
-fn lock_of_locked_pull_is_no_error() {
+fn lock_of_locked_pull_succeeds_unlike_gh() {
     for (tool, code, reason) in [(Tool::Forge, 0, "SPAM"), (Tool::Gh, 1, "RESOLVED")] {
         let world = with_pull(tool);
         world.command(tool, "pr lock 1 -r resolved").ok();

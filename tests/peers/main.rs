@@ -1,8 +1,8 @@
-//! The real gh and forge take turns on the GitHub double: what one makes, the other finds, reads,
-//! changes, closes and merges. Both also run the same commands in two equal worlds, with every flag
-//! that both have (`flags` checks that), and must reach the same state.
+//! The real gh and forge take turns on the GitHub double: each lists, reads, changes, closes and
+//! merges what the other has made. Both also run the same commands in two equal worlds, with every
+//! flag that both have (`flags` checks this), and must reach the same state.
 //!
-//! gh is the program at `FORGE_GH`, else `target/peers/gh`, where `cargo xtask test` puts it.
+//! `FORGE_GH` names gh; the default is `target/peers/gh`, where `cargo xtask test` puts it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-// Calls of a TypeScript client: a call per line of standard input, its result per line of standard output.
+// Calls of a TypeScript client: reads a call per line of stdin, and writes a result per line of stdout.
 //
 // usage: mcp_calls.mjs sdk|client FORGE REPO ARG..., in the directory where npm installed the packages
 

@@ -1,4 +1,4 @@
-"""Generated calls of the MCP server by clients of others, with results that fit the published schemas.
+"""Random calls by third-party MCP clients; every result must fit the published schemas.
 
 usage: mcp_calls.py FORGE NODE PACKAGES
 
@@ -27,7 +27,7 @@ from mcp_client import FORGE, forge, git, write
 
 NODE, PACKAGES = sys.argv[2:4]
 SEED = int(os.environ.get("FORGE_SEED", "21"))
-# How many calls each client makes.
+# Number of calls of each client.
 CALLS = 300
 SERVER = ["mcp", "--write", "--toolsets", "issues,workflow"]
 # The server runs as Grace; the pull requests are Ada's.
@@ -42,7 +42,7 @@ for role in ("AUTHOR", "COMMITTER"):
 
 # The head branches of pull requests 1 to 3.
 PULLS = ["work", "other", "third"]
-# Known values of optional arguments; an argument with choices needs none.
+# Values of optional arguments that are not an enumeration.
 VALUES = {
     "author": ["@me", "ada"],
     "base": ["main"],
@@ -53,7 +53,7 @@ VALUES = {
     "search": ["work"],
     "touches": [["*.txt"]],
 }
-# A wait takes long, and a repository on this machine has no checks.
+# Not drawn: a wait takes long, and a local repository has no checks.
 NEVER = {"wait_for"}
 NO_CHOICE = {"checks", "ci", "ci_logs"}
 BLANK = ["", " ", [], 0, None]
@@ -85,7 +85,7 @@ def world():
 
 
 def usual(rng, known, n):
-    """A call of each tool: those that read, those that write, and those that may be refused here."""
+    """A call of each tool, in three lists: reads, writes, and calls that may be refused."""
     number = rng.choice([1, 2])
     branch = PULLS[number - 1]
     pull = {"number": rng.choice([str(number), f"#{number}"])}
@@ -131,7 +131,7 @@ def usual(rng, known, n):
 
 
 def fitting(rng, name, schema, repo):
-    """A value of an optional argument, or None if no value is known."""
+    """A random value of an optional argument; None if the table has no value."""
     items = schema.get("items", schema)
     choices = [choice for choice in items.get("enum", []) if choice not in NO_CHOICE]
     if name == "repo":
@@ -144,7 +144,7 @@ def fitting(rng, name, schema, repo):
 
 
 def generated(rng, tools, known, n):
-    """A tool, and arguments that fit its schema, are blank where optional, or are wrong in one place."""
+    """A tool and its arguments: valid, with blank optional ones, or with one mistake."""
     reads, writes, others = usual(rng, known, n)
     weights = {**{name: 4 for name in reads}, **{name: 1 for name in (*writes, *others)}}
     (name,) = rng.choices(list(weights), list(weights.values()))
@@ -207,7 +207,7 @@ async def exercise(client, repo, tools, call):
 
 
 def schemas(tools):
-    """The validators of arguments and results of each tool, by its name."""
+    """By tool name, the validators of arguments and results."""
     all_of = {tool.name: (tool.input_schema, tool.output_schema) for tool in tools}
     return {name: tuple(map(Draft202012Validator, both)) for name, both in all_of.items()}
 

@@ -1,4 +1,4 @@
-"""The MCP server with the official Python client: both modes, over both wires.
+"""The MCP server with MCP's official Python client: both protocol eras, over stdio and HTTP.
 
 usage: mcp_client.py FORGE
 """
@@ -16,7 +16,7 @@ from mcp.types import ElicitResult
 import httpx2 as httpx
 
 FORGE = sys.argv[1]
-# How long a diff takes where a call is to be cancelled, in seconds.
+# Seconds that a diff takes in the test of cancellation.
 SLOW = 3
 GIT = """#!/bin/sh
 case " $* " in
@@ -56,20 +56,20 @@ def repository():
 
 
 def trap(repo):
-    """A bare repository as ordinary files in `docs`, whose configuration names a program: what it writes."""
+    """Puts the files of a bare repository into `docs`. Returns the path to which its program writes."""
     canary = os.path.join(tempfile.mkdtemp(prefix="forge-trap-"), "canary")
     git(repo, "clone", "-q", "--bare", repo, "docs")
     docs = os.path.join(repo, "docs")
     settings = f'[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch {canary}; false"\n'
     write(docs, "config", settings)
-    # git itself runs the program where nothing guards it.
+    # Without a guard, git runs the program.
     git(docs, "-c", "safe.bareRepository=all", "status")
     os.remove(canary)
     return canary
 
 
 async def runs_no_trap(client, canary):
-    """The agent is asked about the directory with the trap."""
+    """Calls tools on the directory whose configuration names the program."""
     for tool, more in [("pr_view", {"number": "1"}), ("pr_diff", {"number": "1"}), ("pr_list", {})]:
         refused = await client.call_tool(tool, {"repo": "./docs", **more})
         assert refused.is_error, refused.content
@@ -82,7 +82,7 @@ def write(repo, name, text):
 
 
 def slow_git():
-    """A git whose diffs take long while a log is there: the environment with it, and the log."""
+    """A git with slow diffs while a log file exists. Returns an environment and the log."""
     place = tempfile.mkdtemp(prefix="forge-git-")
     write(place, "git", GIT)
     os.chmod(os.path.join(place, "git"), 0o755)
@@ -98,7 +98,7 @@ def slow_git():
 
 
 async def is_cancelled(client, log):
-    """Cancels a call that is at work, and looks whether the server ended the work with it."""
+    """Cancels a running call, and checks that the server stops its git processes."""
     write(os.path.dirname(log), "log", "")
     running = asyncio.create_task(client.call_tool("pr_diff", {"number": "2"}))
     while not lines(log):
@@ -107,7 +107,7 @@ async def is_cancelled(client, log):
     running.cancel()
     (answer,) = await asyncio.gather(running, return_exceptions=True)
     assert isinstance(answer, asyncio.CancelledError), answer
-    # Work that goes on says that it has ended, or begins more.
+    # A git that was not stopped would log its end, or start another diff.
     await asyncio.sleep(SLOW + 1)
     assert lines(log) == ["begun"], lines(log)
     os.remove(log)

@@ -7,13 +7,13 @@ use crate::{
     world::{REPO, Tool},
 };
 
-/// Pull requests 1 to 6 of the branches `bulk-N`.
+/// Pull requests 1 to 6 from the branches `bulk-1` to `bulk-6`.
 fn six(seed: &mut Seed<'_>) {
     seed.many_pulls(REPO, 6);
 }
 
 #[test]
-fn every_method_and_message() {
+fn merge_methods_and_messages_match_gh() {
     let twins = Twins::with(six);
     for line in [
         "pr merge 1 --merge --subject Subject --body Body",
@@ -82,7 +82,7 @@ fn merge_requires_the_matching_head() {
     twins.both(|world| {
         let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
         for tool in [Tool::Forge, Tool::Gh] {
-            // The second merge finds it merged.
+            // The second merge finds the pull request merged.
             world
                 .command(tool, &format!("pr merge 1 -m --match-head-commit {head}"))
                 .ok();
@@ -115,7 +115,7 @@ fn bad_merges_are_refused_by_both() {
 }
 
 #[test]
-fn conflicts_are_refused_before_anything_is_merged() {
+fn merge_conflict_is_refused_by_both() {
     let twins = Twins::new();
     twins.both(|world| {
         let mut seed = world.double.seed();
@@ -141,7 +141,7 @@ fn conflicts_are_refused_before_anything_is_merged() {
 }
 
 #[test]
-fn rules_wait_or_are_overruled() {
+fn merge_waits_for_rules_or_bypasses_them() {
     let twins = Twins::with(|seed| {
         six(seed);
         seed.configure(REPO, |repo| repo.allow_auto_merge = true);

@@ -9,10 +9,10 @@ use crate::{
     world::{MONA, REPO, REVIEWER, Tool, World},
 };
 
-/// The key that goes one item down.
+/// The key that moves one item down.
 const DOWN: &str = "\u{1b}[B";
 
-/// Questions of gh, cut where the rest differs.
+/// Questions of gh, cut where forge's text begins to differ.
 const QUESTIONS: [&str; 9] = [
     "Merging pull request octocat/tools#",
     "What merge method would you like to use?",
@@ -25,7 +25,7 @@ const QUESTIONS: [&str; 9] = [
     "Submit?",
 ];
 
-/// Pull requests 1 to 6 of the branches `bulk-N`.
+/// Pull requests 1 to 6 from the branches `bulk-1` to `bulk-6`.
 fn six() -> Twins {
     Twins::with(|seed: &mut Seed<'_>| {
         seed.many_pulls(REPO, 6);
@@ -57,7 +57,7 @@ fn questions(out: &TtyOutput) -> Vec<&'static str> {
     asked.into_iter().map(|(_, question)| question).collect()
 }
 
-/// Both ask the same in the same order; their exit codes are forge's and gh's.
+/// Asserts that both ask the same questions in the same order, and end with these exit codes.
 #[track_caller]
 fn same_questions(
     twins: &Twins,

@@ -3,7 +3,7 @@ use forge_github_double::{PullSeed, state::Permission};
 use crate::world::{REPO, Tool, World};
 
 #[test]
-fn lists_are_the_same_line_by_line() {
+fn list_lines_match_gh() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -70,7 +70,7 @@ fn lists_are_the_same_line_by_line() {
 }
 
 #[test]
-fn checks_are_the_same_and_end_alike() {
+fn checks_output_and_exit_code_match_gh() {
     let world = World::new();
     {
         let mut seed = world.double.seed();
@@ -95,7 +95,7 @@ fn checks_are_the_same_and_end_alike() {
     world.double.seed().status(REPO, 1, "deploy", "FAILURE");
     world.same_output(&["pr", "checks", "1"]);
     world.same("1", "statusCheckRollup");
-    // gh keeps the order of the answer, and forge puts what failed first.
+    // gh keeps the response's order, and forge lists failed checks first.
     let sorted = "sort_by(.name)[] | [.name,.state,.bucket,.link] | join(\" \")";
     let fields = ["--json", "name,state,bucket,link", "--jq", sorted];
     world.same_output(&[&["pr", "checks", "1"][..], &fields].concat());

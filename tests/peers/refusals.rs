@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn both_refuse_the_same() {
+fn bad_commands_are_refused_by_both() {
     let world = World::new();
     world.push("feature");
     world.ok(
@@ -46,7 +46,7 @@ fn both_refuse_the_same() {
 }
 
 #[test]
-fn pending_review_stops_both() {
+fn pending_review_is_refused_by_both() {
     let world = World::new();
     world.push("feature");
     let create = ["pr", "create", "-t", "Title", "-b", "Body"];

@@ -1,8 +1,8 @@
-//! Reverting what is merged, by turns.
+//! Reverts of merged pull requests: one program merges and the other reverts.
 
 use crate::world::{REPO, Tool, World};
 
-/// Pull request 1, merged.
+/// Opens and merges pull request 1.
 fn merged(maker: Tool) -> World {
     let world = World::new();
     world.push("feature");
@@ -29,7 +29,7 @@ fn revert_is_the_same_pull_request_from_both() {
             let url = format!("http://github.localhost/{REPO}/pull/2\n");
             assert_eq!(made.stdout_text(), url, "{line}");
             world.same("2", FIELDS);
-            // The revert brings the changes of the merge, the other way around.
+            // The revert undoes the changes of the merge.
             world.git(&["fetch", "--quiet", "origin"]);
             let before = world.git(&["rev-parse", "origin/main^1^{tree}"]);
             let head = world.ok(

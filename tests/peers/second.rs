@@ -1,8 +1,8 @@
-//! A second opinion: another author's GitHub, `myworld` 0.2.1 from PyPI, is asked the same as the
-//! double. Both are imitations. Differences are listed in `docs/explanation/github-double.md`, with the side
-//! that we believe; an unlisted difference fails, and so does a listed one that has gone.
+//! Compares the double with another imitation of GitHub, `myworld` 0.2.1 from PyPI, by equal
+//! requests. `docs/explanation/github-double.md` lists the differences and says which side we
+//! believe. An unlisted difference fails the test, and so does a listed one that no longer exists.
 //!
-//! myworld is the program at `FORGE_MYWORLD`; without it nothing is compared.
+//! `FORGE_MYWORLD` names the program; the test is skipped without it.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::world::{MONA, REPO, REVIEWER};
 
-/// The same repository as the double's, in myworld's words.
+/// The double's repository in myworld's format.
 const ENVIRONMENT: &str = r#"
 name: lifecycle
 task: "-"
@@ -44,7 +44,7 @@ servers:
             last: {files: {last.txt: "new"}, author: octocat, message: Add}
 "#;
 
-/// A GitHub of the two, and its ids for the objects of the steps.
+/// The double or myworld, with its ids for the objects of the steps.
 struct Side {
     port: u16,
     path: &'static str,
@@ -52,7 +52,7 @@ struct Side {
     ids: BTreeMap<String, String>,
 }
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 struct Ends(Child);
 
 impl Drop for Ends {
@@ -193,7 +193,7 @@ fn review(name: &'static str, who: &'static str, event: &str, body: Option<&str>
     mutation(name, who, "addPullRequestReview", input, of)
 }
 
-/// The life of three pull requests.
+/// Steps in the life of three pull requests.
 fn steps() -> Vec<Step> {
     let state = "pullRequest { state }";
     let draft = "pullRequest { isDraft }";
@@ -391,7 +391,7 @@ fn myworld(program: PathBuf, scratch: &Scratch) -> (Ends, Side) {
     panic!("myworld does not answer");
 }
 
-/// The steps in the table of `docs/explanation/github-double.md`.
+/// The steps that the table in `docs/explanation/github-double.md` names.
 fn listed() -> Vec<String> {
     let page =
         fs::read_to_string(workspace_root().join("docs/explanation/github-double.md")).unwrap();
@@ -404,7 +404,7 @@ fn listed() -> Vec<String> {
 }
 
 #[test]
-fn the_table_names_steps() {
+fn table_names_existing_steps() {
     let steps: Vec<_> = steps().iter().map(|step| step.name).collect();
     for name in listed() {
         assert!(steps.contains(&name.as_str()), "{name} is no step");
@@ -412,7 +412,7 @@ fn the_table_names_steps() {
 }
 
 #[test]
-fn doubles_answer_alike_except_listed_differences() {
+fn doubles_agree_except_for_listed_differences() {
     let Some(program) = std::env::var_os("FORGE_MYWORLD").map(PathBuf::from) else {
         eprintln!("FORGE_MYWORLD is not set: there is no second opinion");
         return;

@@ -6,7 +6,7 @@ use crate::world::{REPO, Tool, World};
 
 const NUMBER: &str = "pr view --json number -q .number";
 
-/// 1 from `topic`, 2 from the fork's `topic`, 3 from `dest`; a remote `fork`.
+/// Pull requests 1 from `topic`, 2 from the fork's `topic` and 3 from `dest`; a remote `fork`.
 fn three() -> World {
     let world = World::new();
     {
@@ -36,7 +36,7 @@ fn three() -> World {
     world
 }
 
-/// Both tools find this number on `branch` with this configuration.
+/// Asserts that both tools find this number on `branch` with this configuration.
 #[track_caller]
 fn found(branch: &str, config: &[(&str, &str)], number: u64) {
     let world = three();
@@ -72,7 +72,7 @@ fn unconfigured_branch_finds_pull_by_name() {
 }
 
 #[test]
-fn remote_and_merge_of_the_branch() {
+fn branch_remote_and_merge_settings_find_pull() {
     found(
         "topic",
         &[
@@ -101,7 +101,7 @@ fn remote_and_merge_of_the_branch() {
 }
 
 #[test]
-fn push_default_upstream_goes_by_the_upstreams_name() {
+fn push_default_upstream_uses_the_upstream_name() {
     for name in ["upstream", "tracking"] {
         found(
             "local",
@@ -116,7 +116,7 @@ fn push_default_upstream_goes_by_the_upstreams_name() {
 }
 
 #[test]
-fn push_default_simple_goes_by_the_branchs_own_name() {
+fn push_default_simple_uses_the_branch_name() {
     found(
         "topic",
         &[
@@ -196,7 +196,7 @@ fn detached_head_and_default_branch_have_no_pull() {
 }
 
 #[test]
-fn repository_is_chosen_as_by_gh() {
+fn repository_choice_matches_gh() {
     let world = three();
     world.double.seed().repo_with_readme("octocat/other");
     world.double.seed().many_pulls("octocat/other", 1);
@@ -206,7 +206,7 @@ fn repository_is_chosen_as_by_gh() {
         }
     };
     number("3\n2\n1\n");
-    // A fork as origin is not asked where there is an upstream.
+    // If there is an upstream, `origin` as a fork is not chosen.
     world.git(&["remote", "rename", "origin", "upstream"]);
     world.git(&["remote", "rename", "fork", "origin"]);
     number("3\n2\n1\n");
@@ -223,7 +223,7 @@ fn repository_is_chosen_as_by_gh() {
 }
 
 #[test]
-fn outside_of_a_clone() {
+fn command_outside_a_clone_is_refused() {
     let world = three();
     let outside = world.scratch.path("home");
     for (line, code) in [

@@ -1,4 +1,4 @@
-//! The same commands in two worlds that begin alike: forge in one, gh in the other.
+//! The same commands in two worlds that begin equal: forge runs in one, gh in the other.
 
 use forge_github_double::Seed;
 use forge_testkit::{Output, Run};
@@ -6,27 +6,27 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World, sorted, words};
 
-/// Fields compared for all pull requests after both have done the same.
+/// Fields of all pull requests that are compared after both have run the same command.
 const STATE: &str = "number,title,body,state,isDraft,author,baseRefName,headRefName,labels,\
     assignees,milestone,reviewRequests,comments,reviews,isCrossRepository,mergedBy";
 
-/// Two worlds.
+/// A world for forge, and an equal one for gh.
 pub struct Twins {
     pub forge: World,
     pub gh: World,
 }
 
-/// Results of a command that both have run.
+/// The results of a command that both have run.
 #[derive(Debug)]
 pub struct Both {
     pub forge: Output,
     pub gh: Output,
-    /// The page that forge opened, after checking that gh opened the same.
+    /// The page that forge opened; gh opened the same.
     pub page: String,
 }
 
 impl Both {
-    /// Both refuse.
+    /// Asserts that both have failed.
     #[track_caller]
     pub fn refused(&self) {
         assert_ne!(self.forge.code, Some(0), "{self:?}");
@@ -34,7 +34,7 @@ impl Both {
         assert_eq!(self.forge.code, self.gh.code, "{self:?}");
     }
 
-    /// Both say `part` on standard error.
+    /// Asserts that both have printed `part` on stderr.
     #[track_caller]
     pub fn say(self, part: &str) {
         for out in [&self.forge, &self.gh] {
@@ -48,7 +48,7 @@ impl Twins {
         Self::with(|_| {})
     }
 
-    /// Two worlds with more in them than [`World::new`] has.
+    /// Two equal worlds with more content than [`World::new`].
     pub fn with(fill: impl Fn(&mut Seed<'_>)) -> Self {
         let make = || {
             let world = World::new();
@@ -61,7 +61,7 @@ impl Twins {
         }
     }
 
-    /// The same preparation in both.
+    /// Makes the same preparation in both worlds.
     pub fn both(&self, change: impl Fn(&World)) {
         change(&self.forge);
         change(&self.gh);
@@ -78,7 +78,7 @@ impl Twins {
         });
     }
 
-    /// Runs a command line in both, without comparing.
+    /// Runs a command line in both worlds, without comparing.
     pub fn run(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
         let run = |world: &World, tool| change(world, world.command(tool, line)).output();
         Both {
@@ -88,13 +88,13 @@ impl Twins {
         }
     }
 
-    /// A command line prints the same, opens the same pages and ends alike in both.
+    /// Asserts that a command line has the same output, pages and exit code in both worlds.
     #[track_caller]
     pub fn same(&self, line: &str) -> Both {
         self.same_with(line, |_, run| run)
     }
 
-    /// As [`Self::same`], with another environment or input.
+    /// [`Self::same`] with another environment or input.
     #[track_caller]
     pub fn same_with(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
         let mut both = self.run(line, change);
@@ -111,14 +111,14 @@ impl Twins {
         both
     }
 
-    /// As [`Self::same`], and on standard error too.
+    /// [`Self::same`] for a command whose stderr has to be equal as well.
     #[track_caller]
     pub fn same_words(&self, line: &str) {
         let both = self.same(line);
         assert_eq!(both.forge.stderr_text(), both.gh.stderr_text(), "{line}");
     }
 
-    /// Both refuse a command line with the same exit code, and print nothing.
+    /// Asserts that both refuse a command line with the same exit code and empty stdout.
     #[track_caller]
     pub fn refused(&self, line: &str) -> Both {
         let both = self.same(line);
@@ -126,13 +126,13 @@ impl Twins {
         both
     }
 
-    /// Both have made of their world what the other has made of its.
+    /// Asserts that both worlds have the same pull requests.
     #[track_caller]
     pub fn same_state(&self) {
         self.same_state_of(REPO);
     }
 
-    /// The same of a repository that the clone may know nothing of.
+    /// [`Self::same_state`] of another repository, which the clone need not know.
     #[track_caller]
     pub fn same_state_of(&self, repo: &str) {
         let (ours, theirs) = (state(&self.forge, repo), state(&self.gh, repo));
@@ -142,7 +142,7 @@ impl Twins {
         );
     }
 
-    /// The branches of the repository, and what they hold, are the same.
+    /// Asserts that both repositories have the same branches with the same content.
     #[track_caller]
     pub fn same_branches(&self) {
         let told = |world: &World| {
@@ -154,7 +154,7 @@ impl Twins {
     }
 }
 
-/// Text without what depends on how many objects were made before.
+/// Removes from a text the numbers that depend on how many objects exist.
 fn stable(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,18 +1,18 @@
-//! Bringing a head branch up to date, by turns.
+//! Head branches that one program opens and the other updates.
 
 use crate::{
     differences::listed,
     world::{REPO, Tool, World},
 };
 
-/// Pull request 1 from `feature`, which lacks what the base branch has got since.
+/// Pull request 1 from `feature`, behind the base branch by one commit.
 fn behind(world: &World, maker: Tool) {
     world.push("feature");
     world.command(maker, "pr create -t T -b B").ok();
     base_moves(world, "elsewhere.txt", "x\n");
 }
 
-/// A commit on the base branch.
+/// Adds a commit to the base branch.
 fn base_moves(world: &World, file: &str, text: &str) {
     world.git(&["checkout", "--quiet", "-B", "main", "origin/main"]);
     std::fs::write(world.clone_dir().join(file), text).unwrap();
@@ -22,14 +22,14 @@ fn base_moves(world: &World, file: &str, text: &str) {
     world.git(&["checkout", "--quiet", "feature"]);
 }
 
-/// Subjects of the commits of the head that are not in the base, newest first.
+/// Subjects of the commits that are in the head but not in the base, newest first.
 fn commits(world: &World) -> String {
     world.git(&["fetch", "--quiet", "origin"]);
     world.git(&["log", "--format=%s", "origin/main..origin/feature"])
 }
 
 #[test]
-fn updated_branch_is_current_for_the_other() {
+fn branch_updated_by_either_is_current_for_other() {
     for (maker, other) in Tool::TURNS {
         for (line, log) in [
             (
@@ -65,7 +65,7 @@ fn update_branch_defaults_to_current_branch() {
 }
 
 #[test]
-fn update_conflict_stops_both_without_changes() {
+fn update_conflict_is_refused_by_both() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         world.push("feature");

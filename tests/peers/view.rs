@@ -7,7 +7,7 @@ use crate::{
 };
 
 #[test]
-fn every_way_to_name_a_pull_request() {
+fn view_accepts_every_selector() {
     let world = World::new();
     four(&mut world.double.seed());
     for selector in [
@@ -34,7 +34,7 @@ fn every_way_to_name_a_pull_request() {
 }
 
 #[test]
-fn both_refuse_the_same_names() {
+fn bad_selectors_are_refused_by_both() {
     let world = World::new();
     four(&mut world.double.seed());
     let commands = [
@@ -72,7 +72,7 @@ fn both_refuse_the_same_names() {
             assert!(said.contains("argument required when using the"), "{said}");
         }
     }
-    // The only exception: it falls back to the current branch.
+    // The only exception: `pr edit` falls back to the current branch.
     for out in world.same_refusal_of("pr edit -R octocat/tools -t x") {
         assert!(out.stderr_text().contains("for branch \"main\""), "{out:?}");
     }
@@ -81,7 +81,7 @@ fn both_refuse_the_same_names() {
 }
 
 #[test]
-fn every_command_takes_another_repository() {
+fn repo_flag_works_on_every_command() {
     let twins = Twins::with(four);
     twins.git("remote rename origin elsewhere");
     twins.git("remote set-url elsewhere http://github.localhost/octocat/none.git");
@@ -105,7 +105,7 @@ fn every_command_takes_another_repository() {
 }
 
 #[test]
-fn fields_filters_and_templates() {
+fn json_filters_and_templates_match_gh() {
     let world = World::new();
     four(&mut world.double.seed());
     for line in [
@@ -216,7 +216,7 @@ fn with_diffs() -> World {
 }
 
 #[test]
-fn diffs_are_the_same_bytes() {
+fn diffs_equal_those_of_gh() {
     let world = with_diffs();
     for line in [
         "pr diff 1",
@@ -233,7 +233,7 @@ fn diffs_are_the_same_bytes() {
     ] {
         world.same_line(line);
     }
-    // Output of forge alone, compared with git in the clone.
+    // forge's output without a counterpart in gh is compared with git's.
     world.git(&["fetch", "--quiet", "origin"]);
     let head = world.fields(Tool::Gh, "1", "headRefOid")["headRefOid"].clone();
     let range = format!("origin/main...{}", head.as_str().unwrap());
@@ -253,7 +253,7 @@ fn diffs_are_the_same_bytes() {
 }
 
 #[test]
-fn colours_are_gits_and_the_text_is_the_same() {
+fn diff_text_is_equal_and_colours_are_git_colours() {
     let world = with_diffs();
     let plain = |text: String| {
         let mut out = String::new();

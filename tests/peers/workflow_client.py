@@ -1,4 +1,4 @@
-"""The worked example of docs/how-to/workflow.md with the official Python client: what it came to, as JSON.
+"""The worked example of docs/how-to/workflow.md with MCP's official Python client; prints the result as JSON.
 
 usage: workflow_client.py FORGE REPO ISSUE HEAD METHOD
 """

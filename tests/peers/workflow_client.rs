@@ -1,14 +1,15 @@
-//! `workflow_client.py`, the worked example of a workflow with the official Python client of MCP.
+//! Runs `workflow_client.py`, the worked example of a workflow with MCP's official Python client.
 //!
-//! The package `mcp` is that of the Python at `FORGE_MCP_PYTHON`, else of `target/peers/mcp/venv`,
-//! where `cargo xtask test` puts it. Without it nothing is run.
+//! `FORGE_MCP_PYTHON` names a Python with the package `mcp`; the default is
+//! `target/peers/mcp/venv`, where
+//! `cargo xtask test` puts it. Without the package, the tests are skipped.
 
 use std::path::{Path, PathBuf};
 
 use forge_testkit::{Run, forge_binary, workspace_root};
 use serde_json::json;
 
-/// The Python with the package.
+/// The Python that has the package.
 pub fn python() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/mcp/venv/bin/python");
     let python = std::env::var_os("FORGE_MCP_PYTHON").map_or(usual, PathBuf::from);
@@ -19,7 +20,7 @@ pub fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-/// Runs the example with the environment of `run`: the branch `head` of `repo` mends `issue`.
+/// Runs the example with the environment of `run`: the branch `head` of `repo` fixes `issue`.
 #[track_caller]
 pub fn came_to(python: &Path, run: Run, repo: &str, issue: &str, head: &str, method: &str) {
     let script = workspace_root().join("tests/peers/workflow_client.py");

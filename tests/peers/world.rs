@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The repository that both tools work on.
 pub const REPO: &str = "octocat/tools";
 
-/// A program of the two.
+/// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Forge,
@@ -18,7 +18,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Both orders of taking turns.
+    /// Both orders in which the programs take turns.
     pub const TURNS: [(Self, Self); 2] = [(Self::Forge, Self::Gh), (Self::Gh, Self::Forge)];
 
     fn program(self) -> PathBuf {
@@ -29,15 +29,15 @@ impl Tool {
     }
 }
 
-/// The real gh: `FORGE_GH`, else the gh that `cargo xtask test` put into `target/peers`.
+/// The real gh: `FORGE_GH`, by default the gh that `cargo xtask test` put into `target/peers`.
 fn gh() -> PathBuf {
     std::env::var_os("FORGE_GH")
         .map_or_else(|| workspace_root().join("target/peers/gh"), PathBuf::from)
 }
 
-/// Token of an account that may write.
+/// Token of an account with write access.
 pub const MONA: &str = "gho_monalisa0canary0monalisa0canary0mona";
-/// Token of a second account that may write.
+/// Token of a second account with write access.
 pub const REVIEWER: &str = "gho_reviewer0canary0reviewer0canary0revi";
 
 /// A double with a repository, and a clone of it.
@@ -104,19 +104,20 @@ impl World {
             .fold(run, |run, (key, value)| run.env(key, value))
     }
 
-    /// A command line in the clone, as Mona: words as a shell splits them, without the program.
+    /// A command line in the clone, as Mona. The line is split as by a shell, and omits the
+    /// program.
     pub fn command(&self, tool: Tool, line: &str) -> Run {
         self.run(tool.program(), self.clone_dir(), MONA)
             .args(words(line))
     }
 
-    /// The same as another account.
+    /// A command line in the clone, as another account.
     pub fn command_as(&self, tool: Tool, token: &str, line: &str) -> Run {
         self.run(tool.program(), self.clone_dir(), token)
             .args(words(line))
     }
 
-    /// The pages that were opened since it was asked last.
+    /// The pages opened since the last call.
     pub fn opened(&self) -> String {
         let path = self.scratch.path("opened");
         let opened = fs::read_to_string(&path).unwrap_or_default();
@@ -124,7 +125,7 @@ impl World {
         opened
     }
 
-    /// An editor that replaces what it is given by `text`.
+    /// An editor that replaces the file's text by `text`.
     pub fn editor(&self, text: &str) -> PathBuf {
         let path = self.scratch.path("editor");
         script(&path, &format!("printf '%s' '{text}' >\"$1\""));
@@ -135,43 +136,43 @@ impl World {
         self.scratch.path("clone")
     }
 
-    /// git in the clone.
+    /// Runs git in the clone.
     pub fn git(&self, args: &[&str]) -> String {
         self.run(git_program(), self.clone_dir(), MONA)
             .args(args)
             .text()
     }
 
-    /// A tool in the clone, as the given account.
+    /// Runs a tool in the clone, as the given account.
     pub fn tool_as(&self, tool: Tool, token: &str, args: &[&str]) -> Output {
         self.run(tool.program(), self.clone_dir(), token)
             .args(args)
             .output()
     }
 
-    /// A tool in the clone, as Mona.
+    /// Runs a tool in the clone, as Mona.
     pub fn tool(&self, tool: Tool, args: &[&str]) -> Output {
         self.tool_as(tool, MONA, args)
     }
 
-    /// As [`Self::tool`], with what has to work.
+    /// [`Self::tool`] for a command that must succeed; returns its output.
     pub fn ok(&self, tool: Tool, args: &[&str]) -> String {
         self.tool(tool, args).success().stdout_text()
     }
 
-    /// A tool works, and says `part` on standard error and nothing on standard output.
+    /// Asserts that a tool succeeds with `part` on stderr and an empty stdout.
     #[track_caller]
     pub fn says(&self, tool: Tool, args: &[&str], part: &str) {
         let out = self.tool(tool, args).success().says(part);
         assert!(out.stdout.is_empty(), "{out:?}");
     }
 
-    /// A branch with one commit, pushed and checked out.
+    /// Makes, checks out and pushes a branch with one commit.
     pub fn push(&self, branch: &str) {
         self.push_to("origin", branch);
     }
 
-    /// The same, pushed to a remote.
+    /// [`Self::push`] to the given remote.
     pub fn push_to(&self, remote: &str, branch: &str) {
         self.git(&["checkout", "--quiet", "-B", branch, "origin/main"]);
         let name = format!("{}.txt", branch.replace('/', "-"));
@@ -188,7 +189,7 @@ impl World {
         self.git(&["push", "--quiet", "-u", remote, branch]);
     }
 
-    /// Fields of a pull request as a tool tells them.
+    /// Fields of a pull request, as a tool prints them.
     pub fn fields(&self, tool: Tool, pull: &str, fields: &str) -> Value {
         let mut value = self
             .tool(tool, &["pr", "view", pull, "--json", fields])
@@ -198,11 +199,11 @@ impl World {
         value
     }
 
-    /// Both tools see the same.
+    /// Asserts that both tools print these fields with equal values.
     #[track_caller]
     pub fn same(&self, pull: &str, fields: &str) {
         if fields.contains("merge") {
-            // The first look has GitHub work out what can be merged.
+            // The first read makes GitHub compute mergeability.
             self.fields(Tool::Gh, pull, "mergeable");
         }
         let (ours, theirs) = (
@@ -212,7 +213,7 @@ impl World {
         assert_eq!(ours, theirs, "forge on the left, gh on the right");
     }
 
-    /// Both tools write the same JSON.
+    /// Asserts that both tools print the same JSON.
     #[track_caller]
     pub fn same_json(&self, args: &[&str]) {
         let json = |tool: Tool| {
@@ -224,7 +225,7 @@ impl World {
         assert_eq!(ours, theirs, "forge on the left, gh on the right");
     }
 
-    /// Both tools write the same bytes and end alike.
+    /// Asserts that both tools print the same bytes and exit alike.
     #[track_caller]
     pub fn same_output(&self, args: &[&str]) {
         let (ours, theirs) = (self.tool(Tool::Forge, args), self.tool(Tool::Gh, args));
@@ -235,17 +236,17 @@ impl World {
         );
     }
 
-    /// forge and gh run a command line, in this order.
+    /// The outputs of forge and gh for a command line, in this order.
     pub fn both(&self, line: &str) -> [Output; 2] {
         [Tool::Forge, Tool::Gh].map(|tool| self.command(tool, line).output())
     }
 
-    /// A tool fails at a command line.
+    /// Runs a command line at which the tool must fail.
     pub fn fails(&self, tool: Tool, line: &str) -> Output {
         self.command(tool, line).output().exits(1)
     }
 
-    /// Both tools write the same bytes for a command line and end alike.
+    /// Asserts that both tools print the same bytes for a command line and exit alike.
     #[track_caller]
     pub fn same_line(&self, line: &str) {
         let [ours, theirs] = self.both(line);
@@ -257,7 +258,7 @@ impl World {
         assert_eq!(ours.code, Some(0), "{ours:?}");
     }
 
-    /// Both tools refuse a command line with the same exit code.
+    /// Asserts that both tools refuse a command line with the same exit code.
     #[track_caller]
     pub fn same_refusal_of(&self, line: &str) -> [Output; 2] {
         let [ours, theirs] = self.both(line);
@@ -267,7 +268,7 @@ impl World {
         [ours, theirs]
     }
 
-    /// Both tools refuse with the same exit code.
+    /// Asserts that both tools refuse with the same exit code.
     #[track_caller]
     pub fn same_refusal(&self, args: &[&str]) {
         let (ours, theirs) = (self.tool(Tool::Forge, args), self.tool(Tool::Gh, args));
@@ -277,14 +278,14 @@ impl World {
     }
 }
 
-/// An executable shell script.
+/// Writes an executable shell script.
 pub fn script(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Splits a line as a shell does, with quotes and without anything else.
+/// Splits a line as a shell does; of the shell's syntax only quotes are supported.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -306,11 +307,11 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Sorts lists without a documented order.
+/// Sorts the lists that have no documented order.
 pub fn sorted(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            // gh prints the year 1 where GitHub has no time.
+            // gh prints the year 1 for an absent time.
             for member in members.values_mut() {
                 if *member == "0001-01-01T00:00:00Z" {
                     *member = Value::Null;

@@ -1,4 +1,4 @@
-//! Many agents at one server.
+//! Many agents on one server.
 
 use std::{
     fs,
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 const CLIENTS: usize = 32;
 const CALLS: usize = 20_000;
 
-/// How a client speaks.
+/// The protocol era of a client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Era {
-    /// Each request stands alone.
+    /// Requests without a session.
     Y2026,
-    /// In a session, which the server keeps.
+    /// Requests in a session of the server.
     Y2025,
 }
 
-/// A connection that is kept open.
+/// A client with an open connection.
 struct Client {
     stream: BufReader<TcpStream>,
     era: Era,
@@ -34,7 +34,7 @@ struct Client {
     last_id: u64,
 }
 
-/// Answer of the server.
+/// A response of the server.
 struct Reply {
     status: String,
     session: Option<String>,
@@ -164,8 +164,8 @@ impl Client {
     }
 }
 
-/// The call with this number, and what its text has. Most cost nothing but the server itself; each
-/// fifth starts git.
+/// The call with this number, and a text that its result must contain. Every fifth call starts git;
+/// most others cost only the server's own work.
 fn nth(n: usize) -> (&'static str, Value, &'static str) {
     let everything = ["files", "commits", "comments", "threads", "history"];
     match n % 20 {
@@ -181,7 +181,7 @@ fn nth(n: usize) -> (&'static str, Value, &'static str) {
     }
 }
 
-/// Resident memory of a process, in kilobytes.
+/// Resident memory of a process, in KiB.
 fn memory(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -192,7 +192,7 @@ fn memory(pid: u32) -> usize {
 }
 
 #[test]
-fn thirty_two_clients_and_twenty_thousand_calls() {
+fn server_survives_32_clients_and_20000_calls() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
     git.commit("feature", "Change", &[("new", Some("x\n"))]);

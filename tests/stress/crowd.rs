@@ -1,4 +1,4 @@
-//! Many processes that write at the same time.
+//! Many processes that write concurrently.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +10,7 @@ use std::{
 
 use forge_testkit::{Identity, Run, Scratch, git_program};
 
-/// Starts all of `runs` before it waits for any.
+/// Starts all `runs` before waiting for any.
 fn at_once(runs: &[Run]) -> Vec<forge_testkit::Output> {
     thread::scope(|scope| {
         let running: Vec<_> = runs
@@ -22,7 +22,7 @@ fn at_once(runs: &[Run]) -> Vec<forge_testkit::Output> {
 }
 
 #[test]
-fn fifty_edits_of_one_pull_request() {
+fn fifty_concurrent_edits_all_take_effect() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
     git.commit("feature", "Change", &[("new", Some("x\n"))]);
@@ -63,7 +63,7 @@ fn fifty_edits_of_one_pull_request() {
 }
 
 #[test]
-fn twenty_creates_at_once() {
+fn twenty_concurrent_creates_get_own_numbers() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
     let forge = || scratch.forge(git.path(), &Identity::ADA);
@@ -114,7 +114,7 @@ fn concurrent_merges_merge_once() {
     assert_eq!(commits.trim(), "2", "the base moved more than once");
 }
 
-/// A git that stops before a ref change: it creates the file `held`, and ends once `gone` exists.
+/// A git that creates the file `held` before a ref change, and then waits until `gone` exists.
 fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
     let script = format!(
         "#!/bin/sh\n\

@@ -1,5 +1,5 @@
-//! Processes that are killed at a random step. At every step, the repository reads as before or as
-//! afterwards, and the command can be given again.
+//! Processes killed at a random step. The repository then reads as before or after the command, and
+//! the command can be repeated.
 
 use std::{
     fs,
@@ -14,17 +14,17 @@ use std::{
 
 use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
 
-/// How many times something is killed. `FORGE_KILLS` changes it.
+/// Number of kills; `FORGE_KILLS` changes it.
 const KILLS: u64 = 400;
 
-/// A command, and the correct result of running it again.
+/// A command, and the correct result of repeating it.
 struct Scenario {
     name: &'static str,
     command: &'static [&'static str],
-    /// Given again after it took effect: it succeeds, or this is in its error. With `None` the
-    /// command rightly does its work a second time (a second comment).
+    /// Result of repeating the command after it took effect: success, or an error with this text.
+    /// `None` if the command does its work again, as for a second comment.
     again: Option<&'static str>,
-    /// Commands that print further state as JSON, besides pull requests and branches.
+    /// Further commands that print state as JSON, in addition to pull requests and branches.
     also: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ impl Scenario {
     }
 }
 
-/// In a command: the thread of pull request 1.
+/// Placeholder in a command for the thread of pull request 1.
 const THREAD: &str = "<thread>";
 
 const THREADS: &[&str] = &[
@@ -166,7 +166,7 @@ const SCENARIOS: &[Scenario] = &[
     .and(ISSUES),
 ];
 
-/// State that a reader sees.
+/// State of a repository as a reader sees it.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     pulls: serde_json::Value,
@@ -178,7 +178,7 @@ struct Seen {
 const HEAD: &str = "refs/heads/one ";
 
 impl Seen {
-    /// Branches except those with this prefix.
+    /// The branches, except those with this prefix.
     fn without(&self, name: &str) -> String {
         self.branches
             .lines()
@@ -186,7 +186,7 @@ impl Seen {
             .collect()
     }
 
-    /// With the newest pull request's number one less.
+    /// The same state, with the newest pull request's number reduced by one.
     fn without_a_gap(&self) -> Self {
         let mut seen = self.clone();
         let newest = seen.pulls.as_array_mut().and_then(|all| all.first_mut());
@@ -240,7 +240,7 @@ impl World {
         world
     }
 
-    /// A copy of the model.
+    /// Copies the model repository.
     fn copy(&self) -> PathBuf {
         let n = self.next.fetch_add(1, Ordering::SeqCst);
         let to = self.scratch.path(format!("copy-{n}"));
@@ -248,7 +248,7 @@ impl World {
         to
     }
 
-    /// With the date fixed, the same command on the same repository writes the same objects.
+    /// `forge` with a fixed date: the same command on equal repositories writes the same objects.
     fn forge(&self, dir: &Path, args: &[&str]) -> Run {
         self.scratch
             .forge(dir, &Identity::ADA)
@@ -258,7 +258,7 @@ impl World {
             .args(args)
     }
 
-    /// The command of a scenario.
+    /// Runs a scenario's command.
     fn run(&self, dir: &Path, scenario: &Scenario) -> Run {
         let known = |arg: &&'static str| match *arg {
             THREAD => self.thread.as_str(),
@@ -269,7 +269,7 @@ impl World {
     }
 
     fn look(&self, dir: &Path, scenario: &Scenario) -> Seen {
-        // URLs have the directory in them, which each copy has of its own.
+        // URLs contain the directory, whose name differs for each copy.
         let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
         let json = |args: &[&str]| -> serde_json::Value {
             let out = self.forge(dir, args).output().success();
@@ -290,7 +290,7 @@ impl World {
 }
 
 fn plan(random: &mut Random, calls: u64) -> ShimPlan {
-    // The last calls write refs: every other kill aims at them.
+    // The last git calls write refs, so every other kill is aimed at them.
     let at = match random.below(2) {
         0 => 1 + random.below(calls),
         _ => calls - random.below(calls.min(4)),
@@ -305,7 +305,7 @@ fn plan(random: &mut Random, calls: u64) -> ShimPlan {
     }
 }
 
-/// Result of an undisturbed scenario.
+/// Result of a scenario without a kill.
 struct Undisturbed {
     old: Seen,
     new: Seen,
@@ -328,8 +328,8 @@ fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
     Undisturbed { old, new, calls }
 }
 
-/// Lock files that a killed git has left. A second git that forge had started may still be at work;
-/// its locks disappear by themselves.
+/// Lock files left by a killed git. Another git that forge had started may still run; it removes
+/// its own locks.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     let mut left = locks_now(dir);
     let mut same = 0;
@@ -367,7 +367,7 @@ struct Tally {
     locked: u64,
 }
 
-/// Kills once; the error says what was wrong.
+/// Kills once. Fails with the difference from the expected state.
 fn once(
     world: &World,
     scenario: &Scenario,
@@ -395,9 +395,9 @@ fn once(
     let seen = world.look(&dir, scenario);
     let is_new = seen == calm.new;
     let git_was_killed = matches!(plan, ShimPlan::KillGit { .. } | ShimPlan::KillBoth { .. });
-    // Git commits a transaction of several refs one after the other. The pull request is the last
-    // word on a merge; a branch that goes with it may outlive it when git itself is killed in
-    // between.
+    // git commits the refs of a transaction one after the other. The ref of the pull request
+    // decides whether the merge happened. If git itself is killed in between, a branch to be
+    // deleted with the merge may remain.
     let outlived = git_was_killed
         && scenario.command.contains(&"-d")
         && seen.pulls == calm.new.pulls
@@ -418,7 +418,7 @@ fn once(
         tally.old += u64::from(!is_new);
         tally.locked += u64::from(!left.is_empty());
     }
-    // A killed git leaves its lock files, and only a person may decide that they are dead.
+    // A killed git leaves its lock files, and only a person can decide that they are stale.
     for lock in left {
         fs::remove_file(lock).map_err(|e| at(&e.to_string()))?;
     }
@@ -440,8 +440,8 @@ fn once(
         }
     }
     let after = world.look(&dir, scenario);
-    // A number is allocated before its pull request: a kill in between leaves a gap that is never
-    // filled.
+    // A number is allocated before its pull request is written, so a kill in between leaves a
+    // permanent gap.
     let skipped = git_was_killed && !is_new && after.without_a_gap() == calm.new;
     if after != calm.new && !skipped {
         return Err(at(&format!(
@@ -462,7 +462,7 @@ fn killed_process_leaves_old_or_new_state() {
         .ok()
         .map_or(KILLS, |n| n.parse().unwrap());
     println!("seed {}", random.seed());
-    // A seed that is given repeats one kill; else each kill has a seed of its own.
+    // A seed from the environment repeats one kill; otherwise each kill has its own seed.
     let seeds: Vec<u64> = if one {
         vec![random.seed()]
     } else {
@@ -548,7 +548,7 @@ fn stale_lock_file_is_named() {
     world.forge(&dir, &["pr", "edit", "1", "-t", "Other"]).ok();
 }
 
-/// Makes a file a day old.
+/// Sets a file's modification time to a day ago.
 fn filetime(path: &Path) -> bool {
     let day = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
     let file = fs::File::options().write(true).open(path).unwrap();

@@ -1,4 +1,4 @@
-//! Diffs that do not fit.
+//! Diffs larger than the memory limit.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -8,8 +8,8 @@ use std::{
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options};
 use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
 
-/// Memory limit of `forge`, in KiB. Without `/proc` memory is unknown, and `cargo xtask test` says
-/// that this was left out.
+/// Memory limit of `forge`, in KiB. Memory cannot be measured without `/proc`; `cargo xtask test`
+/// then reports that the check was skipped.
 const LIMIT: u64 = 60 * 1024;
 
 /// A repository whose pull request 1 changes 5,000 files.
@@ -51,7 +51,8 @@ fn open(scratch: &Scratch, git: GitDir) -> GitDir {
     git
 }
 
-/// The first line is read before git has given the last block, and memory stays small.
+/// Checks that the first line is read before git has written its last block, and that memory stays
+/// low.
 fn check(scratch: &Scratch, git: &GitDir, args: &[&str], least: u64) {
     let run = scratch
         .forge(git.path(), &Identity::ADA)
@@ -73,7 +74,7 @@ fn check(scratch: &Scratch, git: &GitDir, args: &[&str], least: u64) {
 }
 
 #[test]
-fn five_thousand_files_stream() {
+fn diff_of_5000_files_is_streamed() {
     let scratch = Scratch::new();
     let git = many_files(&scratch);
     check(&scratch, &git, &[], 3 << 20);
@@ -87,14 +88,14 @@ fn five_thousand_files_stream() {
 }
 
 #[test]
-fn hundred_megabytes_are_streamed() {
+fn diff_of_100_megabytes_is_streamed() {
     let scratch = Scratch::new();
     let git = one_large_file(&scratch);
     check(&scratch, &git, &[], 100 << 20);
     check(&scratch, &git, &["--color", "always"], 100 << 20);
 }
 
-/// 3,000 files, 2,000 comments and 400 checks: in the memory, the bytes and the requests that the
+/// 3,000 files, 2,000 comments and 400 checks stay within the memory, bytes and requests that the
 /// documentation promises.
 #[test]
 fn context_of_a_huge_pull_stays_within_budgets() {
@@ -133,7 +134,7 @@ fn context_of_a_huge_pull_stays_within_budgets() {
     assert_eq!(found["pr"]["changedFiles"], 3000);
     assert_eq!(found["diff"]["stats"]["files"], 3000);
     assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 3000);
-    // The verdict counts every comment; the output has the newest hundred, and says so.
+    // The verdict counts every comment; the output has the newest hundred, and notes the rest.
     assert_eq!(found["ciStatus"]["checks"].as_array().unwrap().len(), 100);
     let said = found["warnings"].to_string();
     assert!(said.contains("100 of 400 checks are here"), "{said}");

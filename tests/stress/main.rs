@@ -1,4 +1,4 @@
-//! Many processes at once, processes that are killed, and repositories and diffs that are large.
+//! Many concurrent processes, killed processes, and large repositories and diffs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

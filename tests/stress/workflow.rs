@@ -1,4 +1,4 @@
-//! Many processes that claim one issue, and claimers that are killed.
+//! Many processes that claim one issue, and processes killed while claiming.
 
 use std::{process::Stdio, thread, time::Duration};
 
@@ -10,7 +10,7 @@ const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const CLAIMERS: usize = 20;
 
-/// Place of the issues.
+/// The store of the issues.
 enum Place {
     Repository(forge_testkit::GitDir),
     GitHub(GitHubDouble),
@@ -22,7 +22,7 @@ struct World {
 }
 
 impl World {
-    /// A git repository; ralph's states are fields of its issues.
+    /// A git repository, in which ralph's states are fields of issues.
     fn local() -> Self {
         let scratch = Scratch::new();
         let git = scratch.repository("repo");
@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// The GitHub double; ralph's states are labels.
+    /// The GitHub double, on which ralph's states are labels.
     fn github() -> Self {
         let double = GitHubDouble::start(Options::default()).unwrap();
         {
@@ -51,7 +51,7 @@ impl World {
         world
     }
 
-    /// `forge`, without a repository.
+    /// `forge` without a repository argument.
     fn run(&self, args: &[&str]) -> Run {
         let dir = match &self.place {
             Place::Repository(git) => git.path().to_owned(),
@@ -90,7 +90,7 @@ impl World {
         ])
     }
 
-    /// Claims by many processes at once: the winner and its claim. The others name it.
+    /// Makes concurrent claims. Returns the winner and its claim, which the other processes name.
     fn race(&self, number: &str, count: usize) -> (String, String) {
         let name = |n: usize| format!("agent-{n:02}");
         let ended: Vec<Output> = thread::scope(|scope| {
@@ -150,7 +150,7 @@ fn stale_holder_is_refused_and_names_current_holder() {
     }
 }
 
-/// Runs with a clock that is wrong by this many minutes, by git's variables.
+/// Runs with a clock that is wrong by this many minutes, set by git's environment variables.
 fn wrong_clock(run: Run, minutes: i64) -> Run {
     let now = chrono::Utc::now() + chrono::Duration::minutes(minutes);
     let date = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
@@ -183,7 +183,7 @@ fn wrong_clocks_in_a_repository_leave_one_holder() {
         let refused = wrong_clock(other, minutes).output().exits(1).stderr_text();
         assert!(refused.contains("holds it"), "{refused}");
     }
-    // A lease shorter than the clock skew ends early, and its holder is told so.
+    // A lease shorter than the clock skew ends early, and its holder is warned.
     world.complete("1", &claim).ok();
     world.issue("2");
     let early = wrong_clock(world.claim("2", "early", "60"), -10);
@@ -196,7 +196,7 @@ fn wrong_clocks_in_a_repository_leave_one_holder() {
 }
 
 #[test]
-fn wrong_clock_of_github_takes_no_running_lease() {
+fn wrong_clock_on_github_keeps_running_lease() {
     for minutes in [-10, 10] {
         let world = World::github();
         let Place::GitHub(double) = &world.place else {
@@ -205,7 +205,8 @@ fn wrong_clock_of_github_takes_no_running_lease() {
         double.seed().set_clock_ahead(60 * minutes);
         world.issue("1");
         let first = world.claim("1", "first", "300").output().success().json();
-        // Ten minutes behind, the lease of five minutes is over by the clocks of all others.
+        // With GitHub's clock ten minutes behind, a lease of five minutes seems over by every other
+        // clock.
         for _ in 0..2 {
             let refused = world.claim("1", "second", "300").output().exits(1);
             let refused = refused.stderr_text();
@@ -217,7 +218,7 @@ fn wrong_clock_of_github_takes_no_running_lease() {
 }
 
 #[test]
-fn killed_claimers_leave_each_issue_to_one() {
+fn killed_claimers_leave_one_holder() {
     for world in [World::local(), World::github()] {
         let numbers: Vec<String> = (1..=12).map(|n: u64| n.to_string()).collect();
         for number in &numbers {
@@ -242,7 +243,7 @@ fn killed_claimers_leave_each_issue_to_one() {
 }
 
 #[test]
-fn lost_answers_of_github_leave_one_holder() {
+fn lost_responses_of_github_leave_one_holder() {
     for skip in 0..2 {
         let world = World::github();
         world.issue("1");
@@ -256,7 +257,7 @@ fn lost_answers_of_github_leave_one_holder() {
 }
 
 impl World {
-    /// A merged pull request that closes a new issue, which it did not move: both by URL.
+    /// A merged pull request that did not move the new issue it closes; returns both URLs.
     fn merged(&self, branch: &str) -> (String, String) {
         let issue = self.forge(&["issue", "create", "-t", branch, "-b", ""]);
         let issue = issue.text().trim().to_owned();
@@ -319,7 +320,7 @@ fn killed_reconcile_moves_issue_once() {
 }
 
 #[test]
-fn reconciles_at_once_move_an_issue_once() {
+fn concurrent_reconciles_move_an_issue_once() {
     let world = World::github();
     world
         .run(&["config", "set", "workflow.store", "labels"])

@@ -17,7 +17,7 @@ fn forge_pull_is_listed_by_tang() {
         assert_eq!(listed[0]["authorDid"], stage.bob.did.as_str());
         assert_eq!(listed[0]["pull"]["title"], "A topic");
     }
-    // As a table it names the repository, which it finds by the index and the owner's record.
+    // The table names the repository, which `tang` looks up with the index and the owner's record.
     let table = stage.tang(&stage.bob, &["pull", "list"]).success();
     assert!(
         table.stdout_text().contains("alice.test/widget"),

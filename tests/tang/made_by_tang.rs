@@ -17,7 +17,7 @@ fn tang_pull_is_listed_by_forge() {
     assert_eq!(pull["title"], "A topic");
     assert_eq!(pull["author"]["login"], "bob.test");
     assert_eq!(pull["headRefName"], "topic");
-    // `tang` writes no status with it.
+    // `tang` writes no status record for a new pull request.
     assert_eq!(pull["state"], "OPEN");
     assert_eq!(stage.world.index().dropped(), []);
 }
@@ -67,7 +67,8 @@ fn tang_pull_has_gits_diff_and_uploaded_patch() {
     );
 }
 
-/// `tang` uploads one mail for each commit, unnumbered, with an empty line between them.
+/// `tang` uploads a patch with one mail per commit, without numbers, and an empty line between
+/// mails.
 #[test]
 fn tang_commits_are_merged_with_authors() {
     let Some(stage) = Stage::new() else { return };
@@ -137,7 +138,8 @@ fn tang_pull_is_commented_on() {
     assert_eq!(record["subject"]["uri"], uri.as_str());
 }
 
-/// `tang` writes comments of 2025, whose index is the same; an approval is plain text to others.
+/// `tang` writes comments of 2025, which the index accepts. Other clients see an approval as plain
+/// text.
 #[test]
 fn tang_reviews_are_comments() {
     let Some(stage) = Stage::new() else { return };
@@ -191,7 +193,7 @@ fn tang_pull_is_closed_and_reopened_by_owner() {
         let _ = stage.forge(&stage.alice, &["pr", command, &uri]).success();
         assert_eq!(stage.view(&uri, "state")["state"], state);
     }
-    // The record is its author's, and as it was.
+    // The owner cannot change the author's record, so the record is unchanged.
     let listed = stage.tang_json(&stage.bob, &["pull", "list"]);
     assert_eq!(listed[0]["rkey"], rkey(&uri));
 }

@@ -1,9 +1,10 @@
-//! The doubles of tangled, judged by a client that is not ours: `tang` (`tangled-cli` on
-//! crates.io), which speaks the records of 2026. Each program reads and continues the work of the
-//! other. `docs/explanation/tangled-world.md` has the table of these exchanges.
+//! Compares the doubles of tangled with another project's client: `tang` (`tangled-cli` on
+//! crates.io), which writes the records of 2026. Each program reads and continues the other's work.
+//! `docs/explanation/tangled-world.md` has the table of these exchanges.
 //!
-//! Without `tang` and a desktop keyring nothing can be compared: the tests say so and pass, unless
-//! `FORGE_REQUIRE_TANG` is set; without the PDS of npm one test less (`FORGE_REQUIRE_ATPROTO_WORLD`).
+//! Without `tang` and a desktop keyring, the tests print a note and pass, unless
+//! `FORGE_REQUIRE_TANG` is set. Without the PDS from npm, one test is skipped
+//! (`FORGE_REQUIRE_ATPROTO_WORLD`).
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

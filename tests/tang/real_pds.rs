@@ -1,4 +1,5 @@
-//! The same on a PDS that is not ours either, with our knot and an index that follows its firehose.
+//! The exchanges with `tang` on a real PDS, with our knot and an index that follows the PDS's
+//! firehose.
 
 use std::time::{Duration, Instant};
 

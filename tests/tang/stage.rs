@@ -17,17 +17,17 @@ const PASSWORD: &str = "0canary0-of-the-account";
 /// Password of the keyrings.
 const KEYRING: &str = "0canary0-keyring";
 
-/// A session bus with a keyring of its own, which is in `$HOME` and unlocked; then the program.
+/// Starts a session bus with an unlocked keyring in `$HOME`, then the program.
 const IN_A_DESKTOP: &str = "printf %s \"$KEYRING\" \
     | gnome-keyring-daemon --unlock --components=secrets >/dev/null && exec \"$@\"";
 
-/// The name of the knot for `tang`, which writes the port of a host into a DID as no PDS takes it.
+/// The knot's name for `tang`, without a port: a PDS refuses the DIDs that `tang` makes of ports.
 const KNOT: &str = "knot.example";
 
 /// The collection of pull requests.
 pub const PULL: &str = "sh.tangled.repo.pull";
 
-/// A world with a repository, its owner, and a contributor; both accounts have both programs.
+/// A world with a repository, its owner and a contributor. Both accounts use both programs.
 pub struct Stage<W> {
     pub world: W,
     pub alice: Account,
@@ -40,7 +40,7 @@ pub struct Stage<W> {
     desktops: AtomicUsize,
 }
 
-/// Addresses of the servers, for the programs.
+/// Addresses of the servers, which both programs are configured with.
 struct Addresses {
     pds: String,
     directory: String,
@@ -74,8 +74,8 @@ impl Stage<World> {
         Some(stage)
     }
 
-    /// Runs something while the owner's record names the knot as `tang` reaches it: in clear text,
-    /// and without a port.
+    /// Calls `run` while the owner's record names the knot's address for `tang`: plain HTTP, and no
+    /// port.
     pub fn with_a_knot_for_tang<T>(&self, run: impl FnOnce() -> T) -> T {
         let put = |record| {
             let pds = self.world.pds();
@@ -92,7 +92,7 @@ impl Stage<World> {
 }
 
 impl Stage<RealWorld> {
-    /// With a real PDS; `None` without that or `tang`.
+    /// A stage with a real PDS; `None` without the PDS or `tang`.
     pub fn real() -> Option<Self> {
         let tang = installed()?;
         let world = RealWorld::start(&RealWorld::installed()?).unwrap();
@@ -174,14 +174,14 @@ impl<W> Stage<W> {
         assert!(out.stdout_text().contains(&who.did), "{out:?}");
     }
 
-    /// `tang` as the given account, in the clone.
+    /// Runs `tang` as the given account, in the clone.
     pub fn tang(&self, who: &Account, args: &[&str]) -> Output {
         self.tang_in_a_desktop(who).args(args).output()
     }
 
     fn tang_in_a_desktop(&self, who: &Account) -> Run {
         let home = self.scratch.path(&who.handle);
-        // Each run has its own directory: an earlier keyring there may be about to end.
+        // Each run has its own directory, because an earlier keyring may still be ending.
         let desktop = self.desktops.fetch_add(1, Ordering::Relaxed);
         let run = self.scratch.path(format!("run/{desktop}"));
         fs::create_dir_all(&run).unwrap();
@@ -201,13 +201,13 @@ impl<W> Stage<W> {
             .arg(&self.tang)
     }
 
-    /// Output of `tang --format json`.
+    /// JSON that `tang --format json` prints.
     pub fn tang_json(&self, who: &Account, args: &[&str]) -> Value {
         let args = [args, &["--format", "json"]].concat();
         self.tang(who, &args).success().json()
     }
 
-    /// `forge` as the given account.
+    /// Runs `forge` as the given account.
     pub fn forge(&self, who: &Account, args: &[&str]) -> Output {
         self.scratch
             .run(forge_binary())
@@ -225,19 +225,19 @@ impl<W> Stage<W> {
         self.forge(&self.alice, &args).success().json()
     }
 
-    /// Diff of a pull request, printed by `forge`.
+    /// Diff of a pull request, as `forge` prints it.
     pub fn diff(&self, pull: &str, args: &[&str]) -> String {
         let args = [&["pr", "diff", pull], args].concat();
         self.forge(&self.alice, &args).success().stdout_text()
     }
 
-    /// Patch that `tang` shows to the account.
+    /// Patch of a pull request, as `tang` prints it.
     pub fn patch_by_tang(&self, who: &Account, id: &str) -> String {
         let shown = self.tang_json(who, &["pull", "show", id, "--diff"]);
         shown["patch"].as_str().expect("a patch").to_owned()
     }
 
-    /// A branch in the repository and in the clone, whose one commit adds a file.
+    /// Makes a branch in the repository and in the clone, whose one commit adds a file.
     pub fn branch(&self, name: &str) {
         let file = format!("{name}.txt");
         self.repo
@@ -246,7 +246,7 @@ impl<W> Stage<W> {
         self.fetch(name);
     }
 
-    /// Gets a branch of the repository into the clone.
+    /// Fetches a branch of the repository into the clone.
     pub fn fetch(&self, name: &str) {
         let spec = format!("+{name}:{name}");
         self.clone.run(["fetch", "--quiet", "origin", &spec]).ok();
@@ -266,7 +266,7 @@ impl<W> Stage<W> {
         self.tang_creates(who, &[&create[..], &texts].concat())
     }
 
-    /// Opens a pull request with `tang`: its at-uri.
+    /// Opens a pull request with `tang`, and returns its at-uri.
     pub fn tang_creates(&self, who: &Account, args: &[&str]) -> String {
         let out = self.tang(who, args).success();
         let text = out.stdout_text();
@@ -292,13 +292,14 @@ pub fn rkey(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap()
 }
 
-/// Address of another account's pull request, as `tang` 0.1.0 takes it: it reads the key after the
-/// fourth slash, where an at-uri has it after the third.
+/// The address of another account's pull request for `tang` 0.1.0, which reads the key after the
+/// fourth slash instead of after the third.
 pub fn for_tang(uri: &str) -> String {
     uri.replace(PULL, &format!("{PULL}/-"))
 }
 
-/// `tang`: `FORGE_TANG`, else the binary that `cargo xtask test` put into `target/peers`.
+/// The path of `tang`: `FORGE_TANG`, by default the binary from `cargo xtask test` in
+/// `target/peers`.
 fn installed() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/tang/bin/tang");
     let program = std::env::var_os("FORGE_TANG").map_or(usual, PathBuf::from);

@@ -1,10 +1,11 @@
-//! The table of the exchanges, in `docs/explanation/tangled-world.md`, has what is here and nothing else.
+//! The table of exchanges in `docs/explanation/tangled-world.md` lists exactly the tests of this
+//! suite.
 
 use std::{collections::BTreeSet, fs};
 
 use forge_testkit::workspace_root;
 
-/// The files with exchanges in them.
+/// The files whose tests are exchanges.
 const FILES: [&str; 4] = [
     "made_by_forge",
     "made_by_tang",

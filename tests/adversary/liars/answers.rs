@@ -1,6 +1,6 @@
-//! An answer of a double, taken apart and put together again.
+//! Parses a double's HTTP response and serializes the changed response.
 
-/// A status, headers and a body that was neither chunked nor compressed.
+/// A status, headers, and a body without chunks and without compression.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -17,7 +17,7 @@ impl Answer {
         }
     }
 
-    /// The answer that a connection ended with.
+    /// Parses a complete response, up to the end of the connection.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|it| it == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -52,7 +52,7 @@ impl Answer {
         self.headers.push((name.to_owned(), value.into()));
     }
 
-    /// Status line and headers, without the empty line and without a length.
+    /// Status line and headers, without the empty line and without `Content-Length`.
     pub fn head(&self) -> String {
         let mut head = format!("HTTP/1.1 {} Status\r\n", self.status);
         for (name, value) in &self.headers {
@@ -62,7 +62,7 @@ impl Answer {
         head
     }
 
-    /// The whole answer as it is sent.
+    /// The complete response as bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head().into_bytes();
         if self.status != 304 && self.status >= 200 && self.status != 204 {

@@ -1,4 +1,4 @@
-//! `forge` with a deadline and with its peak memory.
+//! Runs `forge` with a deadline, and measures its peak memory.
 
 use std::{
     io::{BufRead as _, BufReader, Read, Write as _},
@@ -15,10 +15,10 @@ use serde_json::Value;
 
 /// Memory limit of a process and its children, in KiB.
 const MAX_MEMORY: u64 = 150 << 10;
-/// The most output that is kept of a stream.
+/// Bytes that are kept of stdout and of stderr.
 const MAX_OUTPUT: u64 = 64 << 20;
 
-/// How a process ended.
+/// Result of a finished process.
 pub struct Ended {
     pub code: i64,
     pub stdout: Vec<u8>,
@@ -37,13 +37,14 @@ impl Ended {
     }
 }
 
-/// A process that runs.
+/// A running process.
 pub struct Running {
     child: Child,
     begun: Instant,
     deadline: Instant,
     result: PathBuf,
-    /// Lines for its standard input, which another thread writes: it may read none of them.
+    /// Lines for the process's stdin. Another thread writes them, because the process may not read
+    /// them.
     input: Option<Sender<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
     lines: Receiver<Vec<u8>>,
@@ -51,7 +52,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `run`, which has to end within `deadline`.
+    /// Starts `run`, which must end within `deadline`.
     pub fn start(run: &Run, result: PathBuf, deadline: Duration) -> Self {
         let mut command: Command = run
             .probed(env!("CARGO_BIN_EXE_forge-probe"), &result)
@@ -101,7 +102,7 @@ impl Running {
         }
     }
 
-    /// Writes a line to the process's standard input; false once the process has closed it.
+    /// Writes a line to the process's stdin. Returns false once the process has closed its stdin.
     pub fn write(&self, line: &[u8]) -> bool {
         let bytes = [line, b"\n"].concat();
         self.input
@@ -109,7 +110,7 @@ impl Running {
             .is_some_and(|input| input.send(bytes).is_ok())
     }
 
-    /// The next line of its output; `None` when there is none within the time.
+    /// The next line of the process's stdout, or `None` after this time.
     pub fn line(&mut self, within: Duration) -> Option<Vec<u8>> {
         let within = within.min(self.deadline.saturating_duration_since(Instant::now()));
         let line = self.lines.recv_timeout(within).ok()?;
@@ -117,10 +118,10 @@ impl Running {
         Some(line)
     }
 
-    /// Closes its input and waits for its end.
+    /// Closes the process's stdin and waits for the process to end.
     ///
     /// # Errors
-    /// When the process does not end before the deadline; the process is killed then.
+    /// Fails if the process does not end before the deadline; the process is then killed.
     pub fn end(mut self) -> Result<Ended, String> {
         drop(self.input.take());
         loop {
@@ -154,7 +155,7 @@ impl Running {
     }
 
     fn kill(&mut self) -> String {
-        // The group: the probe alone would leave `forge` behind.
+        // Kills the process group, because killing only the probe would leave `forge` running.
         let kill = format!("kill -9 -{}", self.child.id());
         let _ = Command::new("sh").args(["-c", &kill]).status();
         let _ = self.child.wait();
@@ -167,7 +168,7 @@ impl Running {
     }
 }
 
-/// Checks every process: no panic, no signal, and little memory.
+/// Checks that hold for every process: no panic, no signal, and memory within the limit.
 pub fn check_end(ended: &Ended) -> Result<(), String> {
     let stderr = ended.stderr_text();
     if matches!(ended.code, -1 | 101 | 134 | 139) || stderr.contains("panicked") {
@@ -179,7 +180,7 @@ pub fn check_end(ended: &Ended) -> Result<(), String> {
     Ok(())
 }
 
-/// A client of `forge mcp` over standard input and output.
+/// A client of `forge mcp` over stdio.
 pub struct Client {
     pub running: Running,
     last_id: u64,
@@ -193,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     pub fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         let message = serde_json::json!({
@@ -203,10 +204,10 @@ impl Client {
         self.last_id
     }
 
-    /// The answer to a request. Questions to the user are agreed to.
+    /// Waits for the response to a request, and agrees to every question for the user.
     ///
     /// # Errors
-    /// When a line of the output is no JSON.
+    /// Fails if a line of stdout is not JSON.
     pub fn answer(&mut self, id: u64, within: Duration) -> Result<Option<Value>, String> {
         let end = Instant::now() + within;
         loop {

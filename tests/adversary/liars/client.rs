@@ -1,4 +1,4 @@
-//! Clients of `forge mcp`: an honest client, and a lying one.
+//! An honest and a lying client of `forge mcp`.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::{
     world::{LEGACY, MODERN},
 };
 
-/// How long a call may take.
+/// Time limit of a call.
 const ANSWER: Duration = Duration::from_secs(20);
-/// How long a client that lies waits for an answer that need not come.
+/// Time for which a lying client waits for a response that the server need not send.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// Talks to a server until its end; what was called.
+/// Runs a client until the server ends, and returns the server's result and the calls made.
 ///
 /// # Errors
-/// When a call has no answer, or an answer that does not fit the tool.
+/// Fails if a call has no response, or if a response does not fit the tool's schema.
 pub fn talk(
     running: Running,
     random: &mut Random,
@@ -81,7 +81,7 @@ fn call(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result
             .into_iter()
             .flatten()
             .find(|it| it["name"] == name);
-        // An error of the protocol has no result.
+        // A protocol error has no result.
         if let Some(tool) = tool.filter(|_| !result.is_null()) {
             schema::check(&tool["outputSchema"], &result["structuredContent"], name)?;
         }
@@ -89,7 +89,7 @@ fn call(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result
     Ok(calls.join(", "))
 }
 
-/// Messages that no client should send. The server answers or not, and lives on.
+/// Sends invalid messages. The server need not answer, but must continue to run.
 fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<String, String> {
     let stock = Stock {
         thief: "http://localhost:1".to_owned(),

@@ -1,4 +1,4 @@
-//! Lies in the fields of a JSON answer, whichever it has.
+//! Lies in the fields of a JSON response of any shape.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Number, Value, json};
 
 use super::{lies::Stock, tap::hash};
 
-/// The way to a value: keys and positions.
+/// Path to a value: keys and positions.
 type Path = Vec<String>;
 
-/// Changes one to three fields, every field of a name, or the cursors of pages.
+/// Changes one to three fields, all fields of the same name, or the cursors of pages.
 pub fn change(
     random: &mut Random,
     body: &mut Value,
@@ -20,7 +20,7 @@ pub fn change(
 ) -> String {
     let mut all = Vec::new();
     collect(body, &mut Vec::new(), &mut all);
-    // A field of a list counts once, however long the list is.
+    // A field of list items counts once, however long the list is.
     let mut shapes: BTreeMap<String, Vec<Path>> = BTreeMap::new();
     for path in all {
         shapes.entry(shape(&path)).or_default().push(path);
@@ -41,7 +41,7 @@ pub fn change(
         let chosen = if everywhere { paths } else { &one };
         let honest = strings(body);
         let mut how = String::new();
-        // The same choice for all of them.
+        // Every field gets the same change.
         let draws = random.clone();
         for path in chosen {
             let mut draws = draws.clone();
@@ -55,16 +55,16 @@ pub fn change(
     told.join("; ")
 }
 
-/// A lie applied to every field of a kind.
+/// A change applied to every field of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// Every address becomes that of another origin.
+    /// Every URL becomes that of another origin.
     Addresses,
-    /// Every DID, at-uri, CID and commit becomes another of its kind, always the same.
+    /// Every DID, at-uri, CID and commit is replaced by the same other value of its kind.
     Names,
 }
 
-/// Changes all texts of a kind; how many.
+/// Changes all texts of a kind, and returns their number.
 pub fn steer(way: Steer, value: &mut Value, stock: &Stock) -> usize {
     match value {
         Value::String(text) => {
@@ -113,7 +113,7 @@ fn namesake(text: &str, stock: &Stock) -> Option<String> {
 }
 
 fn collect(value: &Value, here: &mut Path, all: &mut Vec<Path>) {
-    // Long lists are all alike.
+    // The items of a long list are equal enough to look at only some.
     const SIBLINGS: usize = 50;
     all.push(here.clone());
     let mut inner = |key: String, value: &Value| {
@@ -147,7 +147,7 @@ fn find<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     })
 }
 
-/// The short texts of an answer: any of them may stand for any other.
+/// The short texts of a response, any of which may replace another.
 fn strings(value: &Value) -> Vec<String> {
     let mut all = Vec::new();
     let mut open = vec![value];
@@ -207,7 +207,7 @@ fn change_at(
         }
         (Value::Array(_), _) => json!([]),
         (Value::Object(map), 2..=5) => {
-            // Two fields in each other's place.
+            // Swaps two fields.
             let mut map = map.clone();
             let keys: Vec<String> = map.keys().cloned().collect();
             if keys.len() > 1 {
@@ -243,7 +243,7 @@ fn other_type(random: &mut Random, stock: &Stock) -> Value {
         4 => json!({}),
         5 => json!([odd_text(random, stock)]),
         6 => json!({ "$link": odd_text(random, stock) }),
-        // As deep as parsers go.
+        // A nesting depth near the limit of parsers.
         7 => (0..120).fold(json!(1), |inner, _| json!([inner])),
         _ => json!(odd_text(random, stock)),
     }
@@ -275,7 +275,7 @@ fn like_or_odd(random: &mut Random, old: &str, stock: &Stock) -> String {
     }
 }
 
-/// A different text of the same kind: an address, a DID, a time, the id of a commit.
+/// A different text of the same kind: URL, DID, time or commit id.
 fn like(random: &mut Random, old: &str, stock: &Stock) -> String {
     let is_hex = old.len() == 40 && old.bytes().all(|b| b.is_ascii_hexdigit());
     if is_hex {
@@ -378,7 +378,7 @@ pub fn odd_text(random: &mut Random, stock: &Stock) -> String {
     }
 }
 
-/// Pages that go on for ever, or that stop too early.
+/// Makes pages continue for ever, or end too early.
 fn pages(random: &mut Random, body: &mut Value) -> String {
     let loops = random.below(3) != 0;
     let mut open = vec![&mut *body];

@@ -1,5 +1,5 @@
-//! The user's directory: a stranger's repository, with a canary in every place that git takes a
-//! program from.
+//! The user's directory: a stranger's repository, with a canary in every place from which git takes
+//! a program.
 
 use std::{fs, path::PathBuf};
 
@@ -47,7 +47,7 @@ impl Ground {
         }
     }
 
-    /// `forge` of Ada's in the repository.
+    /// `forge` as Ada, in the repository.
     pub fn forge(&self) -> Run {
         let bin = self.scratch.path("canaries/bin");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -61,12 +61,12 @@ impl Ground {
             .env("FORGE_PROMPT_DISABLED", "1")
     }
 
-    /// A program that must not run.
+    /// The path of a program that must not run.
     pub fn program(&self) -> String {
         self.canaries.program("of-an-answer")
     }
 
-    /// The programs that ran although nothing in a stranger's hand may choose them.
+    /// The programs that ran and that the user did not choose.
     pub fn ran(&mut self) -> Vec<Sighting> {
         self.canaries.sightings()
     }

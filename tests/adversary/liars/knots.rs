@@ -1,4 +1,4 @@
-//! A world of tangled's, each of whose servers may lie.
+//! A world of tangled, in which each server may lie.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -23,12 +23,12 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const ISSUE: &str = "sh.tangled.repo.issue";
 const TIME: &str = "2026-11-01T00:00:00Z";
 const PULLS: u64 = 3;
-/// A change behind the end of a patch, which `git am` applies and no diff shows.
+/// A change after the end of a patch: `git am` applies the change, but a diff does not show it.
 const HIDDEN: &str = "--- /dev/null\n+++ b/hidden.sh\n@@ -0,0 +1 @@\n+hidden\n";
 /// A handle below the domain that [`HandleHosts`] serves.
 const HANDLE: &str = "alice.handles.example";
 
-/// Servers that resolve Alice's handle, in place of a PDS that does.
+/// Servers that resolve Alice's handle by her own domain instead of by the PDS.
 struct Domain {
     dns: DnsDouble,
     hosts: HandleHosts,
@@ -37,7 +37,7 @@ struct Domain {
 pub struct KnotStage {
     pub ground: Ground,
     pub tap: Tap,
-    // Before the world: a back door uses what its host answers with.
+    // Dropped before the world, because these hosts answer with handlers of the world.
     _backs: Vec<Host>,
     _thief: Listener,
     world: World,
@@ -48,14 +48,14 @@ pub struct KnotStage {
     issues: Vec<String>,
     domain: Option<Domain>,
     stock: Stock,
-    /// Alice's account and the target branch before a command.
+    /// Alice's records and the target branch before a command.
     before: Honest,
 }
 
 /// State of the honest servers.
 #[derive(Clone, Debug, Default)]
 struct Honest {
-    /// Address, and value, of each of Alice's records.
+    /// At-uri and value of each of Alice's records.
     records: Vec<(String, Value)>,
     main: String,
 }
@@ -132,7 +132,7 @@ impl KnotStage {
         stage
     }
 
-    /// Puts liars before all servers.
+    /// Puts a liar in front of every server.
     fn behind(
         ground: Ground,
         (world, strangers): (World, PdsDouble),
@@ -183,7 +183,7 @@ impl KnotStage {
         }
     }
 
-    /// Has Alice's handle looked up by DNS and at its own host.
+    /// Makes clients resolve Alice's handle by DNS and at her handle's own host.
     fn use_domain(&mut self) {
         self.world.directory().rename(&self.alice.did, Some(HANDLE));
         HANDLE.clone_into(&mut self.alice.handle);
@@ -205,7 +205,7 @@ impl KnotStage {
         }
     }
 
-    /// Lies about whose the handle is.
+    /// Lies about the account to which the handle belongs.
     fn lie_about_handle(&self, random: &mut Random) {
         let Some(Domain { dns, hosts }) = &self.domain else {
             return;
@@ -330,7 +330,7 @@ impl KnotStage {
         }
     }
 
-    /// The files that the last command has brought into the target branch.
+    /// The files that the last command added to the target branch.
     pub fn merged_files(&self) -> BTreeSet<String> {
         let now = self.repo.git.oid("main").unwrap_or_default();
         if now == self.before.main {
@@ -341,7 +341,7 @@ impl KnotStage {
         names.lines().map(str::to_owned).collect()
     }
 
-    /// The lines that the last command has brought into the target branch.
+    /// The lines that the last command added to the target branch.
     pub fn merged_lines(&self) -> BTreeSet<String> {
         let now = self.repo.git.oid("main").unwrap_or_default();
         if now == self.before.main {
@@ -354,7 +354,7 @@ impl KnotStage {
         added.map(str::to_owned).collect()
     }
 
-    /// Compares the claims of a command with the honest servers.
+    /// Compares a command's claims with the honest servers.
     pub fn check(
         &self,
         line: &Line,
@@ -377,7 +377,7 @@ impl KnotStage {
                 )),
             };
         }
-        // The keeper of the records decides their content.
+        // A lying server that stores the records decides their content, so nothing can be checked.
         let unknowable = [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
             .iter()
             .any(|it| liars.contains(it));
@@ -419,7 +419,7 @@ impl KnotStage {
         Ok(())
     }
 
-    /// True if a record is about a pull request or an issue of the repository.
+    /// Whether a record belongs to a pull request or an issue of the repository.
     fn is_of_repo(&self, now: &Honest, value: &Value) -> bool {
         let text = value.to_string();
         let own = now
@@ -455,7 +455,7 @@ fn commit(repo: &Repository, branch: &str) -> String {
     repo.git.commit(branch, &message, &[(&file, Some("one\n"))])
 }
 
-/// A branch as `git format-patch` writes it, and its commit.
+/// A branch in the format of `git format-patch`, and its commit.
 fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
     let sha = commit(repo, branch);
     let range = format!("main..{branch}");
@@ -463,7 +463,7 @@ fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
     (text.into_bytes(), sha)
 }
 
-/// A pull request, whose patch has `hidden` behind it: its address, its CID and its commit.
+/// Adds a pull request whose patch is followed by `hidden`. Returns its at-uri, CID and commit.
 fn pull(
     pds: &PdsDouble,
     repo: &Repository,

@@ -1,4 +1,4 @@
-//! Lies made from an honest answer: another body, or another way to deliver it.
+//! Turns an honest response into a lie: another body, or another way of delivering the body.
 
 use std::{collections::BTreeMap, io::Write as _, sync::OnceLock, time::Duration};
 
@@ -8,43 +8,43 @@ use serde_json::{Value, json};
 
 use super::{answers::Answer, fields, tap::Seen};
 
-/// Material for lies.
+/// Values from which lies are made.
 #[derive(Clone, Debug, Default)]
 pub struct Stock {
-    /// `http://localhost:PORT` of the origin that no login named.
+    /// The thief's origin as `http://localhost:PORT`; no login names that origin.
     pub thief: String,
-    /// Host and port of that origin.
+    /// Host and port of the thief's origin.
     pub thief_authority: String,
-    /// Names of others: DIDs, at-uris, CIDs, ids of commits, logins.
+    /// Names that belong to others: DIDs, at-uris, CIDs, ids of commits, logins.
     pub others: Vec<String>,
     /// The path of a program that must not run.
     pub program: String,
-    /// Other bytes that a blob could have.
+    /// Other possible contents of a blob.
     pub blobs: Vec<Vec<u8>>,
 }
 
-/// How an answer goes over the wire.
+/// How the bytes of a response are sent.
 #[derive(Clone, Debug)]
 pub enum Delivery {
     Whole,
-    /// The body breaks off after this many bytes.
+    /// The connection closes after this many bytes of the body.
     Cut(usize),
-    /// A byte at a time.
+    /// One byte at a time.
     Drip,
-    /// No answer at all.
+    /// No response.
     Silence,
-    /// Raw bytes instead.
+    /// These bytes instead of an HTTP response.
     Raw(Vec<u8>),
-    /// A start, and then the same block again and again.
+    /// A start, and then the same block repeated without end.
     Endless {
         before: Vec<u8>,
         block: Vec<u8>,
-        /// Between the blocks.
+        /// Pause between two blocks.
         pause: Duration,
     },
 }
 
-/// A lie: its description, and the bytes to send.
+/// Makes a lie. Returns its description, and the bytes to send.
 pub fn lie(
     random: &mut Random,
     mut answer: Answer,
@@ -72,11 +72,11 @@ pub fn lie(
     }
 }
 
-/// JSON that few parsers agree on.
+/// JSON whose meaning differs between parsers.
 fn unusual_text(random: &mut Random, body: &Value) -> Vec<u8> {
     let text = body.to_string();
     match random.below(6) {
-        // The same keys twice, with other values at first.
+        // Every key twice, with different values the first time.
         0 => match text.strip_prefix('{') {
             Some(rest) => format!("{{\"data\":null,\"uri\":1,\"cid\":[],{rest}").into_bytes(),
             None => text.into_bytes(),
@@ -89,7 +89,7 @@ fn unusual_text(random: &mut Random, body: &Value) -> Vec<u8> {
     }
 }
 
-/// Bytes that are no JSON: pages, patches, blobs, what git says.
+/// Changes bytes that are not JSON: pages, patches, blobs, git's protocol.
 fn change_bytes(random: &mut Random, body: &mut Vec<u8>, stock: &Stock) -> String {
     match random.below(7) {
         0 => {
@@ -272,7 +272,7 @@ fn transport(
     }
 }
 
-/// Somewhere else.
+/// A URL to redirect to.
 fn redirect_target(random: &mut Random, stock: &Stock, seen: &Seen) -> String {
     let path = seen.head.split(' ').nth(1).unwrap_or_default();
     let path = match path.strip_prefix("http://") {
@@ -302,7 +302,7 @@ fn redirect_target(random: &mut Random, stock: &Stock, seen: &Seen) -> String {
     }
 }
 
-/// An error that repeats the request, secrets included.
+/// An error that repeats the request, including its secrets.
 fn echo(random: &mut Random, answer: &mut Answer, seen: &Seen) {
     answer.status = *random.pick(&[200, 400, 401, 403, 404, 409, 422, 500, 502]);
     let body = String::from_utf8_lossy(&seen.body).into_owned();
@@ -372,7 +372,7 @@ fn endless(random: &mut Random, answer: Answer) -> (String, Answer, Delivery) {
             b"HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n".repeat(1 << 4),
         ),
     };
-    // Without a pause, an unoptimised `forge` parses hints so slowly that it gets to nothing else.
+    // Without a pause, an unoptimised `forge` would spend the whole test on parsing hints.
     let pause = Duration::from_millis(if before.is_empty() { 5 } else { 0 });
     (
         told.to_owned(),
@@ -385,14 +385,14 @@ fn endless(random: &mut Random, answer: Answer) -> (String, Answer, Delivery) {
     )
 }
 
-/// A few kilobytes that become hundreds of megabytes.
+/// A few kilobytes that decompress to hundreds of megabytes.
 fn bomb(random: &mut Random) -> (&'static str, Vec<u8>) {
     static MEMBER: OnceLock<Vec<u8>> = OnceLock::new();
     let member = MEMBER.get_or_init(|| gzip(&vec![b' '; 8 << 20]));
     match random.below(3) {
-        // Many members, one behind the other.
+        // Many gzip members in a row.
         0 => ("gzip", member.repeat(64)),
-        // A bomb in a bomb.
+        // A bomb inside a bomb.
         1 => ("gzip", gzip(&member.repeat(64))),
         _ => ("gzip", member.clone()),
     }

@@ -1,21 +1,21 @@
-//! Command lines and calls of tools, drawn at random.
+//! Random command lines and tool calls.
 
 use forge_testkit::Random;
 use serde_json::{Value, json};
 
-/// Objects that a command is about to find.
+/// Objects that a command can find.
 #[derive(Clone, Debug)]
 pub struct Subjects {
-    /// How `-R` names the repository.
+    /// The repository's name for `-R`.
     pub repo: String,
-    /// Pull requests, as numbers or addresses.
+    /// Pull requests, as numbers or URIs.
     pub pulls: Vec<String>,
     pub issues: Vec<String>,
     /// Branches without a pull request.
     pub branches: Vec<String>,
 }
 
-/// Commands that read. `P` stands for a pull request, `I` for an issue, `F` for fields.
+/// Commands that read. `P` is replaced by a pull request, `I` by an issue, `F` by fields.
 const READS: &[&str] = &[
     "pr list",
     "pr list --state all --limit 50",
@@ -96,7 +96,7 @@ const WRITES: &[&str] = &[
 pub struct Line {
     pub args: Vec<String>,
     pub writes: bool,
-    /// The pull request or issue that it is about.
+    /// The pull request or issue that the command names.
     pub subject: String,
 }
 
@@ -148,7 +148,7 @@ impl Subjects {
         }
     }
 
-    /// A call of a tool.
+    /// A random tool call.
     pub fn call(&self, random: &mut Random) -> (&'static str, Value) {
         let number = |text: &str| {
             text.parse::<u64>()

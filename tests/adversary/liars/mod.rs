@@ -1,8 +1,8 @@
-//! Servers and clients that lie in whatever they say, under the real binary.
+//! Servers and clients that lie in any part of their messages, against the real binary.
 //!
-//! A chapter is a world of honest doubles with liars before them, and ten cases in it. Everything in
-//! a chapter follows from its seed but the times, the ports and the order of requests that are sent at
-//! once. `FORGE_ADVERSARY_SEED` repeats one chapter.
+//! A chapter is a world of honest doubles with liars in front of them, and ten cases. The seed
+//! determines everything in a chapter except times, ports, and the order of concurrent requests.
+//! `FORGE_ADVERSARY_SEED` repeats one chapter.
 
 mod answers;
 mod child;
@@ -32,15 +32,15 @@ use forge_testkit::Random;
 
 use self::stage::Stage;
 
-/// Cases in the fast lane. `FORGE_ADVERSARY_CASES` changes it: the long lane has 10,000.
+/// Cases by default; `FORGE_ADVERSARY_CASES` changes the number. The long lane runs 10,000.
 const CASES: u64 = 300;
 const CASES_OF_A_CHAPTER: u64 = 10;
-/// Chapters at once: they wait for servers that are slow on purpose.
+/// Chapters that run in parallel. They mostly wait for servers that are slow on purpose.
 const WORKERS: usize = 6;
-/// More failures than these are not listed.
+/// Number of failures that the report lists.
 const MAX_FAILURES: usize = 40;
 
-/// Results of all cases.
+/// Counts over all cases.
 #[derive(Default)]
 struct Tally {
     cases: u64,

@@ -1,4 +1,4 @@
-//! A case: a command, a view and a merge, or a server for agents, and the checks on it.
+//! A case (a command, a view and a merge, or an MCP server) and the checks on it.
 
 use std::time::Duration;
 
@@ -16,11 +16,12 @@ use super::{
     tap::{Plan, Role, Tap, readings},
 };
 
-/// How long a command may take. A single operation has two seconds, and a command several of them.
+/// Time limit of a command. A single operation has two seconds, and a command has several
+/// operations.
 const DEADLINE: Duration = Duration::from_secs(25);
 const SERVER_DEADLINE: Duration = Duration::from_secs(60);
 
-/// A world with liars in it.
+/// A world with lying servers.
 pub enum Stage {
     Hub(Box<HubStage>),
     Knots(Box<KnotStage>),
@@ -107,10 +108,10 @@ impl Stage {
         liars
     }
 
-    /// Plays one case.
+    /// Runs one case.
     ///
     /// # Errors
-    /// Says what did not hold.
+    /// Fails with the check that did not hold.
     pub fn case(&mut self, seed: u64, told: &mut Told) -> Result<(), String> {
         let mut random = Random::new(seed);
         let liars = self.begin(&mut random);
@@ -150,7 +151,7 @@ impl Stage {
         checked.map_err(|why| format!("{why}\n{said}"))
     }
 
-    /// Shows a pull request and merges what was shown.
+    /// Shows a pull request and merges the head that was shown.
     fn merge(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
         let subjects = self.subjects();
         let view = subjects.fill(random, "pr view P --json headRefOid,title,files", false);
@@ -202,7 +203,7 @@ impl Stage {
         }
     }
 
-    /// A server for agents, under a client that is honest or not.
+    /// Runs an MCP server under an honest or a lying client.
     fn agent(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
         let writes = random.below(2) == 0;
         let mut args = vec!["mcp", "--toolsets", "issues", "--toolsets", "workflow"];
@@ -251,7 +252,7 @@ impl Stage {
         self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])
     }
 
-    /// Asserts that secrets reached only their holders, and that none is printed.
+    /// Checks that secrets reached only their holders, and that no secret is printed.
     fn check_secrets(&self, printed: &[(&str, &[u8])]) -> Result<(), String> {
         let secrets = self.tap().secrets();
         for (stream, bytes) in printed {
@@ -302,7 +303,8 @@ impl Stage {
     }
 }
 
-/// Programs of the user's own, which no answer and no repository chooses.
+/// Whether the canary is a program of the user's own, which neither a response nor a repository
+/// chooses.
 fn is_of_user(canary: &str) -> bool {
     ["ssh", "gpg", "ssh-keygen"].contains(&canary)
 }

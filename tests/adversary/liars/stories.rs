@@ -1,4 +1,4 @@
-//! Findings of the random cases, each as a test of its own.
+//! Failures that random cases have found, each as a regression test.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -44,7 +44,7 @@ fn slow_server_of_record_ends_with_deadline() {
     }
 }
 
-/// Each takes some kilobytes on the wire, and as much memory as a patch may.
+/// Each round is some kilobytes on the wire, and as large in memory as a patch may be.
 #[test]
 fn large_rounds_together_take_little_memory() {
     const MIB: usize = 1 << 20;
@@ -89,7 +89,7 @@ fn large_rounds_together_take_little_memory() {
     assert_eq!(count, Some(8), "{}", ended.stderr_text());
 }
 
-/// GitHub sends three lines of context, so git fetches the head for more of them.
+/// GitHub sends three lines of context, so git fetches the head to make a diff with more.
 #[test]
 fn context_in_clone_starts_no_program_of_clone() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -127,7 +127,7 @@ fn context_in_clone_starts_no_program_of_clone() {
     }
 }
 
-/// A title of GitHub's has 256 characters at most; a host that lies sends what it likes, page by page.
+/// GitHub limits a title to 256 characters, but a lying host can send any length, on every page.
 #[test]
 fn long_titles_are_cut_below_memory_limit() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -153,14 +153,14 @@ fn long_titles_are_cut_below_memory_limit() {
     assert_eq!(check_end(&ended), Ok(()));
     let said = ended.stderr_text();
     assert!(said.contains("more than 32 MiB in all"), "{said}");
-    // Pages of 100 are too long, so they have 50.
+    // 100 rows of this length exceed the limit of a response, so pages have 50.
     let rows = ended.stdout_text().lines().count();
     assert!(ended.code == 0 && rows.is_multiple_of(50), "{rows}: {said}");
     assert!((100..=200).contains(&rows), "{rows}: {said}");
 }
 
-/// GitHub's texts have 65,536 characters at most. Each of these makes more of itself: where it is
-/// made harmless, in JSON, and in the tree of a Markdown reader.
+/// GitHub limits a text to 65,536 characters. These texts grow when they are cleaned, written as
+/// JSON, or parsed as Markdown.
 #[test]
 fn one_long_text_takes_little_memory() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -199,8 +199,8 @@ fn one_long_text_takes_little_memory() {
     }
 }
 
-/// Each call holds a long text while the host lets it wait for the history. Calls that find no room
-/// in memory begin again, one after another.
+/// Each call keeps a long text in memory while the host delays the history. Calls that exceed the
+/// memory limit start again, one after another.
 #[test]
 fn concurrent_calls_with_long_texts_take_little_memory() {
     const CALLS: usize = 8;

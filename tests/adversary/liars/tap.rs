@@ -1,4 +1,4 @@
-//! Servers that stand before the honest doubles: they record each request and lie in the answers.
+//! Servers in front of the honest doubles: they record each request and lie in the responses.
 
 use std::{
     collections::BTreeMap,
@@ -22,62 +22,62 @@ use super::{
     lies::{Delivery, Stock, lie},
 };
 
-/// How long one end may keep the other waiting.
+/// Timeout for reading from and writing to a connection.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a server that answers nothing keeps the connection.
+/// Time for which a silent server keeps the connection open.
 const SILENCE: Duration = Duration::from_secs(12);
-/// The most that is sent of a body without an end.
+/// Bytes sent of a body without an end.
 const ENDLESS: usize = 192 << 20;
 
-/// Server that answers.
+/// The server for which a liar answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     GitHub,
     Jira,
     Pds,
-    /// PDS of another account.
+    /// The PDS of another account.
     Stranger,
-    /// The part of the PDS that resolves handles.
+    /// The handle resolution of the PDS.
     Handles,
-    /// DID documents.
+    /// The directory of DID documents.
     Directory,
     Knot,
     Index,
     Backlinks,
     Web,
-    /// An origin that no login named. Requests are forwarded to the server it poses as.
+    /// A server to which no login belongs. The thief forwards requests to the server it poses as.
     Thief,
 }
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub role: Role,
-    /// Host and port.
+    /// Host and port of the request.
     pub origin: String,
     /// Request line and headers.
     pub head: String,
     pub body: Vec<u8>,
 }
 
-/// A text that must stay where it was given to.
+/// A text that must reach only its holders.
 #[derive(Clone, Debug)]
 pub struct Secret {
     pub name: String,
     pub text: String,
-    /// Roles that may have the secret; for a service token, the servers that its audience names.
+    /// Roles that may receive the secret; for a service token, the servers that its audience names.
     pub holders: Vec<Role>,
     pub audience: Option<String>,
 }
 
-/// Liars of a case, and how often they lie.
+/// The lying roles of a case, and the rate of lies.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub seed: u64,
     pub liars: Vec<Role>,
-    /// A lie is told for one request in `rate`.
+    /// One request in `rate` is answered with a lie.
     pub rate: u64,
-    /// Every lie is of this kind, so that all of them fit together.
+    /// The kind of every lie, if all lies of the case have to agree with each other.
     pub steer: Option<Steer>,
 }
 
@@ -86,19 +86,19 @@ struct State {
     plan: Plan,
     log: Vec<Seen>,
     told: Vec<String>,
-    /// Connections whose request has no honest answer yet.
+    /// Requests that wait for the honest response.
     asked: usize,
-    /// How many requests of a kind there were in this case.
+    /// Number of requests of each kind in this case.
     nth: BTreeMap<(Role, String), u64>,
     secrets: Vec<Secret>,
     stock: Stock,
-    /// Honest answers: where each server really is.
+    /// Addresses of the honest servers.
     backs: BTreeMap<Role, SocketAddr>,
-    /// Fields that were served, and in how many answers each was a lie.
+    /// Fields in responses: how often each was sent, and how often as a lie.
     coverage: BTreeMap<String, (u64, u64)>,
 }
 
-/// State shared by the liars of a stage.
+/// State shared by all liars of a stage.
 #[derive(Clone, Default)]
 pub struct Tap(Arc<Mutex<State>>);
 
@@ -107,8 +107,8 @@ impl Tap {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no server works on a request any more: what a process asked for before its end
-    /// is done in its own case.
+    /// Waits until no server works on a request, so that requests of an ended process still count
+    /// for its own case.
     pub fn settle(&self) {
         for _ in 0..2_000 {
             if self.state().asked == 0 {
@@ -118,7 +118,7 @@ impl Tap {
         }
     }
 
-    /// Begins a case: nothing was asked yet.
+    /// Starts a case and forgets the requests of the previous one.
     pub fn begin(&self, plan: Plan) {
         let mut state = self.state();
         state.plan = plan;
@@ -152,7 +152,7 @@ impl Tap {
         self.state().log.clone()
     }
 
-    /// The lies of this case.
+    /// Descriptions of the lies in this case.
     pub fn told(&self) -> Vec<String> {
         self.state().told.clone()
     }
@@ -161,14 +161,14 @@ impl Tap {
         self.state().coverage.clone()
     }
 
-    /// A connection to `role`, on a thread of its own.
+    /// Serves a connection to `role` on a new thread.
     pub fn accept(&self, role: Role, stream: TcpStream) {
         self.state().asked += 1;
         let tap = self.clone();
         thread::spawn(move || {
             let asked = tap.receive(role, stream);
             tap.state().asked -= 1;
-            // A client that goes away in the middle is no failure.
+            // A client may close the connection at any time.
             let _ = asked.and_then(|asked| match asked {
                 Some((client, request, honest)) => tap.answer(client, &request, honest),
                 None => Ok(()),
@@ -176,7 +176,7 @@ impl Tap {
         });
     }
 
-    /// A request, and the honest server's answer.
+    /// Reads a request, and gets the honest server's response.
     fn receive(
         &self,
         role: Role,
@@ -211,7 +211,7 @@ impl Tap {
         client.shutdown(Shutdown::Both)
     }
 
-    /// The honest server's answer.
+    /// Sends a request to the honest server and returns the response.
     fn ask(&self, request: &Request) -> std::io::Result<Answer> {
         let backs = self.state().backs.clone();
         let mut last = Answer::text(404, "Not here");
@@ -223,7 +223,8 @@ impl Tap {
             server.set_read_timeout(Some(SOCKET_TIMEOUT))?;
             server.write_all(&request.forwarded())?;
             let mut bytes = Vec::new();
-            // Bytes read before an error count: a server may reset after its answer.
+            // A server may reset the connection after its response, so bytes read before an error
+            // count.
             let read = server.read_to_end(&mut bytes);
             match Answer::read(&bytes) {
                 Some(answer) => last = answer,
@@ -236,7 +237,7 @@ impl Tap {
         Ok(last)
     }
 
-    /// Remembers the tokens that the PDS has given.
+    /// Stores the tokens that the PDS has issued as secrets.
     fn learn(&self, request: &Request, honest: &Answer) {
         if !request.path.contains("com.atproto.server.") || honest.status != 200 {
             return;
@@ -270,7 +271,8 @@ impl Tap {
         *nth += 1;
         let nth = *nth;
         let lies = state.plan.liars.contains(&role) && state.plan.rate > 0;
-        // By the kind of the request and its number: requests at the same time come in any order.
+        // The kind and number of the request seed the choice, because concurrent requests have no
+        // fixed order.
         let mut random = Random::new(state.plan.seed ^ hash(&format!("{role:?} {kind} {nth}")));
         let _ = random.bits();
         if !lies || random.below(state.plan.rate) != 0 {
@@ -300,7 +302,7 @@ impl Tap {
     }
 }
 
-/// A listener for the connections of a single role. The listener stops on drop.
+/// Accepts connections for a single role, until dropped.
 pub struct Listener {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -359,7 +361,7 @@ impl Request {
         let verb = words.next().unwrap_or_default().to_owned();
         let target = words.next().unwrap_or_default().to_owned();
         let (origin, path) = match target.strip_prefix("http://") {
-            // Asked as a proxy.
+            // The request is to a proxy, so its target is a whole URL.
             Some(rest) => match rest.split_once('/') {
                 Some((host, path)) => (host.to_owned(), format!("/{path}")),
                 None => (rest.to_owned(), "/".to_owned()),
@@ -385,7 +387,7 @@ impl Request {
         Self { seen, verb, path }
     }
 
-    /// Servers whose answer is handed on: for a thief, those that it may pose as.
+    /// Servers whose response is forwarded; a thief may pose as several.
     fn posed_as(&self) -> Vec<Role> {
         match self.seen.role {
             Role::Thief if self.path.starts_with("/xrpc/com.atproto.") => {
@@ -401,7 +403,7 @@ impl Request {
         }
     }
 
-    /// Kind of the request, without parts that differ from run to run.
+    /// Kind of the request, without the parts that differ between runs.
     fn kind(&self) -> String {
         let path = self.path.split('?').next().unwrap_or_default();
         if path.ends_with("/graphql") {
@@ -425,7 +427,7 @@ impl Request {
             .to_owned()
     }
 
-    /// The request as it goes to the server behind, which closes after its answer.
+    /// The request for the honest server, with `Connection: close`.
     fn forwarded(&self) -> Vec<u8> {
         let mut head = String::new();
         for line in self.seen.head.lines().filter(|line| !line.is_empty()) {
@@ -450,7 +452,7 @@ impl Request {
     }
 }
 
-/// Head and body of a request; `None` when the connection ends before one.
+/// Head and body of a request; `None` if the connection ends first.
 fn read_message(stream: &mut TcpStream) -> std::io::Result<Option<(String, Vec<u8>)>> {
     let mut bytes = Vec::new();
     let mut block = [0; 16 << 10];
@@ -537,7 +539,7 @@ fn deliver(client: &mut TcpStream, answer: &Answer, delivery: &Delivery) -> std:
     }
 }
 
-/// Audience of a service token.
+/// The audience of a service token.
 fn audience_of(token: &str) -> Option<String> {
     let claims = token.split('.').nth(1)?;
     let claims = base64::prelude::BASE64_URL_SAFE_NO_PAD
@@ -547,15 +549,15 @@ fn audience_of(token: &str) -> Option<String> {
     claims["aud"].as_str().map(str::to_owned)
 }
 
-/// FNV-1a: the same in every run.
+/// FNV-1a, whose result is the same in every run.
 pub fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// The texts in which a request could carry a secret: as it is, without percent-encoding, and with
-/// what `Basic` hides.
+/// Texts in which a request could carry a secret: unchanged, percent-decoded, and decoded from
+/// `Basic` credentials.
 pub fn readings(seen: &Seen) -> Vec<String> {
     let mut text = seen.head.clone();
     text.push_str(&String::from_utf8_lossy(&seen.body));

@@ -1,5 +1,5 @@
-//! The requirements of sets 000 and 001 by number, what replaced those that have no test, and tests of
-//! those that no other file has.
+//! The requirements of sets 000 and 001 by number, with the replacement of each that has no test,
+//! and tests of requirements that no other file tests.
 
 use forge_core::{
     locator::Hosts,
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// A requirement in our words, and what replaced it where no test has its number.
+/// Number, text in our words, and the replacement if no test has this number.
 pub type Row = (&'static str, &'static str, Option<&'static str>);
 
 pub const PULL_REQUESTS: &[Row] = &[
@@ -261,7 +261,7 @@ fn r_000_3_repository_is_found_without_a_name() {
     }
 }
 
-/// The issues of the own repository that a text closes.
+/// The issues of the repository itself that a text closes.
 fn closed(text: &str) -> Vec<u64> {
     let found = mentions(text, &Hosts::builtin(), &mut Vec::new());
     let mut numbers = Vec::new();
@@ -278,7 +278,7 @@ fn closed(text: &str) -> Vec<u64> {
 #[test]
 fn r_000_4_closing_words_name_issues_once_in_order() {
     assert_eq!(closed("fix #2, closed #1, Resolves: #2"), [2, 1]);
-    // C-000-2: neither parts of words nor code.
+    // C-000-2: parts of words and code do not count.
     assert_eq!(closed("encloses #7, prefixes #9, `fixes #8`"), [0; 0]);
 }
 
@@ -320,7 +320,7 @@ fn r_000_31_reviews_count_as_in_the_vectors() {
         (1, 1, 1, 3)
     );
     assert_eq!(three.decision(), Some(ReviewDecision::ChangesRequested));
-    // C-000-3: a remark takes no approval back.
+    // C-000-3: a later comment does not withdraw an approval.
     let kept = of(&[("ada", Approved), ("ada", Commented)]);
     assert_eq!((kept.approved, kept.pending), (1, 0));
 }

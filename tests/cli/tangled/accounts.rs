@@ -1,4 +1,4 @@
-//! `forge auth` of an account on tangled, whose password opens sessions.
+//! `forge auth` with an account on tangled: the password opens sessions on the PDS.
 
 use forge_tangled_world::{Account, Fault, PdsDouble, PdsOptions};
 use forge_testkit::Run;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::world::{PASSWORD, Tangled, says};
 
 #[test]
-fn after_a_logout_no_session_is_left() {
+fn logout_deletes_the_session() {
     let t = Tangled::new();
     let config = t.scratch.path("config");
     let auth = |args: &[&str]| {
@@ -40,7 +40,7 @@ fn after_a_logout_no_session_is_left() {
     says(&create("other"), 4, "nobody is logged in");
 }
 
-/// A user whose accounts are in a store, in a world in which Mallory has a server.
+/// A user with stored accounts, in a world in which Mallory runs a server.
 struct Stored {
     t: Tangled,
     theirs: PdsDouble,
@@ -69,7 +69,7 @@ impl Stored {
 
     fn create(&self, branch: &str) -> Run {
         self.t.branch(branch);
-        // By its owner's DID: a handle that has moved leads to no repository at all.
+        // The repository by its owner's DID: the handle that moved leads to no repository any more.
         let repo = format!("tangled:{}/widget", self.t.alice.did);
         self.run(&[
             "pr", "create", "-R", &repo, "-H", branch, "-t", "T", "-b", "B",
@@ -84,7 +84,8 @@ impl Stored {
         std::fs::read_to_string(self.file()).unwrap_or_default()
     }
 
-    /// From now on Alice's handle is Mallory's, both ways.
+    /// Moves Alice's handle to Mallory: the handle resolves to Mallory's account, whose DID
+    /// document claims it.
     fn take_handle(&self) {
         let answer = json!({ "did": self.mallory.did }).to_string();
         let answer = Fault::answer(200, &[("content-type", "application/json")], answer);
@@ -154,10 +155,11 @@ fn moved_handle_is_refused_until_the_next_login() {
     world.create("first").ok();
     world.take_handle();
     world.refused(&world.create("second"));
-    // With the session gone as well.
+    // The refusal must not depend on a stored session.
     std::fs::remove_dir_all(world.t.scratch.path("config/sessions")).unwrap();
     world.refused(&world.create("third"));
-    // The user says that it is theirs: from then on the password is for that account.
+    // The user logs in again: from then on the password belongs to the account that has the handle
+    // now.
     world.login("alice.test").ok();
     assert!(world.stored().contains(&world.mallory.did));
     let _ = world.create("fourth").output();

@@ -1,4 +1,4 @@
-//! `forge tangled ingestion`: where a record is now, and which mood of the index explains it.
+//! `forge tangled ingestion`: where a record is visible now, and why the index does not show it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn check(t: &Tangled, uri: &str, more: &[&str]) -> forge_testkit::Output {
         .output()
 }
 
-/// A pull request that the index has lost, and that is old.
+/// An old pull request that the index has lost.
 fn lost(t: &Tangled) -> String {
     t.world.index().lose_next(PULL, 1);
     let gzip = {
@@ -25,7 +25,7 @@ fn lost(t: &Tangled) -> String {
 }
 
 #[test]
-fn each_mood_has_its_explanation() {
+fn index_state_has_an_explanation() {
     let mut all = String::new();
     let mut show = |t: &Tangled, title: &str, output: &forge_testkit::Output| {
         all.push_str(&format!("# {title}\n{}\n", t.transcript(output)));
@@ -86,7 +86,7 @@ fn each_mood_has_its_explanation() {
 }
 
 #[test]
-fn statuses_comments_and_labels_are_found_as_well() {
+fn statuses_comments_and_labels_are_checked() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.forge(&t.bob, &["pr", "comment", &uri, "-b", "Fine."])
@@ -103,7 +103,7 @@ fn statuses_comments_and_labels_are_found_as_well() {
 }
 
 #[test]
-fn record_of_1_0_is_readable_by_everybody() {
+fn record_of_1_0_is_public() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
@@ -125,7 +125,7 @@ fn record_of_1_0_is_readable_by_everybody() {
 }
 
 #[test]
-fn what_is_no_record_of_a_pull_request_is_refused() {
+fn missing_or_unsupported_record_is_refused() {
     let t = Tangled::new();
     let gone = format!("at://{}/{PULL}/3kaaaaaaaaaa2", t.alice.did);
     let profile = format!("at://{}/app.bsky.actor.profile/self", t.alice.did);
@@ -157,7 +157,7 @@ fn labels_count_only_from_collaborators() {
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
     }
-    // Records about a collection that the index never shows get no hint to check again.
+    // A collection that the index never shows gets no hint to check again.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
@@ -171,12 +171,12 @@ fn labels_count_only_from_collaborators() {
     assert_eq!(json["instead"], "open it on the web page of the repository");
 }
 
-/// The repository's record lists the label; that record is written again.
+/// Only the repository's record lists its labels, so the hint rewrites the repository's record.
 #[test]
 fn label_recovery_command_checks_and_reputs_record() {
     let t = Tangled::new();
     let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
-    // The index has to know the record before it loses the next version.
+    // The index has to know the record before it can lose the next version.
     assert!(t.world.index().knows(&repo).is_some());
     for (verb, more) in [("create", None), ("delete", Some("--yes"))] {
         t.world.index().lose_next("sh.tangled.repo", 1);
@@ -198,7 +198,7 @@ fn label_recovery_command_checks_and_reputs_record() {
 }
 
 #[test]
-fn indexed_record_is_not_put_again() {
+fn indexed_record_is_not_rewritten() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let version = || t.world.pds().record(&uri).map(|(cid, _)| cid);
@@ -211,7 +211,7 @@ fn indexed_record_is_not_put_again() {
 }
 
 #[test]
-fn only_ones_own_record_is_put_again() {
+fn foreign_record_is_not_rewritten() {
     let t = Tangled::new();
     let uri = lost(&t);
     let output = t

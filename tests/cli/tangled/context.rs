@@ -19,7 +19,7 @@ fn tangled_pull_has_the_same_facts() {
         found["summary"]["keyChanges"],
         json!(["adds topic.txt (+1)"])
     );
-    // Reviews have no verdicts here, and the spindle ran nothing, which is not the same as green.
+    // No review gives a verdict, and the spindle ran no check, which differs from a passed check.
     assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
     let first = &found["verdict"]["requirements"][0];
     assert_eq!(first["rule"], "checks_reported");
@@ -40,7 +40,7 @@ fn html_page_shows_facts_of_tangled_pull() {
     }
 }
 
-/// The requirement of a rule.
+/// The requirement of this rule.
 fn requirement<'a>(found: &'a Value, rule: &str) -> &'a Value {
     let mut all = found["verdict"]["requirements"].as_array().unwrap().iter();
     all.find(|r| r["rule"] == rule).unwrap()
@@ -112,7 +112,7 @@ fn tangled_context_has_every_default_section() {
     assert_eq!(found["linkedIssues"][0]["key"], issue, "{found}");
     assert_eq!(found["linkedIssues"][0]["title"], "Leak");
     assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 2);
-    // A round is known by its patch; the commit is its author's word.
+    // A round is identified by its patch; the commit is only the author's claim.
     assert_ne!(found["verdict"]["headSha"], head);
     assert_eq!(found["diff"]["headSha"], found["verdict"]["headSha"]);
 }

@@ -6,7 +6,7 @@ use super::world::{PASSWORD, Tangled, WIDGET};
 use crate::world::rows;
 
 impl Tangled {
-    /// The report of a live examination by Alice; nothing but reads are sent.
+    /// The report of `doctor --live` for Alice, after checking that only reads were sent.
     #[track_caller]
     fn doctor(&self, repo: &str) -> String {
         let world = &self.world;
@@ -23,7 +23,7 @@ impl Tangled {
         assert!(!said.contains(PASSWORD), "{said}");
         for host in hosts {
             let sent = host.requests();
-            // git lists branches with a POST.
+            // git sends a POST to list branches.
             let reads = |it: &Recorded| it.verb == "GET" || it.path.ends_with("/git-upload-pack");
             assert!(sent.iter().all(reads), "{sent:?}");
         }
@@ -31,7 +31,7 @@ impl Tangled {
     }
 }
 
-/// Verdict and detail of an entry.
+/// Verdict and detail of the report's entry `name`.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);
@@ -41,7 +41,7 @@ fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn doctor_asks_each_method_of_2026() {
+fn doctor_requests_each_method_of_2026() {
     let t = Tangled::new();
     let spindle = t.spindle();
     t.open("topic");
@@ -85,7 +85,7 @@ fn doctor_asks_each_method_of_2026() {
 }
 
 #[test]
-fn doctor_tells_unknown_methods_from_other_forms_and_silence() {
+fn doctor_distinguishes_unknown_changed_and_silent_methods() {
     let t = Tangled::new();
     let unknown = Fault::error(501, "MethodNotImplemented", "Method Not Implemented");
     let unknown = unknown.on("sh.tangled.repo.listIssues").always();
@@ -127,7 +127,7 @@ fn doctor_limits_1_0_methods_to_1_0_repositories() {
 }
 
 #[test]
-fn doctor_without_a_repository_still_looks_at_the_account() {
+fn doctor_without_a_repository_checks_the_account() {
     let t = Tangled::new();
     let report = t.doctor("tangled:alice.test/nothing");
     assert_eq!(entry(&report, "handle").0, "ok", "{report}");

@@ -16,7 +16,7 @@ fn judged(t: &Tangled, uri: &str) -> (Value, Value) {
     (found, indexed)
 }
 
-/// The version of a pull request that its account has.
+/// The version of a pull request's record on its author's PDS.
 fn version(t: &Tangled, uri: &str) -> String {
     let pulls = t.world.pds().records(&t.alice.did, PULL);
     let found = pulls.iter().find(|(at, ..)| at == uri);

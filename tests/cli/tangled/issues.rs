@@ -1,4 +1,4 @@
-//! `forge issue`.
+//! `forge issue` on tangled.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn list_requests_issue_details_concurrently() {
             .on(method)
             .always()
     };
-    // Each view reads its record, and that is all that it asks of that server at first.
+    // At first, each view sends the PDS a single request, for its record.
     pds.host()
         .fault(slow("com.atproto.repo.getRecord").about(ISSUE));
     pds.host().reset_record();

@@ -1,5 +1,5 @@
-//! Every word on who can see a write, in every mood of the index: the word, the exit code, and the
-//! text. How each mood leads to its word is in `words`.
+//! Every ingestion state of a write under every fault of the index: the state, the exit code and
+//! the text. The module `words` tests how each fault leads to its state.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::world::{PULL, STATUS, Tangled};
 const COMMENT: &str = "sh.tangled.feed.comment";
 const TICKET: &str = "org.tangled.track.ticket";
 
-/// A mood, and how the index gets into it.
+/// The name of an index fault, and the function that causes it.
 type Mood = (&'static str, fn(&Tangled));
 
 fn set(t: &Tangled, moods: Moods) {
@@ -74,10 +74,10 @@ const MOODS: [Mood; 11] = [
     ("down", |t| t.world.index().host().set_down(true)),
 ];
 
-/// In these nothing shows any record in time.
+/// Under these faults no record becomes visible before the timeout.
 const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", "429", "down"];
 
-/// Ingestion state that a command prints for its write; `immediate` prints no line of its own.
+/// The ingestion state that a command prints for its write; `immediate` prints no line.
 fn word(output: &Output) -> &'static str {
     let said = output.stderr_text();
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
@@ -91,8 +91,8 @@ fn word(output: &Output) -> &'static str {
     found.map_or("immediate", |(_, word)| word)
 }
 
-/// A write that nothing is wrong with: shown in the end, or pending in these moods and whenever the
-/// index shows nothing.
+/// Asserts that a valid write is confirmed, or pending under these faults and under all of
+/// [`SHOWS_NOTHING`].
 fn is_confirmed_or_pending(
     prepare: impl Fn(&Tangled) -> String,
     write: impl Fn(&Tangled, &str, &[&str]) -> Output,
@@ -159,7 +159,7 @@ fn permitted_state_change_is_confirmed_or_pending() {
     );
 }
 
-/// A defect of the record itself is proved without the index.
+/// A defect in the record itself is detected without the index.
 #[test]
 fn dropped_record_is_ineffective_in_every_mood() {
     for (mood, set) in MOODS {
@@ -181,7 +181,7 @@ fn dropped_record_is_ineffective_in_every_mood() {
     }
 }
 
-/// An index known to be old is not asked, because it would show nothing.
+/// An index known to be too old is not polled, because it would never show the record.
 #[test]
 fn record_unknown_to_old_index_is_always_pds_only() {
     for (mood, set) in MOODS {
@@ -220,7 +220,7 @@ fn record_unknown_to_old_index_is_always_pds_only() {
     }
 }
 
-/// A knot of Tangled 1.0 shows what it stores.
+/// A knot of Tangled 1.0 shows what it stores, so no index is involved.
 #[test]
 fn knot_record_is_immediate_in_every_mood() {
     for (mood, set) in MOODS {

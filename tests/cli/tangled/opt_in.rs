@@ -1,4 +1,4 @@
-//! Drafts and verdicts, which the configuration switches on; and the changes of a fork.
+//! Drafts and verdicts, which the configuration enables, and pull requests from a fork.
 
 use super::world::{PULL, Tangled, WIDGET, says};
 

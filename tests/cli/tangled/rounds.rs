@@ -1,4 +1,4 @@
-//! `forge pr resubmit`, and reading the rounds.
+//! `forge pr resubmit`, and reading the rounds of a pull request.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::world::{PULL, Tangled, WIDGET, says};
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
-/// A second commit on `topic`.
+/// Adds a second commit to `topic`.
 fn more(t: &Tangled) {
     t.repo
         .git
@@ -19,7 +19,7 @@ fn rounds(t: &Tangled) -> usize {
 }
 
 #[test]
-fn what_the_branch_has_now_becomes_a_round() {
+fn resubmit_of_moved_branch_adds_a_round() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -55,7 +55,7 @@ fn what_the_branch_has_now_becomes_a_round() {
 }
 
 #[test]
-fn nothing_new_is_no_round() {
+fn resubmit_without_changes_adds_no_round() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let output = t
@@ -202,7 +202,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
     // Outside the clone, the branch cannot be found.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
-    // A merge commit made by git alone loses nothing.
+    // A merge commit that git made without conflicts loses nothing.
     in_clone(&["switch", "--quiet", "-c", "side", "origin/main"]);
     t.scratch.write("clone/side.txt", "x\n");
     in_clone(&["add", "."]);
@@ -218,7 +218,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(refused.contains("git rebase "), "{refused}");
-    // Octopus merges are refused whatever they contain.
+    // Octopus merges are refused whatever their contents.
     for name in ["third", "octopus"] {
         in_clone(&["switch", "--quiet", "-c", name, "origin/main"]);
         t.scratch.write(format!("clone/{name}.txt"), "x\n");
@@ -228,7 +228,7 @@ fn unpushed_branch_is_opened_from_the_clone() {
     in_clone(&["merge", "--quiet", "--no-edit", "side", "third"]);
     let refused = forge(&create).output().exits(1).stderr_text();
     assert!(refused.contains("or a third parent"), "{refused}");
-    // A round of Tangled 1.0 has its merge commits, and is to be pushed.
+    // A pull request of Tangled 1.0 keeps merge commits, but its branch has to be pushed.
     let _there = t.world.repository_1_0(&t.alice, "new");
     let url = "https://tangled.org/alice.test/new";
     in_clone(&["remote", "set-url", "origin", url]);
@@ -264,7 +264,7 @@ fn unpushed_commits_are_reported() {
 }
 
 #[test]
-fn what_cannot_be_resubmitted_says_why() {
+fn impossible_resubmit_is_refused_with_reason() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -286,7 +286,7 @@ fn what_cannot_be_resubmitted_says_why() {
 }
 
 #[test]
-fn where_a_pull_request_follows_its_branch_there_are_no_rounds() {
+fn rounds_are_refused_on_other_forges() {
     let world = crate::world::World::with_pull();
     let mut all = String::new();
     for args in [
@@ -300,7 +300,7 @@ fn where_a_pull_request_follows_its_branch_there_are_no_rounds() {
 }
 
 #[test]
-fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
+fn pull_is_opened_from_patch_and_stacked() {
     let t = Tangled::new();
     t.branch("elsewhere");
     let patch = ["format-patch", "--stdout", "main..elsewhere"];
@@ -332,7 +332,7 @@ fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
 }
 
 #[test]
-fn pull_stacked_on_deleted_pull_stands_alone() {
+fn pull_stacked_on_deleted_pull_is_merged() {
     let t = Tangled::new();
     let lower = t.open("lower");
     t.repo.git.set_branch("upper", "lower");
@@ -346,7 +346,7 @@ fn pull_stacked_on_deleted_pull_stands_alone() {
 }
 
 #[test]
-fn a_stack_that_leads_back_to_itself_ends() {
+fn cyclic_stack_is_read_once() {
     let t = Tangled::new();
     let (one, two) = (t.open("one"), t.open("two"));
     for (uri, below) in [(&one, &two), (&two, &one)] {

@@ -1,11 +1,11 @@
-//! Pull requests that only a status record calls merged.
+//! Pull requests whose merge is claimed only by a status record.
 
 use serde_json::json;
 
 use super::world::{STATUS, Tangled, says};
 
 #[test]
-fn somebodys_word_is_no_merge() {
+fn unproven_merge_claim_is_a_warning() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let head = t.repo.git.oid("topic");

@@ -16,7 +16,7 @@ fn pull_request_is_opened_and_merged_from_clone() {
     git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
     let clone = t.scratch.path("clone");
     git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
-    // The clone already has every object, so only pushes need a path.
+    // The clone already has every object, so only its push URL has to work.
     let push = ["remote", "set-url", "--push", "origin"];
     let path = repo.path().to_str().unwrap();
     git(&[&push[..], &[path]].concat()).dir(&clone).ok();

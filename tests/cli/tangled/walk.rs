@@ -1,4 +1,4 @@
-//! The walk-through of `docs/how-to/tangled.md`, typed as it stands there, in a shell, by two accounts.
+//! The walk-through of `docs/how-to/tangled.md`, run line by line in a shell by two accounts.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
@@ -12,7 +12,7 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 
 /// Steps of the page, in order.
 enum Step {
-    /// An event between commands: a comment on the page announces it.
+    /// An event between commands, which a comment on the page announces.
     Meanwhile(String),
     /// A typed line: the account, and the printed output.
     Typed {
@@ -54,10 +54,10 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// The records that were printed last, by their collections.
+/// The record URIs printed last, by collection.
 type Printed = BTreeMap<String, String>;
 
-/// Takes down the records that an output names.
+/// Stores the record URIs that an output contains.
 fn note(output: &str, printed: &mut Printed) {
     for (at, _) in output.match_indices("at://") {
         let rest = &output[at..];
@@ -70,7 +70,7 @@ fn note(output: &str, printed: &mut Printed) {
     }
 }
 
-/// Replaces the page's record names in a line by the actual ones.
+/// Replaces the page's record URIs in a line by the actual ones.
 fn meant(line: &str, printed: &Printed) -> String {
     let mut line = line.to_owned();
     for (collection, uri) in printed {
@@ -79,7 +79,7 @@ fn meant(line: &str, printed: &Printed) -> String {
     line
 }
 
-/// Does what a comment of the page says.
+/// Causes the event that a comment of the page announces.
 fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
     match what.strip_prefix("index: ") {
         Some(mood) => put_into(t, mood),
@@ -91,7 +91,7 @@ fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
     }
 }
 
-/// Puts the index into a mood. Records still waiting for ingestion are handled under the new mood.
+/// Gives the index this fault. Records still waiting for ingestion are handled under the new fault.
 fn put_into(t: &Tangled, mood: &str) {
     let index = t.world.index();
     index.host().clear_faults();
@@ -133,7 +133,7 @@ fn put_into(t: &Tangled, mood: &str) {
     }
 }
 
-/// Makes a comment that the index has lost five minutes older: the index does not hear of that.
+/// Makes a comment that the index has lost five minutes older, without notifying the index.
 fn grow_old(t: &Tangled, uri: &str) {
     let (_, mut record) = t.world.pds().record(uri).unwrap();
     let written = chrono::Utc::now() - chrono::TimeDelta::minutes(5);
@@ -143,7 +143,7 @@ fn grow_old(t: &Tangled, uri: &str) {
     t.world.pds().put(parts[2], COMMENT, parts[4], record);
 }
 
-/// Runs a line where its account is: in its clone, once there is one.
+/// Runs a line in the account's clone, or in its home if there is no clone yet.
 fn run(t: &Tangled, account: &Account, identity: &Identity, line: &str) -> String {
     let who = account.handle.trim_end_matches(".test");
     let home = t.scratch.path(who);
@@ -208,12 +208,12 @@ fn walk_through_of_the_page_works_as_written() {
     for who in ["alice", "bob"] {
         t.scratch.write(format!("{who}/password"), PASSWORD);
     }
-    // A knot takes pushes over ssh: this stands for the other end of the connection.
+    // A knot takes pushes over ssh: this script replaces ssh and runs the server's command locally.
     let path = t.repo.path().to_str().unwrap();
     let other_end = format!("for last; do :; done\nexec \"${{last%% *}}\" '{path}'\n");
     t.scratch.write("ssh", other_end);
     let mut printed = Printed::new();
-    // All of it is typed, so that one look shows everything that the page has wrong.
+    // Every line is run before the test fails, so that one run shows all mistakes of the page.
     let mut wrong = String::new();
     for step in &steps {
         let (who, line, output) = match step {

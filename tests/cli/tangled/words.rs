@@ -1,5 +1,5 @@
-//! A test for each ingestion state and each mood of the index that leads to it: the state, the exit
-//! code, and the text.
+//! A test for each ingestion state and each fault of the index that leads to it: the state, the
+//! exit code, and the text.
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 /// Name of an index fault, and the function that causes it.
 type Ailment = (&'static str, fn(&Tangled));
 
-/// Runs `pr create` under a mood of the index.
+/// Runs `pr create` under a fault of the index.
 fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
     let t = Tangled::new();
     set(&t);
@@ -54,7 +54,7 @@ fn knot_write_is_immediate() {
 }
 
 #[test]
-fn confirmed_when_the_index_shows_it() {
+fn confirmed_when_the_index_shows_the_record() {
     let (t, output) = created(|_| {}, &[]);
     insta::assert_snapshot!(said(&t, &output.exits(0)));
 }
@@ -81,7 +81,7 @@ fn confirmed_when_the_index_lags() {
 }
 
 #[test]
-fn confirmed_after_it_was_put_once_more() {
+fn lost_record_is_confirmed_after_rewrite() {
     let (t, output) = created(|t| t.world.index().lose_next(PULL, 1), &["--wait", "8s"]);
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let (_, _, record) = t.world.pds().records(&t.alice.did, PULL).remove(0);
@@ -94,7 +94,7 @@ fn pending_without_waiting() {
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
     assert_eq!(looks, 0);
-    // A new label writes its definition, and a deleted label the repository's list.
+    // Creating a label writes a definition; deleting a label rewrites the repository's record.
     for (verb, more, written) in [
         ("create", None, "sh.tangled.label.definition"),
         ("delete", Some("--yes"), "sh.tangled.repo"),
@@ -108,10 +108,10 @@ fn pending_without_waiting() {
     }
 }
 
-/// The index may lag, lose it, ignore its kind, answer another version, or nothing at all: nothing
-/// shows it then, and nothing says that it never will.
+/// The index may lag, lose the record, ignore its collection, answer another version, or not
+/// answer. It then does not show the record, and nothing proves that it never will.
 #[test]
-fn pending_whatever_ails_the_index() {
+fn pending_under_every_index_fault() {
     let ailments: [Ailment; 6] = [
         ("it lags", |t| {
             moods(
@@ -174,7 +174,7 @@ fn pending_whatever_ails_the_index() {
 }
 
 #[test]
-fn lost_status_is_put_once_more() {
+fn lost_status_is_rewritten_once() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().lose_next(STATUS, 1);
@@ -185,7 +185,7 @@ fn lost_status_is_put_once_more() {
 }
 
 #[test]
-fn pending_when_the_index_takes_in_no_states() {
+fn pending_when_the_index_ignores_statuses() {
     let t = Tangled::new();
     let uri = t.open("topic");
     moods(
@@ -244,7 +244,7 @@ fn comment_and_status_report_the_worse_state() {
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
     let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
-    // The same for a comment alone, without a state change.
+    // The comment without a state change has the same result.
     let comments = || {
         t.world
             .pds()
@@ -262,7 +262,7 @@ fn comment_and_status_report_the_worse_state() {
     assert_eq!(comments().len(), 2);
 }
 
-/// The knot has merged, and the record of it is refused, or the answer to it is lost.
+/// The knot has merged, but the PDS refuses the status record, or its response is lost.
 #[test]
 fn unrecorded_merge_names_no_record() {
     let write = "com.atproto.repo.applyWrites";
@@ -294,7 +294,7 @@ fn unrecorded_merge_names_no_record() {
     }
 }
 
-/// A clone that has the branch of a pull request checked out, and what git says in it.
+/// A clone in which the pull request's branch is checked out, and a function that runs git there.
 fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     let git = move |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
     git(&["clone", "--quiet", t.repo.path().to_str().unwrap(), "clone"]).ok();
@@ -307,7 +307,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     (clone, git)
 }
 
-/// Recording an earlier merge is no consent to delete a branch.
+/// A command that only records an earlier merge has no consent to delete a branch.
 #[test]
 fn finishing_a_merge_leaves_clone_unchanged() {
     let t = Tangled::new();
@@ -327,7 +327,7 @@ fn finishing_a_merge_leaves_clone_unchanged() {
     assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
 }
 
-/// The knot's branch has an unmerged commit, and the clone's may have one too.
+/// The knot's branch has an unmerged commit, and the clone's branch may have one as well.
 #[test]
 fn branch_kept_on_knot_stays_in_clone() {
     let t = Tangled::new();
@@ -388,7 +388,7 @@ fn deleted_record_is_pending_until_unindexed() {
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
 
-/// An unindexed comment counts, rather than the indexed comment before it.
+/// The latest comment counts even if only the comment before it is indexed.
 #[test]
 fn last_comment_is_the_latest_written() {
     let t = Tangled::new();
@@ -471,7 +471,7 @@ fn pds_only_where_the_index_is_too_old() {
     assert!(comments.is_empty(), "{comments:?}");
 }
 
-/// Compresses a patch with gzip, as a round stores it.
+/// Compresses a patch with gzip, the format that a round stores.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(bytes).unwrap();
@@ -481,7 +481,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 const DIFF: &[u8] =
     b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
 
-/// Edits another program's faulty record, so that the index drops every change of it.
+/// Edits another program's faulty record. The index drops the record and every edit of it.
 fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let t = Tangled::new();
     let uri = t.foreign(patch, change);
@@ -507,7 +507,7 @@ fn ineffective_when_the_patch_is_too_large() {
 }
 
 #[test]
-fn ineffective_when_the_target_is_no_did() {
+fn ineffective_when_the_target_is_not_a_did() {
     let said = edited(&packed(DIFF), |record| {
         let did = record["target"]["repo"].clone();
         record["target"]["repoDid"] = did;
@@ -517,14 +517,14 @@ fn ineffective_when_the_target_is_no_did() {
 }
 
 #[test]
-fn ineffective_when_a_time_is_none() {
+fn ineffective_when_a_time_is_invalid() {
     let said = edited(&packed(DIFF), |record| {
         record["rounds"][0]["createdAt"] = json!("yesterday");
     });
     insta::assert_snapshot!(said);
 }
 
-/// Runs it, and does something when it has begun to write.
+/// Runs `run`, and calls `then` once a write has begun.
 fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output {
     let pds = t.world.pds().host();
     let write = "com.atproto.repo.applyWrites";
@@ -540,9 +540,9 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// At forge's check the index has not seen the other pull request, but ingests it first.
+/// At forge's check the index lacks the other pull request, but ingests it first.
 #[test]
-fn ineffective_when_another_has_the_place_in_the_stack() {
+fn ineffective_when_stack_position_is_taken() {
     let t = Tangled::new();
     let lower = t.open("lower");
     t.repo.git.set_branch("upper", "lower");
@@ -565,14 +565,14 @@ fn ineffective_when_another_has_the_place_in_the_stack() {
 }
 
 #[test]
-fn ineffective_when_the_account_may_not_say_so() {
+fn ineffective_when_the_account_lacks_permission() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let carol = t.world.pds().account("carol.test", super::world::PASSWORD);
     let refused = t.forge(&carol, &["pr", "close", &uri]).output().exits(1);
     insta::assert_snapshot!("before_it_is_written", said(&t, &refused));
     assert!(t.world.pds().records(&carol.did, STATUS).is_empty());
-    // Other programs write without asking for the right.
+    // Other programs write the record without checking the permission.
     let (status, _) = t.world.pds().add(
         &carol.did,
         STATUS,
@@ -588,9 +588,9 @@ fn ineffective_when_the_account_may_not_say_so() {
     insta::assert_snapshot!("afterwards", said);
 }
 
-/// Bob may push when forge looks, and no longer when the index does.
+/// Bob may push at forge's check, but no longer when the index ingests the record.
 #[test]
-fn ineffective_when_the_right_is_lost_in_the_meantime() {
+fn ineffective_when_permission_is_lost_meanwhile() {
     let t = Tangled::new();
     let uri = t.open("topic");
     moods(
@@ -609,7 +609,7 @@ fn ineffective_when_the_right_is_lost_in_the_meantime() {
 }
 
 #[test]
-fn wait_flags_change_nothing_on_immediate_forges() {
+fn wait_flags_have_no_effect_on_immediate_forges() {
     let world = crate::world::World::with_pull();
     for flag in [&["--no-wait"][..], &["--wait", "1s"]] {
         let args = [&["pr", "comment", "1", "-b", "Text."][..], flag].concat();
@@ -623,7 +623,7 @@ fn wait_flags_change_nothing_on_immediate_forges() {
 }
 
 #[test]
-fn merge_without_method_is_told_the_only_method() {
+fn merge_without_method_names_the_only_method() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let merge = t.forge(&t.bob, &["pr", "merge", &uri]).output().exits(1);

@@ -4,14 +4,14 @@ use forge_tangled_world::{Account, Repository, SpindleDouble, World};
 use forge_testkit::{Identity, Output, Run, Scratch};
 use serde_json::{Value, json};
 
-/// The app password of everybody.
+/// The app password of every account.
 pub const PASSWORD: &str = "correct0canary0horse";
 pub const PULL: &str = "sh.tangled.repo.pull";
 pub const STATUS: &str = "sh.tangled.repo.pull.status";
-/// The repository, as it is written.
+/// The repository, as users write it.
 pub const WIDGET: &str = "tangled:alice.test/widget";
 
-/// A world with a repository of Alice's, to which Bob may push, and a user's home.
+/// A world with a repository of Alice's to which Bob may push, and a user's home directory.
 pub struct Tangled {
     pub world: World,
     pub alice: Account,
@@ -36,12 +36,12 @@ impl Tangled {
         }
     }
 
-    /// `forge` as an account, in an empty directory.
+    /// Runs `forge` as an account, in an empty directory.
     pub fn forge(&self, who: &Account, args: &[&str]) -> Run {
         self.forge_in(self.scratch.path(""), who, args)
     }
 
-    /// The same, elsewhere.
+    /// Runs `forge` as an account, in `dir`.
     pub fn forge_in(&self, dir: PathBuf, who: &Account, args: &[&str]) -> Run {
         self.services()
             .into_iter()
@@ -66,7 +66,7 @@ impl Tangled {
         ]
     }
 
-    /// A branch of the repository whose one commit adds a file.
+    /// Makes a branch whose one commit adds a file.
     pub fn branch(&self, branch: &str) {
         let file = format!("{branch}.txt");
         let message = format!("Add {branch}");
@@ -75,7 +75,7 @@ impl Tangled {
             .commit(branch, &message, &[(&file, Some("one\n"))]);
     }
 
-    /// `pr create` of a new branch by Alice, with more arguments.
+    /// `pr create` of a new branch by Alice, with these further arguments.
     pub fn create(&self, branch: &str, more: &[&str]) -> Run {
         self.branch(branch);
         let args = [
@@ -84,7 +84,7 @@ impl Tangled {
         self.forge(&self.alice, &[&args, more].concat())
     }
 
-    /// Opens a pull request; its at-uri.
+    /// Opens a pull request and returns its at-uri.
     pub fn open(&self, branch: &str) -> String {
         self.create(branch, &[]).ok();
         let pulls = self.world.pds().records(&self.alice.did, PULL);
@@ -94,8 +94,8 @@ impl Tangled {
         found.unwrap().0.clone()
     }
 
-    /// A pull request that another program has written for Alice, changed in one place before it
-    /// was. `patch` is what its round has.
+    /// A pull request that another program wrote for Alice, after `change` edited the record.
+    /// `patch` is the content of its round.
     pub fn foreign(&self, patch: &[u8], change: impl Fn(&mut Value)) -> String {
         let pds = self.world.pds();
         let blob = pds.blob(&self.alice.did, "application/gzip", patch);
@@ -110,7 +110,7 @@ impl Tangled {
         pds.add(&self.alice.did, PULL, record).0
     }
 
-    /// A spindle that the repository has chosen, and that ran nothing.
+    /// Sets a spindle for the repository, which has run nothing.
     pub fn spindle(&self) -> SpindleDouble {
         let spindle = SpindleDouble::start().unwrap();
         let pds = self.world.pds();
@@ -120,7 +120,7 @@ impl Tangled {
         spindle
     }
 
-    /// Words in place of what differs from run to run.
+    /// Replaces text that differs from run to run by placeholders.
     pub fn stable(&self, text: &str) -> String {
         let index = self.world.index();
         let repo = self.repo.did.as_str();
@@ -151,7 +151,7 @@ impl Tangled {
         without_durations(&out)
     }
 
-    /// Everything that an output says, for a snapshot.
+    /// Exit code, stdout and stderr of an output, for a snapshot.
     pub fn transcript(&self, output: &Output) -> String {
         let mut text = format!("exit: {}\n", output.code.unwrap_or(-1));
         for (stream, said) in [
@@ -166,14 +166,14 @@ impl Tangled {
     }
 }
 
-/// Runs a command, and expects an exit code and a part of its stderr.
+/// Runs a command, and expects this exit code and this part of stderr.
 #[track_caller]
 pub fn says(run: &Run, code: i32, part: &str) {
     let said = run.output().exits(code).stderr_text();
     assert!(said.contains(part), "{said}");
 }
 
-/// Placeholder for a word: keys of records and CIDs differ from run to run.
+/// The placeholder for a token: record keys and CIDs differ from run to run.
 fn word_of(token: &str) -> &str {
     let key = token.len() == 13 && token.starts_with('3');
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! A world of tangled's, and the program in it.
+//! A world of tangled, and `forge` processes that can be killed in it.
 
 use std::{
     os::unix::fs::PermissionsExt as _,
@@ -18,12 +18,12 @@ pub const STATUS: &str = "sh.tangled.repo.pull.status";
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
-/// How long a program may take to come to where it is killed.
+/// Time limit for a program to reach the point at which it is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Has `once` kill a program at each request in turn, before and after it is carried out, until it
-/// returns false twice: the program ended first. More than `least` requests are wanted: a program
-/// that did nothing would be killed nowhere.
+/// Calls `once` to kill a program at each request in turn, before and after the request is carried
+/// out. Stops when `once` returns false for both, because the program then ended first. Fails
+/// unless more than `least` requests were reached.
 pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -38,7 +38,7 @@ pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     assert!(at > least, "{at} requests");
 }
 
-/// Waits for something that another process does.
+/// Waits for an effect of another process.
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done() {
@@ -47,7 +47,7 @@ pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// A repository of Alice's, a home with the addresses of the world, and her password.
+/// A repository of Alice's, and a home with the servers' addresses and her password.
 pub struct Hall {
     pub world: World,
     pub alice: Account,
@@ -88,7 +88,7 @@ impl Hall {
             .args(args)
     }
 
-    /// A branch whose one commit writes a file.
+    /// Makes a branch whose one commit writes a file.
     pub fn branch(&self, branch: &str, file: &str, text: &str) {
         let message = format!("Add {branch}.");
         self.repo
@@ -111,7 +111,7 @@ impl Hall {
         ])
     }
 
-    /// The at-uris of the pull requests of a branch.
+    /// The at-uris of the pull requests from a branch.
     pub fn pulls(&self, branch: &str) -> Vec<String> {
         let all = self.world.pds().records(&self.alice.did, PULL).into_iter();
         all.filter(|(_, _, value)| value["source"]["branch"] == branch)
@@ -119,7 +119,7 @@ impl Hall {
             .collect()
     }
 
-    /// The at-uris of the pull requests of a title.
+    /// The at-uris of the pull requests with a title.
     pub fn titled(&self, title: &str) -> Vec<String> {
         let all = self.world.pds().records(&self.alice.did, PULL).into_iter();
         all.filter(|(_, _, value)| value["title"] == title)
@@ -127,7 +127,8 @@ impl Hall {
             .collect()
     }
 
-    /// A clone of the repository as it is now, whose remote is tangled's address of it.
+    /// A clone of the repository in its current state, whose remote is the repository's tangled
+    /// URL.
     pub fn clone_of_it(&self) -> PathBuf {
         self.clone_of(&self.repo)
     }
@@ -142,7 +143,7 @@ impl Hall {
         clone
     }
 
-    /// A branch of a clone whose one commit adds a file, and which is where the clone is then.
+    /// Makes and checks out a branch of a clone, whose one commit adds a file.
     pub fn commit_in(&self, clone: &Path, branch: &str) {
         std::fs::write(clone.join(branch), "x\n").unwrap();
         let add = ["add", branch];
@@ -171,7 +172,7 @@ impl Hall {
         git.args(who).args(args)
     }
 
-    /// The words of the status records about a pull request.
+    /// The states in the status records of a pull request.
     pub fn statuses(&self, uri: &str) -> Vec<String> {
         let all = self
             .world
@@ -208,8 +209,8 @@ impl Hall {
         }
     }
 
-    /// Starts a program and kills it at its request of this number, counted from 1; whether it
-    /// came there.
+    /// Starts a program and kills it at its request with this number, counted from 1. Returns
+    /// whether the program reached that request.
     pub fn kill(&self, at: u64, after: bool, run: &Run) -> bool {
         let trap = Trap::new(at, after);
         self.set_trap(Some(&trap));
@@ -218,7 +219,7 @@ impl Hall {
         let mut child = command.spawn().unwrap();
         let over = |child: &mut Child| child.try_wait().unwrap().is_some();
         let sprung = trap.wait(|| over(&mut child), PATIENCE);
-        // A process that has ended needs no killing.
+        // The process may already have ended.
         let _ = child.kill();
         child.wait().unwrap();
         self.set_trap(None);
@@ -226,7 +227,7 @@ impl Hall {
     }
 }
 
-/// A repository of Tangled 1.0 in a hall, and a clone of it that pushes to where the knot has it.
+/// A repository of Tangled 1.0, and a clone that pushes to the knot's directory.
 pub struct Tickets<'a> {
     hall: &'a Hall,
     pub repo: Repository,
@@ -247,7 +248,7 @@ impl<'a> Tickets<'a> {
         TicketRecords::of(self.hall.world.knot(), &self.repo)
     }
 
-    /// A branch whose newest commit writes a file of its name.
+    /// Makes a branch whose newest commit writes a file of the same name.
     pub fn branch(&self, branch: &str, text: &str) {
         self.repo
             .git
@@ -262,14 +263,14 @@ impl<'a> Tickets<'a> {
             .forge(&[&["pr", "create"][..], &named, &text].concat())
     }
 
-    /// Opens one from a new branch: its at-uri.
+    /// Opens a pull request from a new branch, and returns its at-uri.
     pub fn opened(&self, branch: &str) -> String {
         self.branch(branch, "x\n");
         self.create(branch).ok();
         self.records().titled(branch).remove(0).0
     }
 
-    /// Merges one of a branch from the clone, which has all that is to be fetched.
+    /// Merges a pull request from the clone, which already has every object.
     pub fn merge(&self, uri: &str, branch: &str) -> Run {
         let path = self.repo.path().to_str().unwrap();
         let fetch = ["fetch", "--quiet", path, "main", branch];
@@ -278,8 +279,8 @@ impl<'a> Tickets<'a> {
         self.hall.forge(&merge).dir(&self.clone)
     }
 
-    /// Opens a pull request whose target branch then moves: merging it rebases, to another commit
-    /// each time. Returns the merge command.
+    /// Opens a pull request and then moves its target branch, so that each merge rebases to a
+    /// different commit. Returns the merge command.
     pub fn merge_of_new(&self, branch: &str) -> Run {
         let uri = self.opened(branch);
         let other = format!("{branch}.other");
@@ -288,8 +289,8 @@ impl<'a> Tickets<'a> {
         self.merge(&uri, branch)
     }
 
-    /// Finishes a merge begun by a killed process, which then has landed once. Returns true if the
-    /// merge had landed unrecorded.
+    /// Repeats a killed process's merge, and checks that the change is in the target once. Returns
+    /// true if the killed process had merged without writing the record.
     pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
         let state = || self.records().titled(branch)[0].1["state"].clone();
         let was_found = state() != "merged" && self.landed(branch) == 1;
@@ -300,13 +301,13 @@ impl<'a> Tickets<'a> {
         was_found
     }
 
-    /// How often the target branch got what a branch of this name had.
+    /// Number of times that the target branch has the change of this branch.
     pub fn landed(&self, branch: &str) -> usize {
         let log = self.repo.git.log("main", "%s");
         log.lines().filter(|line| *line == branch).count()
     }
 
-    /// Makes a hook of this name delay the first push, until the hall is dropped.
+    /// Makes this hook delay the first push, until the hall is dropped.
     pub fn hold_up(&self, hook: &str) -> Held {
         let held = Held {
             there: self.hall.scratch.path("there"),
@@ -326,14 +327,14 @@ impl<'a> Tickets<'a> {
     }
 }
 
-/// A push that goes no further until it is let go.
+/// A delayed push, which continues when released.
 pub struct Held {
     there: PathBuf,
     go: PathBuf,
 }
 
 impl Held {
-    /// Starts a program, and kills it once its push is held up. The push outlives it.
+    /// Starts a program, and kills it once its push is delayed. The push outlives the program.
     pub fn kill(&self, run: &Run) {
         let mut command = run.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -69,8 +69,8 @@ fn killed_create_opens_pull_once() {
     });
 }
 
-/// Checks the rerun's claim against the pull requests there are `now`: made, or existing already.
-/// Returns true if they existed.
+/// Checks the message of the repeated command against the pull requests `now`: created, or
+/// existing. Returns true if the pull request existed already.
 fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     let is_made = again.code == Some(0);
     if is_made {
@@ -82,8 +82,8 @@ fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     !is_made
 }
 
-/// Kills the command that opens a pull request of this name at each of its requests, and gives it
-/// again in another second.
+/// Kills the command that creates a pull request with this name at each of its requests, and
+/// repeats the command a second later.
 fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
     let mut finished = 0;
     at_each_request(6, |at, after| {
@@ -130,7 +130,7 @@ fn killed_create_from_clone_opens_pull_once() {
 fn killed_merge_merges_once() {
     let hall = Hall::new();
     let git = &hall.repo.git;
-    // A further line would apply after any number of equal lines, so a repeated merge would show.
+    // With equal lines as context, a repeated merge would apply again, so it would show.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;
@@ -210,8 +210,8 @@ fn tangled_1_0_killed_resubmit_and_close_write_once() {
     });
 }
 
-/// A command that is asked to say something once more says it again, unless it is asked to look
-/// for its last words first.
+/// A repeated comment command writes the comment again, unless a flag makes it look for the earlier
+/// comment first.
 #[test]
 fn killed_comment_is_written_once_by_checking_rerun() {
     let hall = Hall::new();
@@ -239,7 +239,8 @@ fn killed_comment_is_written_once_by_checking_rerun() {
             let before = said();
             let again = comment.output();
             assert_eq!(said(), 1, "request {at}, after: {after}: {again:?}");
-            // Comments of Tangled 1.0 cannot be edited: then it is refused, and nothing is written.
+            // Comments of Tangled 1.0 cannot be edited, so the command is refused and writes
+            // nothing.
             let done = before == 0 || !of_1_0;
             assert_eq!(again.code == Some(0), done, "{again:?}");
             there += before;
@@ -291,7 +292,7 @@ fn tangled_1_0_merge_killed_at_git_merges_once() {
     assert!(landed > 0, "never killed between the push and its record");
 }
 
-/// The push continues without the killed program.
+/// The push continues after the program was killed.
 #[test]
 fn tangled_1_0_merge_killed_in_push_merges_once() {
     for hook in ["pre-receive", "post-receive"] {

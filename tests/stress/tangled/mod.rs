@@ -1,5 +1,5 @@
-//! Tangled: the real program, killed at each of its requests, and many of it at once; and two
-//! thousand random writes whose claims are held against the truth.
+//! Tangled: `forge` killed at each of its requests, many concurrent processes, and two thousand
+//! random writes whose reported ingestion state is compared with the index.
 
 mod crowd;
 mod hall;

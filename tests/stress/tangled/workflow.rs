@@ -1,4 +1,4 @@
-//! Claims of many programs on tangled, where the order of records is what their authors say.
+//! Claims by many programs on tangled, where authors themselves set the order of their records.
 
 use std::{process::Stdio, thread, time::Duration};
 
@@ -11,14 +11,14 @@ use super::hall::Hall;
 const CLAIMERS: usize = 20;
 const APPLY: &str = "com.atproto.repo.applyWrites";
 
-/// A program that has claimed, and its output.
+/// A program whose claim succeeded, and its output.
 struct Claimed {
     holder: String,
     id: String,
     output: Output,
 }
 
-/// A workflow with one issue to be researched.
+/// A workflow with one issue that waits for research.
 struct Board {
     hall: Hall,
     issue: String,
@@ -53,7 +53,8 @@ impl Board {
         on(&self.hall, &args).output()
     }
 
-    /// Concurrent claims: the winners, as told, and the outputs of the others.
+    /// Makes concurrent claims. Returns the winners by their own output, and the outputs of the
+    /// others.
     fn race(&self, count: usize) -> (Vec<Claimed>, Vec<Output>) {
         let name = |n: usize| format!("agent-{n:02}");
         let ended: Vec<Output> = thread::scope(|scope| {
@@ -77,8 +78,8 @@ impl Board {
         (won, lost)
     }
 
-    /// Id of the lasting claim: other claims are refused from now on, and some output reported each
-    /// race.
+    /// The id of the lasting claim, after checking that other claims are refused and that each race
+    /// was reported.
     fn keeps(&self, won: &[Claimed], lost: &[Output]) -> String {
         let holds = |c: &&Claimed| self.heartbeat(&c.id).code == Some(0);
         let kept: Vec<&Claimed> = won.iter().filter(holds).collect();
@@ -117,7 +118,7 @@ fn tangled_claim_race_has_a_single_winner() {
 }
 
 #[test]
-fn killed_claimer_on_tangled_leaves_the_issue_to_one() {
+fn killed_claimer_on_tangled_leaves_one_holder() {
     for wait in [0, 40, 80, 120, 200, 400] {
         let board = Board::new();
         let mut child = (board.claim("killed", "1").command())
@@ -135,8 +136,8 @@ fn killed_claimer_on_tangled_leaves_the_issue_to_one() {
 }
 
 #[test]
-fn lost_claim_answers_on_tangled_leave_one_holder() {
-    // The claim, and the move of its issue.
+fn lost_claim_responses_on_tangled_leave_one_holder() {
+    // Loses the response to the claim, then the response to the move of its issue.
     for skip in 0..2 {
         let board = Board::new();
         let pds = board.hall.world.pds();

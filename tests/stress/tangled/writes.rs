@@ -1,10 +1,10 @@
 use crate::claims;
 
-/// `FORGE_WRITES` changes it.
+/// Number of random writes; `FORGE_WRITES` changes it.
 const WRITES: u64 = 2_000;
 
 #[test]
-fn no_claim_of_two_thousand_random_writes_is_false() {
+fn random_writes_report_true_ingestion_states() {
     let writes = std::env::var("FORGE_WRITES").map_or(WRITES, |n| n.parse().unwrap());
     let tally = claims::hold(writes);
     println!("{tally:?}");
