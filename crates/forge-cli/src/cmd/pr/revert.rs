@@ -16,6 +16,10 @@ use crate::{
 
 /// `forge pr revert`
 #[derive(Args, Debug)]
+#[command(mut_args(BodyArgs::with_help(
+    "The description",
+    "Read the description from a file (\"-\" for standard input)",
+)))]
 pub struct RevertArgs {
     /// Number, URL or branch
     #[arg(value_name = "pull request")]
