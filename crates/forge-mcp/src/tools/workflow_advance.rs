@@ -28,7 +28,7 @@ pub(super) struct WorkflowAdvanceInput {
     repo: Option<String>,
     /// The issue whose sub-issues move
     issue: String,
-    /// Not with parent
+    /// Absent with parent
     target_state: Option<String>,
     /// Move the parent of issue to the last gate that all its sub-issues have reached
     #[serde(default)]

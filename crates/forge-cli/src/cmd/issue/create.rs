@@ -41,7 +41,7 @@ pub struct IssueCreateArgs {
     /// Add labels by name
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
-    /// Put it on a milestone by name
+    /// Set the milestone, by name
     #[arg(short, long, value_name = "name")]
     pub milestone: Option<String>,
     /// The parent issue, by number or URL

@@ -40,7 +40,7 @@ pub enum IssueStateArg {
 /// `forge issue list`
 #[derive(Args, Debug, Default)]
 pub struct IssueListArgs {
-    /// By the GitHub app that opened it
+    /// By the GitHub app that opened the issue
     #[arg(long, value_name = "app")]
     pub app: Option<String>,
     /// By assignee

@@ -63,7 +63,7 @@ pub struct CommentArgs {
     /// Write the text in an editor
     #[arg(short, long)]
     pub editor: bool,
-    /// Answer the comment or the review thread of this id, as "thread list" prints it
+    /// Answer the comment or the review thread with this id, as "thread list" prints it
     #[arg(
         long,
         value_name = "id",

@@ -52,7 +52,7 @@ pub struct DiffArgs {
     /// Leave out the files that this earlier round changed in the same way
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web", "patch"])]
     pub since: Option<usize>,
-    /// Open it in the browser
+    /// Open the diff in the browser
     #[arg(short, long)]
     pub web: bool,
 }

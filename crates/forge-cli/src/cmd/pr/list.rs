@@ -40,7 +40,7 @@ pub enum StateArg {
 /// `forge pr list`
 #[derive(Args, Debug, Default)]
 pub struct ListArgs {
-    /// By the GitHub app that opened it
+    /// By the GitHub app that opened the pull request
     #[arg(long, value_name = "app", conflicts_with = "author")]
     pub app: Option<String>,
     /// By assignee

@@ -27,7 +27,7 @@ pub struct RevertArgs {
     /// The description.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Open it as a draft
+    /// Open the pull request as a draft
     #[arg(short, long)]
     pub draft: bool,
     /// The title [default: Revert "…"]

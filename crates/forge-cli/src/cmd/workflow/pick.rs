@@ -28,7 +28,7 @@ pub struct WorkflowPickArgs {
     /// Who takes it, with --claim.
     #[command(flatten)]
     pub holder: HolderArgs,
-    /// The largest estimate [default: as the workflow has it]
+    /// The largest estimate [default: the limit of the workflow]
     #[arg(long, value_name = "estimate")]
     pub max_estimate: Option<String>,
     /// Pick only from this state
