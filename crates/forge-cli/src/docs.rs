@@ -19,19 +19,19 @@ Failures are `error: …` on stderr, followed by `Recovery: …` if there is som
 In three cases a script could repeat a write by mistake:
 
 - A wait for a rate limit is `rate limited by HOST, waiting N s` on stderr.
-- A write that failed before the forge was asked for it ends its error with `(nothing was sent)` or
-  `(nothing was written)`. A write that may have happened says to check first.
+- If a write fails before it is sent, its error ends with `(nothing was sent)` or
+  `(nothing was written)`. If the write may have happened, the error says to check first.
 - If the result of a write cannot be printed (a full disk), the exit code is 1, and stderr says
-  that the write is done, with the result. A closed pipe is no failure: the exit code is 0, and the
+  that the write is done, with the result. A closed pipe is not a failure: the exit code is 0, and the
   result of a write is on stderr.
 
 | code | meaning |
 |---|---|
 | 0 | done; also if the reader closed the pipe |
-| 1 | failed, or used wrongly; also if the write will have no effect (`ineffective`); `pr watch`: it happened, and is a failure; `doctor --live`: something differs, or does not answer |
+| 1 | failed, or used wrongly; also if the write will have no effect (`ineffective`); `pr watch`: what happened is a failure; `doctor --live`: something differs, or does not answer |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
-| 8 | `pr checks`: some have not finished; `pr watch`: it has not happened by the deadline; `workflow convergence`: the group is not there yet; `workflow pick`: there is none |
+| 8 | `pr checks`: some checks have not finished; `pr watch`: nothing happened before the timeout; `workflow convergence`: the group has not reached the state; `workflow pick`: there is no issue to pick |
 
 ## Where it differs from gh
 
@@ -44,8 +44,8 @@ differences are intended.
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
 - Of two open pull requests of a branch gh takes the newest. So do commands that only read here
   (`view`, `diff`, `checks`, `checkout`, `watch`, `context`), and a warning names the other one.
-  What changes a pull request refuses, and lists both: a comment or a merge on the wrong one could not
-  be undone.
+  Commands that change a pull request refuse, and list both: a comment or a merge on the wrong one
+  could not be undone.
 - An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
   request, which gh treats as absent: an empty variable would lift a guard, or select another one.
 - With `push.default=upstream` a branch without an upstream branch has no pull request.
@@ -61,36 +61,36 @@ differences are intended.
   gh opens the pull request first, and fails at reviewers afterwards. What the forge refuses then, such
   as a review by the author, is a warning with the command that does the rest. The exit code is 0,
   since the pull request is open; gh ends with 1.
-- `--fill` leaves out the empty lines that git puts behind a commit's message.
+- `--fill` leaves out the empty lines that git puts after a commit's message.
 - `--dry-run` prints `@me` as it was typed, and reads nothing: a pull request that is open already, or
-  a label that does not exist, is no error there.
+  a label that does not exist, is not an error there.
 - `pr create` does not count uncommitted changes.
-- `pr create --push` pushes the branch first, without a question, and sets the pushed one as its
-  upstream; gh asks for the remote.
-- `pr create` asks once more before it pushes where a title and a description are given: no single
+- `pr create --push` pushes the branch first, without a question, and sets its upstream; gh asks for
+  the remote.
+- If a title and a description are given, `pr create` asks once more before it pushes: no single
   answer publishes.
 - `pr create --auto` has the pull request merged as soon as its requirements are met, as
   `pr merge --auto` does afterwards.
 - `pr create` takes a patch (`--patch`), or in a clone makes one itself from a branch that was not
   pushed. With `--depends-on` it builds on another pull request if the forge can; `pr view` names that
-  one in a line of its own.
-- `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
-  they become one commit on top of the base, on a new branch that `--head` names.
+  pull request in a line of its own.
+- `pr create --edit PATH=FILE --delete PATH` takes whole files instead of a branch, without a clone:
+  the files become one commit on top of the base, on a new branch that `--head` names.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
   locator, which every command takes.
 
 ### Listing and viewing
 
-- `pr list --search` keeps to its repository, also if the words name others (`repo:`), and says that
-  something is left out; gh shows results of other repositories as rows of this one.
+- `pr list --search` searches only its repository, also if the words name others (`repo:`), and warns
+  about the omission; gh shows results of other repositories as rows of this one.
 - `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
   all of them, each row and each JSON item with its repository. A repository that could not be read is
   named on stderr, and the exit code is 1.
 - `pr list --touches PATH` lists pull requests that change a file, a directory or a glob; it reads the
-  files of at most 300 pull requests. GitHub does not tell the old name of a renamed file.
-- `pr status` says whether checks fail and whether it is approved, and counts neither.
+  files of at most 300 pull requests. GitHub does not return the old name of a renamed file.
+- `pr status` shows whether checks fail and whether the pull request is approved, without counts.
 - `pr checks` lists failed checks first, then by name; STARTUP_FAILURE is a failure.
-  `--watch` prints them once on a pipe, when they have finished.
+  On a pipe, `--watch` prints the checks once, when they have finished.
 - `pr watch` waits until checks finish, a review arrives, the state changes or the verdict turns. It
   asks every 10 s, less often while nothing changes, and ends at `--timeout`.
 - On a pipe `pr view` and `pr view --comments` write texts whole between lines of their own, as gh
@@ -100,42 +100,42 @@ differences are intended.
 ### Diffs
 
 - `pr diff` on a pipe streams: at a terminal escape it stops and fails, where gh prints nothing at
-  all. What came before the escape has been printed.
+  all. The part before the escape has been printed.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
-  past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
+  past 100, where gh stops silently. Names that are not ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the omitted file.
-- `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows these files, directories
-  and globs alone, named from the top of the repository.
+- `pr diff --stat` counts the lines of each file, and `pr diff -- PATH` shows only these files,
+  directories and globs; paths start at the repository's root.
 - `pr resubmit` submits another round if pull requests hold rounds (tangled), and `pr diff --round N
   [--since M]` shows one. There `pr view --comments` goes round by round, and
   `--json comments,reviews` has a `round` more.
 
 ### Reviewing, editing and merging
 
-- `pr review` refuses a verdict on what is merged.
+- `pr review` refuses a verdict on a merged pull request.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads, and `pr view --comments` counts the open ones, on a pipe on stderr.
 - On a terminal `pr merge` shows branches, checks and open threads, and refuses before its questions
-  everything that the forge would refuse after them; Enter takes the configured method. Where the local branch
-  is ahead, it says so.
+  everything that the forge would refuse after them; Enter takes the configured method. A local branch
+  with commits that were not pushed is reported.
 - `pr review`, `pr comment` and `pr edit` ask as gh does, and open the editor without the key `e`.
   *No* at "Submit?" is exit code 2, like every cancellation; gh ends with 0 or 1. `pr edit` takes
   people, projects and the milestone as text.
-- Taking off a label that is not on it changes nothing, and is no error. An empty name in
-  `--remove-assignee` takes nobody off; gh takes off everybody.
+- Removing a label that the pull request does not have changes nothing, and is not an error. An empty
+  name in `--remove-assignee` removes nobody; gh removes everybody.
 - `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
-  request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
-- `pr update-branch` says which files conflict, where the forge does, as an error like others.
-- `pr merge` and `pr update-branch` take `--leave-checkout`. It has an effect if the branch that
-  moves is checked out in a work tree of the repository itself: on the local forge.
-- `pr lock` of a locked one is no error, and another `--reason` replaces the one before. `pr lock` and
+  request does not have; gh deletes that branch. `pr close -d` first switches to the base branch.
+- `pr update-branch` names the conflicting files in its error, if the forge names them.
+- `pr merge` and `pr update-branch` take `--leave-checkout`. The flag has an effect only on the local
+  forge, if the branch that moves is checked out in a work tree of the repository.
+- `pr lock` of a locked pull request is not an error, and a new `--reason` replaces the old one. `pr lock` and
   `unlock` take a branch too.
 - `pr checkout` prints nothing on stdout; gh leaves git's own lines there.
-- `pr checkout` moves no local branch that follows something else than the head; `--branch` or
-  `--force` moves it.
+- `pr checkout` does not move a local branch whose upstream is not the head branch; `--branch` or
+  `--force` does.
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. A write on GitHub or in a
-  git repository is shown at once, and they change nothing there; on tangled the word on who sees the
-  write goes to stderr.
+  git repository is shown at once, and the flags have no effect there; on tangled, stderr says whether
+  the index shows the write.
 
 ### Issues
 
@@ -146,24 +146,24 @@ differences are intended.
 - `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,
   `issueType`, `projectItems`, `reactionGroups`, `subIssuesSummary` and
   `closedByPullRequestsReferences`.
-- A comment that is given with the state that an issue has already is not made, by gh in silence; forge
-  says so, and how to make it.
-- `issue comment --edit ID` and `--delete ID` take any comment, gh the last one alone.
+- If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
+  silent about that; forge says so, and how to make the comment.
+- `issue comment --edit ID` and `--delete ID` take any comment, gh only the last one.
   `issue edit --expected-version` refuses an issue that has changed since.
 
 ### Accounts
 
-- A refused token is exit code 4, as a missing one; `auth status` ends with 1, as gh's does.
-- `forge auth` and `label` have gh's flags but for those of gh's own sign-in (`login --web`,
+- A refused token is exit code 4, like a missing one; `auth status` ends with 1, as gh's does.
+- `forge auth` and `label` have gh's flags except those of gh's own sign-in (`login --web`,
   `--scopes`, `--git-protocol` and the like, `refresh`, `setup-git`): a token is given to
-  `auth login`. `auth token` prints a token in place of `status --show-token`, and labels are listed by
+  `auth login`. `auth token` prints a token instead of `status --show-token`, and labels are listed by
   name, without `--sort`, `--order` and `--web`.
 - `auth status --json` asks no host. `-h` is help everywhere: gh's `-h` of `auth` is `--hostname`.
 
 ### JSON, templates and text
 
 - `--json` has `reviewThreads`, the threads of `pr thread list`; gh has no such field. A review that is
-  not submitted is in no list, and stops another one, as with gh.
+  not submitted is in no list, and prevents another review, as with gh.
 - `--json` prints `null` for an unknown time.
 - `--jq` has no `env`, `input` and `halt`, and lacks some rare words, such as `JOIN`, `fromstream`,
   `@base32`, `$__loc__` and `?//`. `--template` has no `regexMatch`, and its numbers are integers:

@@ -17,7 +17,7 @@ pub struct GlobalArgs {
     /// When to use colour: auto, always or never; NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured
     #[arg(long, global = true, value_name = "when", value_parser = ColorArg::when_parser(), default_value = "auto", hide_possible_values = true, hide_default_value = true)]
     pub color: ColorArg,
-    /// Say on stderr what is asked of the forge, and how long it took
+    /// Log each request to the forge and its duration to stderr
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }

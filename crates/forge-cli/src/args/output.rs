@@ -1,6 +1,6 @@
 //! Flags for the format of output.
 
-use clap::Args;
+use clap::{Arg, Args};
 
 /// `--json`, `--jq` and `--template`, with gh's meaning.
 #[derive(Args, Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl JsonArgs {
     }
 }
 
-/// A text that is given, read from a file, or written in an editor.
+/// Flags for a text: as an argument or from a file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BodyArgs {
     /// The text
@@ -37,4 +37,15 @@ pub struct BodyArgs {
     /// Read the text from a file ("-" for standard input)
     #[arg(short = 'F', long, value_name = "file")]
     pub body_file: Option<String>,
+}
+
+impl BodyArgs {
+    /// Sets the help texts of the two flags, for `#[command(mut_args(…))]` of a command.
+    pub fn with_help(body: &'static str, body_file: &'static str) -> impl FnMut(Arg) -> Arg {
+        move |arg: Arg| match arg.get_id().as_str() {
+            "body" => arg.help(body),
+            "body_file" => arg.help(body_file),
+            _ => arg,
+        }
+    }
 }

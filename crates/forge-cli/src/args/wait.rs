@@ -7,12 +7,12 @@ use clap::Args;
 /// `--wait` and `--no-wait`
 #[derive(Args, Clone, Debug, Default)]
 pub struct WaitArgs {
-    /// Wait so long for the forge's index to show what is written, as in 30s, 2m or 500ms
+    /// How long to wait until the forge's index shows the write, as in 30s, 2m or 500ms
     ///
-    /// Forges that show a write at once (GitHub, a git repository) wait for nothing.
+    /// No effect on forges that show a write at once (GitHub, a git repository).
     #[arg(long, value_name = "duration")]
     pub wait: Option<Wait>,
-    /// Do not wait for the forge's index to show what is written
+    /// Do not wait until the forge's index shows the write
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
 }

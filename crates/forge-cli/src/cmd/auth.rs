@@ -39,26 +39,26 @@ pub struct AuthArgs {
 pub enum AuthCommand {
     /// Store a token or an app password for a host
     Login(LoginArgs),
-    /// Take an account out of the store
+    /// Remove a stored account
     Logout(LogoutArgs),
     /// Use another stored account
     Switch(AccountArgs),
-    /// Show hosts and accounts, and ask each host who the account is that is used
+    /// Show hosts and accounts, and check the active account with each host
     Status(AuthStatusArgs),
-    /// Print the token of a host, alone
+    /// Print the token of a host
     Token(TokenArgs),
 }
 
 /// `forge auth login`
 #[derive(Args, Debug)]
 pub struct LoginArgs {
-    /// The host; without it the default host
+    /// The host [default: the default host]
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// The login, which GitHub tells from the token, or on tangled the handle
+    /// The account: the handle on tangled; on GitHub the token has the login
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
-    /// Which forge runs there, for a host that is not known yet
+    /// The forge that runs on the host, if the host is not known yet
     #[arg(long, value_name = "kind", value_parser = ["github", "tangled"])]
     pub kind: Option<String>,
     /// Read the token or the app password from standard input
@@ -67,7 +67,7 @@ pub struct LoginArgs {
     /// Store a token for JIRA, which `pr context` asks for tickets
     #[arg(long, conflicts_with_all = ["host", "account", "kind"])]
     pub jira: bool,
-    /// Where JIRA is; without it that of the configuration
+    /// The URL of JIRA [default: from the configuration]
     #[arg(long, requires = "jira", value_name = "url")]
     pub base_url: Option<String>,
     /// The e-mail address of the account at JIRA Cloud
@@ -81,7 +81,7 @@ pub struct LogoutArgs {
     /// The account.
     #[command(flatten)]
     pub account: AccountArgs,
-    /// Take the token for JIRA out of the store
+    /// Remove the stored token for JIRA
     #[arg(long, conflicts_with_all = ["host", "account"])]
     pub jira: bool,
 }
@@ -89,10 +89,10 @@ pub struct LogoutArgs {
 /// `forge auth logout` and `forge auth switch`
 #[derive(Args, Debug)]
 pub struct AccountArgs {
-    /// The host; without it the default host
+    /// The host [default: the default host]
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// The account, where the host has several
+    /// The account, if the host has several
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
 }
@@ -100,10 +100,10 @@ pub struct AccountArgs {
 /// `forge auth status`
 #[derive(Args, Debug)]
 pub struct AuthStatusArgs {
-    /// The accounts that are used alone
+    /// Only the active accounts
     #[arg(short, long)]
     pub active: bool,
-    /// This host alone
+    /// Only this host
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
     /// Flags for JSON output, for which no host is asked.
@@ -114,10 +114,10 @@ pub struct AuthStatusArgs {
 /// `forge auth token`
 #[derive(Args, Debug)]
 pub struct TokenArgs {
-    /// The host; without it the default host
+    /// The host [default: the default host]
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// A stored account, in place of the one that is used
+    /// A stored account instead of the active one
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
 }

@@ -31,16 +31,16 @@ pub struct ConfigArgs {
 /// The commands on the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Print the value of a key, alone
+    /// Print the value of a key
     Get(ConfigGetArgs),
     /// Set a key, in your config.toml or in the repository's .forge.toml
     Set(ConfigSetArgs),
-    /// Take a key out of a file
+    /// Remove a key from a file
     Unset(ConfigUnsetArgs),
-    /// Show every key, its value, and where that comes from
+    /// Show every key, its value and the source of the value
     #[command(alias = "ls")]
     List(ConfigListArgs),
-    /// Name every problem in the files, with line and column
+    /// List every problem in the files, with line and column
     Validate,
 }
 

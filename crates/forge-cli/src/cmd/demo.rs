@@ -18,7 +18,7 @@ use crate::{ctx::Ctx, exit::Exit, ui::Ui};
 /// `forge demo`
 #[derive(Args, Debug, Default)]
 pub struct DemoArgs {
-    /// Keep the repository, and say where it is
+    /// Keep the repository, and print its path
     #[arg(long)]
     pub keep: bool,
 }

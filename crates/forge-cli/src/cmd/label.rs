@@ -58,10 +58,10 @@ impl LabelCommand {
 /// `forge label list`
 #[derive(Args, Debug)]
 pub struct LabelListArgs {
-    /// At most so many
+    /// Maximum number of labels
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Those with this text in name or description
+    /// Labels with this text in their name or description
     #[arg(short = 'S', long, value_name = "text")]
     pub search: Option<String>,
     /// Flags for JSON output.
@@ -72,15 +72,15 @@ pub struct LabelListArgs {
 /// `forge label create`
 #[derive(Args, Debug)]
 pub struct LabelCreateArgs {
-    /// Its name
+    /// The name of the label
     pub name: String,
     /// Six hexadecimal digits, with or without '#'
     #[arg(short, long, value_name = "color", value_parser = ColorArg::label_parser())]
     pub color: Option<ColorArg>,
-    /// What it is for
+    /// The description of the label
     #[arg(short, long, value_name = "text")]
     pub description: Option<String>,
-    /// Change the label where it exists
+    /// Change the label if it exists
     #[arg(short, long)]
     pub force: bool,
     /// A value that the label takes, put on issues as 'name:value'; can be repeated
@@ -94,7 +94,7 @@ pub struct LabelCreateArgs {
 /// `forge label delete`
 #[derive(Args, Debug)]
 pub struct LabelDeleteArgs {
-    /// Its name
+    /// The name of the label
     pub name: String,
     /// Do not ask
     #[arg(long)]

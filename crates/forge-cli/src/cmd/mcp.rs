@@ -29,10 +29,11 @@ pub struct McpArgs {
     /// What the server may do.
     #[command(flatten)]
     pub allow: AllowArgs,
-    /// Serve over HTTP at this address instead, such as 127.0.0.1:8700; port 0 takes a free one
+    /// Serve over HTTP at this address instead of stdio, such as 127.0.0.1:8700; port 0 takes a
+    /// free one
     #[arg(long, value_name = "address")]
     pub http: Option<SocketAddr>,
-    /// A host that requests over HTTP may name beside the address; can be repeated
+    /// Another host name that HTTP requests may use for this server; can be repeated
     #[arg(long, value_name = "host", requires = "http")]
     pub allow_host: Vec<String>,
 }
@@ -40,17 +41,17 @@ pub struct McpArgs {
 /// What a server may do.
 #[derive(Args, Clone, Debug)]
 pub struct AllowArgs {
-    /// Offer the tools that change something as well
+    /// Also offer the tools that write
     #[arg(long)]
     pub write: bool,
-    /// A repository that may be used, or 'OWNER/*'; can be repeated. All at forges may be, unless one
-    /// is named; on this machine, the one that the server was started in
+    /// A repository that may be used, or 'OWNER/*'; can be repeated. Without it: every repository
+    /// on a forge, and on this machine the one in which the server was started
     #[arg(long, value_name = "pattern")]
     pub allow_repo: Vec<String>,
-    /// A directory whose repository may be used as well, or 'DIR/*'; can be repeated
+    /// A directory on this machine whose repository may also be used, or 'DIR/*'; can be repeated
     #[arg(long, value_name = "path")]
     pub allow_path: Vec<String>,
-    /// A repository among them that may be changed, or 'OWNER/*'; can be repeated
+    /// An allowed repository that may also be changed, or 'OWNER/*'; can be repeated
     #[arg(long, value_name = "pattern", requires = "write")]
     pub allow_write: Vec<String>,
     /// Refuse merges, deletions and rewritten branches where the client cannot ask the user
@@ -59,13 +60,14 @@ pub struct AllowArgs {
     /// Offer no tool that merges pull requests
     #[arg(long)]
     pub no_merge: bool,
-    /// Offer a set of tools beside the usual ones: issues, workflow; can be repeated
+    /// Offer another set of tools in addition to the default ones: issues, workflow; can be
+    /// repeated
     #[arg(long, value_name = "name", value_delimiter = ',', value_parser = forge_mcp::TOOL_SETS.iter().map(|(name, _)| *name).collect::<Vec<_>>())]
     pub toolsets: Vec<String>,
-    /// Offer these tools alone, and those of --toolsets; can be repeated
+    /// Offer only these tools and those of --toolsets; can be repeated
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub tools: Vec<String>,
-    /// Leave these tools out; can be repeated
+    /// Do not offer these tools; can be repeated
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub exclude_tools: Vec<String>,
 }

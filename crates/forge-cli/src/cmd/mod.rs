@@ -49,7 +49,7 @@ pub enum RootCommand {
     Auth(auth::AuthArgs),
     /// Read, set and check the configuration
     Config(config::ConfigArgs),
-    /// Report what is configured, and what the services really answer
+    /// Report the configuration, and what the services answer
     Doctor(doctor::DoctorArgs),
     /// Serve pull requests to agents over MCP
     #[cfg(feature = "mcp")]
@@ -59,7 +59,7 @@ pub enum RootCommand {
     /// Print what is completed, for the scripts
     #[command(name = "__complete", hide = true)]
     Complete(complete::CompleteArgs),
-    /// See a pull request live and merge, in a repository made for it
+    /// Follow a pull request from opening to merge, in a temporary repository
     Demo(demo::DemoArgs),
     /// Show the help of a command
     Help(help::HelpArgs),

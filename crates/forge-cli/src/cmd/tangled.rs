@@ -23,7 +23,7 @@ pub struct TangledArgs {
 /// The commands on the records of tangled.
 #[derive(Debug, Subcommand)]
 pub enum TangledCommand {
-    /// Look where a record is, who shows it, and why not
+    /// Check where a record is stored, which services show it, and why others do not
     Ingestion(IngestionArgs),
 }
 
@@ -33,8 +33,8 @@ pub struct IngestionArgs {
     /// The record: at://ACCOUNT/COLLECTION/KEY
     #[arg(value_name = "at-uri")]
     pub uri: String,
-    /// Write it once more, changed in a way that means nothing, so that an index that has lost it
-    /// looks at it again
+    /// Write the record again with a change that has no meaning, so that an index that lost the
+    /// record reads it again
     #[arg(long)]
     pub put_again: bool,
     /// How long to wait.

@@ -24,10 +24,10 @@ pub(super) struct ErrorOut {
     retry_after_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<Clean>,
-    /// The call that gets further
+    /// The next call to make
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<ToolCall>,
-    /// Of a conflict
+    /// In a conflict: what the call expected
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,25 +8,25 @@ use serde::Serialize;
 
 use crate::content::{Clean, Cleaner, name};
 
-/// What belongs to the word.
+/// Details of the ingestion state.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct IngestionDetail {
-    /// The index that shows it
+    /// The index that shows the write
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Clean>,
-    /// How long that took
+    /// Time until the index showed the write
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_ms: Option<u64>,
-    /// The record
+    /// at-uri of the record
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<Clean>,
-    /// How long nothing showed it
+    /// How long the call waited in vain
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// What to do in place of waiting
+    /// What to do instead of waiting
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<Clean>,
-    /// Why the index drops it
+    /// Why the index drops the record
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Clean>,
 }

@@ -135,7 +135,7 @@ impl IssueOut {
 /// An issue at the other end of a relation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RelatedOut {
-    /// A number of the same repository, or a locator
+    /// Number in the same repository, or a locator
     pub id: Clean,
     pub title: Clean,
     pub state: String,

@@ -191,7 +191,7 @@ pub(crate) struct CommentOut {
     pub reply_to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized: Option<Clean>,
-    /// Not where bodies_in_text
+    /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Clean::is_empty")]
     pub body: Clean,
 }
@@ -244,7 +244,7 @@ pub(crate) struct ReviewOut {
     pub submitted_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Not where bodies_in_text
+    /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Clean>,
 }

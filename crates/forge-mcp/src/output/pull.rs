@@ -8,29 +8,29 @@ use crate::{
     content::{Clean, Cleaner, issue_id, name, names, people},
 };
 
-/// What the reviews add up to: the latest opinion of each reviewer.
+/// Summary of the reviews: the latest opinion of each reviewer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReviewsOut {
     pub approved: u64,
     pub changes_requested: u64,
-    /// Reviewers who said neither
+    /// Reviewers who neither approved nor requested changes
     pub commented: usize,
     /// Reviewers whose opinion was dismissed
     pub dismissed: usize,
-    /// Asked, and no opinion since.
+    /// Reviewers who were asked and have not reviewed since
     pub pending: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_total: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
-    /// Each reviewer's latest, in pr_view
+    /// The latest review of each reviewer; only in pr_view
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<ReviewerOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details_total: Option<usize>,
 }
 
-/// What a reviewer said last.
+/// The latest review of a reviewer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReviewerOut {
     pub login: Clean,
@@ -106,20 +106,20 @@ impl ReviewsOut {
     }
 }
 
-/// How many checks stand where.
+/// Number of checks by status.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckCountsOut {
     pub total: u64,
-    /// Skipped and neutral ones too
+    /// With skipped and neutral checks
     pub success: u64,
-    /// Cancelled ones too
+    /// With cancelled checks
     pub failure: u64,
     pub pending: u64,
-    /// Of success
+    /// Included in success
     pub skipped: u64,
-    /// Of success
+    /// Included in success
     pub neutral: u64,
-    /// There are more, and they could not be read
+    /// More checks exist, but could not be read
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
@@ -234,7 +234,7 @@ pub(crate) struct PullOut {
     pub state: String,
     pub author: Clean,
     pub head: Clean,
-    /// Not where the branch is gone and nothing remembers it
+    /// Absent if the branch is gone and its head is unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_oid: Option<Clean>,
     /// The commit that the author of a patch says it is of.
@@ -244,7 +244,7 @@ pub(crate) struct PullOut {
     pub url: Clean,
     pub created_at: String,
     pub updated_at: String,
-    /// Closed or merged
+    /// When it was closed or merged
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,7 +256,7 @@ pub(crate) struct PullOut {
     pub mergeable: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_status: Option<Clean>,
-    /// The first of them, on the first page
+    /// The first conflicting paths; on the first page only
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -290,7 +290,7 @@ pub(crate) struct PullOut {
     pub depends_on: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<String>,
-    /// Not where bodies_in_text
+    /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Clean::is_empty")]
     pub description: Clean,
 }
@@ -500,21 +500,21 @@ impl PullOut {
     }
 }
 
-/// What a write answers.
+/// Result of a write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WriteOut {
     pub repo: String,
     pub number: String,
     /// What was done
     pub did: String,
-    /// It was so before, and nothing was written
+    /// This was already so, and nothing was written
     pub unchanged: bool,
     /// What was done although it was so before, for the text.
     #[serde(skip)]
     pub all_the_same: Option<String>,
-    /// immediate, confirmed, pending, pds_only or ineffective: who can see it
+    /// Whether the index shows the write: immediate, confirmed, pending, pds_only or ineffective
     pub ingestion: String,
-    /// What belongs to that word; not of immediate
+    /// Details of ingestion; absent for immediate
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingestion_detail: Option<IngestionDetail>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -523,7 +523,7 @@ pub(crate) struct WriteOut {
     pub head_oid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Clean>,
-    /// Of what was written: a comment, a review, a thread, a commit
+    /// Id of the written comment, review, thread or commit
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Ids of the threads that a review opened, in the order of its comments

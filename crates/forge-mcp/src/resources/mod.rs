@@ -77,7 +77,7 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     (
         "forge://{+repo}/pull/{number}/diff",
         "diff",
-        "Its diff",
+        "The diff of a pull request",
         "text/x-diff",
     ),
     (
@@ -89,13 +89,13 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     (
         "forge://{+repo}/pull/{number}/links",
         "links",
-        "What it closes, depends on and mentions, and what mentions or needs it",
+        "What a pull request closes, depends on and mentions, and what mentions or needs it",
         "text/plain",
     ),
     (
         "forge://{+repo}/issue/{number}/links",
         "issue-links",
-        "What closes it, and what it mentions and is mentioned by",
+        "What closes an issue, what it mentions, and what mentions it",
         "text/plain",
     ),
 ];

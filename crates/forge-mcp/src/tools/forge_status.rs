@@ -16,14 +16,14 @@ pub(super) struct ForgeStatus;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ForgeStatusInput {
-    /// Also say what is possible there
+    /// Also report what its forge can do
     repo: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ForgeStatusOut {
     version: String,
-    /// Write tools are there
+    /// Whether write tools are offered
     write: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_repo: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct ForgeStatusOut {
     accounts: Vec<Account>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<RepositoryOut>,
-    /// What it takes to do more
+    /// What is needed to do more
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Clean>,
 }
@@ -75,8 +75,8 @@ impl Tool for ForgeStatus {
     const SPEC: ToolSpec = ToolSpec {
         name: "forge_status",
         title: "Show accounts and what is possible",
-        description: "Who is logged in where, what this server may do, and for a repository what its \
-                      forge can and cannot do and why. Changes nothing, shows no token.",
+        description: "Accounts by host, what this server may do, and for a repository what its \
+                      forge can and cannot do, and why. Changes nothing, shows no token.",
         effect: ToolEffect::Read,
     };
     type Args = ForgeStatusInput;

@@ -44,10 +44,10 @@ pub(super) struct IssueListOut {
     issues: Vec<IssueOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
-    /// Looked at to find these, where a filter runs on our side
+    /// How many were read to find these, if forge does the filtering
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
-    /// Who answered, where several can
+    /// Which service answered, if several can
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -41,9 +41,9 @@ enum IssueViewSection {
 pub(super) struct IssueViewOut {
     repo: String,
     issue: IssueOut,
-    /// For expected_version
+    /// Pass as expected_version
     version: String,
-    /// Not where bodies_in_text
+    /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Clean::is_empty")]
     body: Clean,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub(super) struct IssueViewOut {
     blocked_by: Vec<RelatedOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocking: Vec<RelatedOut>,
-    /// There are more relations than these
+    /// More relations exist
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     relations_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(super) struct IssueViewOut {
     history: Option<Vec<EventOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// The data is long: bodies are in the text alone
+    /// The data is long: bodies are only in the text
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bodies_in_text: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]

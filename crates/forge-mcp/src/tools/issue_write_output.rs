@@ -17,12 +17,12 @@ use crate::{
     output::{IssueOut, WriteOut},
 };
 
-/// What a write to an issue answers.
+/// Result of a write to an issue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IssueWritten {
     #[serde(flatten)]
     written: WriteOut,
-    /// For expected_version of the next edit
+    /// Pass as expected_version of the next edit
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
 }

@@ -102,7 +102,7 @@ impl LinkedIssuesPlan {
 /// What became of the issues that a merged pull request closes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct LinkedIssuesOut {
-    /// Issues that it closed or moved
+    /// Issues that the merge closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_transitioned: Vec<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

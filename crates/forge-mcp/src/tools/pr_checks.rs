@@ -20,10 +20,10 @@ pub(super) struct PrChecks;
 pub(super) struct PrChecksInput {
     repo: Option<String>,
     number: String,
-    /// Failed and cancelled ones alone
+    /// Only failed and cancelled checks
     #[serde(default)]
     failed_only: bool,
-    /// Also the end of the logs of failed ones
+    /// Also the end of failed checks' logs
     #[serde(default)]
     logs: bool,
     /// detailed adds pages
@@ -37,11 +37,11 @@ pub(super) struct PrChecksOut {
     commit: String,
     /// success, failure, pending or neutral
     overall: String,
-    /// Of all checks
+    /// Counts of all checks
     counts: CheckCountsOut,
-    /// Of those that were asked for
+    /// Checks that match the request
     total: usize,
-    /// Those that begin on this page
+    /// Checks on this page
     checks: Vec<CheckOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -51,8 +51,9 @@ impl Tool for PrChecks {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_checks",
         title: "Read the checks",
-        description: "Every check of the head commit, failed ones first with summary and page, and \
-                      their last lines where asked for. To wait: pr_context wait_for=checks.",
+        description: "Every check of the head commit, failed ones first with summary and page, \
+                      and with logs=true the end of their logs. To wait: pr_context \
+                      wait_for=checks.",
         effect: ToolEffect::Read,
     };
     type Args = PrChecksInput;

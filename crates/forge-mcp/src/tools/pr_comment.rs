@@ -31,7 +31,7 @@ impl Tool for PrComment {
         title: "Comment on a pull request",
         description: "Comments, or answers a comment or thread; with edit replaces a comment of \
                       yours, with delete removes one. For comments on lines or a verdict: \
-                      pr_review. Does not resolve: pr_thread_resolve.",
+                      pr_review. To resolve a thread: pr_thread_resolve.",
         effect: ToolEffect::Replace,
     };
     type Args = PrCommentInput;

@@ -47,7 +47,7 @@ pub(super) struct PrContextInput {
     context_lines: Option<u32>,
     /// Changes since then: a commit, a review's id, or "review" for my latest
     since: Option<String>,
-    /// At most 45 s; goes on with cursor
+    /// At most 45 s; continue with cursor
     wait_for: Option<WaitFor>,
     /// No section: what is waited for has not happened
     #[serde(skip)]
@@ -115,20 +115,20 @@ pub(super) struct PrContextOut {
     history: Option<Vec<EventOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<DiffOut>,
-    /// With wait_for
+    /// Result of wait_for
     #[serde(skip_serializing_if = "Option::is_none")]
     waited: Option<WaitedOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<SinceOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Vec<SourceOut>>,
-    /// There is more, and this goes on; a section has the items that begin on this page
+    /// Cursor of the next page; a section has the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// The data is long: description and bodies are in the text alone
+    /// The data is long: description and bodies are only in the text
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bodies_in_text: bool,
-    /// Something could not be read, see errors; the rest is right
+    /// Something could not be read: see errors; the rest is complete
     partial: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<SectionErrorOut>,
@@ -144,7 +144,7 @@ struct SummaryOut {
     risk_score: u64,
     risk_reasons: Vec<Clean>,
     blockers: Vec<Clean>,
-    /// Absent where nobody can tell
+    /// Absent if unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     ready_to_merge: Option<bool>,
     key_changes: Vec<Clean>,
@@ -154,7 +154,7 @@ struct SummaryOut {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct VerdictOut {
-    /// Absent where nobody can tell
+    /// Absent if unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     ready_to_merge: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ struct VerdictOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     base_sha: Option<String>,
     checked_at: String,
-    /// What matters most first: unmet, unknown, met
+    /// Unmet first, then unknown, then met
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requirements: Vec<RequirementOut>,
 }
@@ -196,9 +196,9 @@ struct RequirementOut {
     rule: String,
     /// unmet, unknown or met
     status: String,
-    /// own is advice, any other stops a merge
+    /// own is advice; others block the merge
     source: String,
-    /// The ruleset
+    /// Name of the ruleset
     #[serde(skip_serializing_if = "Option::is_none")]
     source_name: Option<Clean>,
     evidence: Clean,
@@ -218,7 +218,7 @@ struct ClearerOut {
 struct LogOut {
     check: Clean,
     cut: bool,
-    /// Not where bodies_in_text
+    /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Clean::is_empty")]
     text: Clean,
 }
@@ -233,10 +233,10 @@ struct LinkedOut {
     title: Option<Clean>,
     /// open, closed, merged or unknown
     status: String,
-    /// In the words of the issue tracker
+    /// Status as the issue tracker names it
     #[serde(skip_serializing_if = "Option::is_none")]
     status_name: Option<Clean>,
-    /// Whether it was read
+    /// Whether the issue could be read
     resolved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Clean>,
@@ -245,7 +245,7 @@ struct LinkedOut {
     found_in: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     labels: Vec<Clean>,
-    /// Not where bodies_in_text
+    /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Clean::is_empty")]
     body: Clean,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -273,7 +273,7 @@ struct DiffOut {
     deletions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     context_lines: Option<u32>,
-    /// Something is left out: see omitted of the files; pr_diff with paths has it
+    /// Hunks are left out: see omitted of each file; pr_diff with paths shows them
     truncated: bool,
     files: Vec<PackedOut>,
 }
@@ -318,8 +318,8 @@ impl Tool for PrContext {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_context",
         title: "Judge a pull request",
-        description: "A pull request in one call: verdict, requirements and who clears them, risk, \
-                      threads, checks, issues, the diff that says most.",
+        description: "A pull request in one call: verdict, requirements and who clears them, \
+                      risk, threads, checks, issues, the most important hunks of the diff.",
         effect: ToolEffect::Read,
     };
     type Args = PrContextInput;

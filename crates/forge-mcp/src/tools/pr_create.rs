@@ -18,7 +18,7 @@ pub(super) struct PrCreateInput {
     title: String,
     /// Or owner:branch
     head: Option<String>,
-    /// Or whole files, to branch head
+    /// Whole files; head: the new branch
     #[serde(default)]
     edits: Vec<Edit>,
     patch: Option<String>,
@@ -89,7 +89,7 @@ impl Tool for PrCreate {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "From a pushed branch, edits or a patch. Later: push.",
+        description: "From a pushed branch, edits or patch. More commits: repo_push.",
         effect: ToolEffect::Add,
     };
     type Args = PrCreateInput;

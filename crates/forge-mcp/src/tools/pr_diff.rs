@@ -25,12 +25,12 @@ pub(super) struct PrDiff;
 pub(super) struct PrDiffInput {
     repo: Option<String>,
     number: String,
-    /// Only these files, or what is below these directories
+    /// Only these files and directories
     #[serde(default)]
     paths: Vec<String>,
     /// As in pr_context: a commit, a review, "review"
     since: Option<String>,
-    /// Names and counts alone
+    /// Only names and counts
     #[serde(default)]
     names_only: bool,
     /// detailed shows generated files
@@ -44,7 +44,7 @@ pub(super) struct PrDiffOut {
     repo: String,
     number: String,
     head_oid: String,
-    /// With since: the commit that was the head
+    /// With since: the head commit at that time
     #[serde(skip_serializing_if = "Option::is_none")]
     from_sha: Option<String>,
     /// With since: unchanged, continued, rebased or rewritten
@@ -53,13 +53,13 @@ pub(super) struct PrDiffOut {
     files_total: usize,
     additions: u64,
     deletions: u64,
-    /// Files that the forge does not send, where it says how many there are
+    /// Changed files that the forge did not send, if it counts them
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<u64>,
-    /// Files without their lines: binary, or left out by the forge
+    /// Files without lines: binary, or left out by the forge
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld_lines: Option<usize>,
-    /// Those that begin on this page; the diff itself is in the text
+    /// Files that begin on this page; the diff is in the text
     files: Vec<FileRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -74,7 +74,7 @@ struct FileRow {
     class: String,
     additions: u64,
     deletions: u64,
-    /// Why its lines are not in the text: generated, binary or too_large
+    /// Why the file's lines are not in the text: generated, binary or too_large
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<String>,
 }
@@ -96,9 +96,9 @@ impl Tool for PrDiff {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_diff",
         title: "Read the diff",
-        description: "The unified diff, cut between hunks: code, tests, docs, then generated, lock and \
-                      vendored files, counted alone unless named in paths. No comments: pr_view \
-                      include=threads.",
+        description: "The unified diff, cut between hunks: code, tests, docs; generated, lock and \
+                      vendored files only as counts, unless paths names them. No comments: \
+                      pr_view include=threads.",
         effect: ToolEffect::Read,
     };
     type Args = PrDiffInput;

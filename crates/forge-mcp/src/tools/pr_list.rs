@@ -57,13 +57,13 @@ pub(super) struct PrListOut {
     pull_requests: Vec<RowOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
-    /// Looked at to find these, where a filter runs on our side
+    /// How many were read to find these, if forge does the filtering
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
-    /// With touches: whether every pull request was looked at
+    /// With touches: whether every pull request was checked
     #[serde(skip_serializing_if = "Option::is_none")]
     scan_complete: Option<bool>,
-    /// Who answered, where several can
+    /// Which service answered, if several can
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]

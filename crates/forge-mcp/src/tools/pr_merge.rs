@@ -35,10 +35,10 @@ pub(super) struct PrMerge;
 pub(super) struct PrMergeInput {
     repo: Option<String>,
     number: String,
-    /// Default: configured, the repository's own, squash
+    /// Default: configured, else the repository's, else squash
     method: Option<MergeMethodArg>,
     expected_head: Option<String>,
-    /// First line of the commit message
+    /// First line of the message
     subject: Option<String>,
     body: Option<String>,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub(super) struct PrMergeOut {
     written: WriteOut,
     merged: bool,
     already_merged: bool,
-    /// It merges by itself later
+    /// Auto-merge is on: the forge merges later
     queued: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
@@ -84,9 +84,9 @@ impl Tool for PrMerge {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_merge",
         title: "Merge a pull request",
-        description: "Merges once the user agreed, told each open requirement; closes \
-                      linked issues. Conflicts or a moved head stop it. Merges nothing twice. \
-                      Recovery: pr_view.",
+        description: "Shows the user each open requirement, and merges if they agree; closes \
+                      linked issues. Refuses conflicts or a moved head. A second call does not \
+                      merge again.",
         effect: ToolEffect::Destroy,
     };
     type Args = PrMergeInput;

@@ -18,7 +18,7 @@ pub(super) struct PrResubmit;
 pub(super) struct PrResubmitInput {
     repo: Option<String>,
     number: String,
-    /// git format-patch text; default: what the head branch has now
+    /// git format-patch text; default: the head branch's commits
     patch: Option<String>,
     /// Comment on the new round
     comment: Option<String>,
@@ -28,8 +28,8 @@ impl Tool for PrResubmit {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_resubmit",
         title: "Submit a new round",
-        description: "Submits the changed head as a new round where the forge has rounds; \
-                      elsewhere says which branch to push to. Title and description: pr_edit.",
+        description: "Submits the changed head as a new round if the forge has rounds; else names \
+                      the branch to push to. Title and description: pr_edit.",
         effect: ToolEffect::Add,
     };
     type Args = PrResubmitInput;

@@ -38,7 +38,7 @@ enum VerdictArg {
 #[serde(deny_unknown_fields)]
 struct Inline {
     path: String,
-    /// In the new file, in the diff; none: the whole file
+    /// Line of the new file, within the diff; without it: the whole file
     line: Option<u64>,
     start_line: Option<u64>,
     /// left: the old file

@@ -24,7 +24,8 @@ impl Tool for PrReviewDismiss {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_review_dismiss",
         title: "Dismiss a review",
-        description: "Dismisses an approval or a request for changes, so that it counts no longer.",
+        description: "Dismisses an approval or a request for changes, so that it no longer \
+                      counts.",
         effect: ToolEffect::Destroy,
     };
     type Args = PrReviewDismissInput;

@@ -29,7 +29,7 @@ pub(super) struct PrSetStateInput {
     repo: Option<String>,
     number: String,
     state: PrStateArg,
-    /// To leave with it
+    /// Comment to leave
     comment: Option<String>,
     /// Also delete the head branch; asks the user
     #[serde(default)]

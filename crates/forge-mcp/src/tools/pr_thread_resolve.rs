@@ -25,8 +25,8 @@ impl Tool for PrThreadResolve {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_thread_resolve",
         title: "Resolve a review thread",
-        description: "Resolves a review thread, or opens it again with resolved=false. Answers \
-                      nothing: pr_comment with reply_to first.",
+        description: "Resolves a review thread, or opens it again with resolved=false. To answer \
+                      first: pr_comment with reply_to.",
         effect: ToolEffect::Set,
     };
     type Args = PrThreadResolveInput;

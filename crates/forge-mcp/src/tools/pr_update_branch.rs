@@ -46,8 +46,8 @@ impl Tool for PrUpdateBranch {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_update_branch",
         title: "Update the head branch",
-        description: "Brings the head branch up to date with the base. Merges no pull request: \
-                      pr_merge. Resolves no conflicts.",
+        description: "Brings the head branch up to date with the base. Does not merge the pull \
+                      request: pr_merge. Does not resolve conflicts.",
         effect: ToolEffect::Destroy,
     };
     type Args = PrUpdateBranchInput;

@@ -61,10 +61,10 @@ pub(super) struct PrViewOut {
     commits: Option<Vec<CommitOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<Vec<EventOut>>,
-    /// There is more, and this goes on; a section has the items that begin on this page
+    /// Cursor of the next page; a section has the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// The data is long: description and bodies are in the text alone
+    /// The data is long: description and bodies are only in the text
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     bodies_in_text: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]

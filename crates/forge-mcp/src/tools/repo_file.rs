@@ -33,15 +33,15 @@ pub(super) struct RepoFileOut {
     path: Clean,
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     at: Option<Clean>,
-    /// Of the whole file
+    /// Size of the whole file
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<usize>,
-    /// Of a directory, the names on this page; those of directories end with a slash
+    /// In a directory: the names on this page; directories end with a slash
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<Clean>>,
-    /// A name of a directory is a line
+    /// Lines of the file, or names in the directory
     lines_total: usize,
-    /// Those that the text has, counted from 1; 0 of an empty file
+    /// First line in the text, from 1; 0 if the file is empty
     first_line: usize,
     last_line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,8 +52,8 @@ impl Tool for RepoFile {
     const SPEC: ToolSpec = ToolSpec {
         name: "repo_file",
         title: "Read a file",
-        description: "A text file with the numbers of its lines, or the names in a directory, of a \
-                      branch, a tag or a commit. What a pull request changes: pr_diff.",
+        description: "A text file with line numbers, or the names in a directory, at a branch, a \
+                      tag or a commit. What a pull request changes: pr_diff.",
         effect: ToolEffect::Read,
     };
     type Args = RepoFileInput;

@@ -17,10 +17,10 @@ pub(super) struct RepoPush;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RepoPushInput {
-    /// Of a fork: the fork
+    /// For a fork's branch: the fork
     repo: Option<String>,
     branch: String,
-    /// Full id of the commit that the branch is at
+    /// Full id of the branch's current commit
     expected_head: String,
     /// First line: what it changes
     message: String,
@@ -32,7 +32,7 @@ pub(super) struct RepoPushInput {
 pub(super) struct RepoPushOut {
     repo: String,
     branch: Clean,
-    /// The commit that was made
+    /// The new commit
     head_oid: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<WarningOut>,
@@ -42,9 +42,9 @@ impl Tool for RepoPush {
     const SPEC: ToolSpec = ToolSpec {
         name: "repo_push",
         title: "Commit files to a branch",
-        description: "One commit of whole files on a branch that is there, such as the head branch of a \
-                      pull request, if it is still at expected_head. Not on a branch that pull \
-                      requests are for, and no new branch: pr_create.",
+        description: "Commits whole files to an existing branch, such as the head branch of a \
+                      pull request, if it is still at expected_head. Refuses the default branch \
+                      and base branches of pull requests. New branch: pr_create.",
         effect: ToolEffect::Replace,
     };
     type Args = RepoPushInput;

@@ -14,7 +14,7 @@ use crate::{
     output::WriteOut,
 };
 
-/// What a write answers that can ask for reviews.
+/// Result of a write that can request reviews.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ReviewersOut {
     #[serde(flatten)]
@@ -26,7 +26,7 @@ pub(super) struct ReviewersOut {
     skipped: Vec<SkippedReviewer>,
 }
 
-/// Somebody who was to be asked and was not.
+/// A reviewer who was not asked, and why.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedReviewer {
     name: Clean,

@@ -26,14 +26,14 @@ pub(super) struct WorkflowAdvance;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowAdvanceInput {
     repo: Option<String>,
-    /// Whose sub-issues move
+    /// The issue whose sub-issues move
     issue: String,
-    /// Not with parent
+    /// Absent with parent
     target_state: Option<String>,
     /// Move the parent of issue to the last gate that all its sub-issues have reached
     #[serde(default)]
     parent: bool,
-    /// Move also those that somebody works on
+    /// Also move claimed sub-issues
     #[serde(default)]
     pass_locks: bool,
     /// From the failed call
@@ -44,7 +44,7 @@ pub(super) struct WorkflowAdvanceInput {
 pub(super) struct WorkflowAdvanceOut {
     repo: String,
     issue: String,
-    /// Not of a parent that stays
+    /// Empty if the parent does not move
     #[serde(skip_serializing_if = "Clean::is_empty")]
     target_state: Clean,
     advanced: Vec<AdvancedOut>,
@@ -83,9 +83,9 @@ impl Tool for WorkflowAdvance {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_advance",
         title: "Advance sub-issues or a parent",
-        description: "Moves the sub-issues of an issue that are behind a state to it, or its parent \
-                      to a gate, once the user agreed. None goes backwards; one that fails stops no \
-                      other. Recovery: call again, or workflow_set_state.",
+        description: "After the user agrees, moves an issue's sub-issues forward to a state, or \
+                      its parent to a gate. None moves backwards; a failure does not stop the \
+                      others. Recovery: call again, or workflow_set_state.",
         effect: ToolEffect::Destroy,
     };
     type Args = WorkflowAdvanceInput;

@@ -24,15 +24,15 @@ pub(super) struct WorkflowClaimInput {
     command: Option<String>,
     /// For heartbeat, release
     claim: Option<String>,
-    /// Pick from it; or release to it
+    /// State to pick from, or to release to
     state: Option<String>,
-    /// Of a pick
+    /// For a pick
     max_estimate: Option<String>,
     holder: Option<String>,
     /// Seconds; default 3600
     lease_s: Option<u64>,
     reason: Option<String>,
-    /// Take it from its holder; needs reason
+    /// Replace another claim; needs reason
     #[serde(default)]
     force: bool,
 }
@@ -48,13 +48,13 @@ enum ClaimAction {
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct WorkflowClaimOut {
-    /// Yours, until it is released or its lease ends
+    /// Your claim, until released or the lease ends
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimOut>,
-    /// What the claim or its end did with the issue
+    /// How the claim or its end changed the issue
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<WorkflowChangeOut>,
-    /// Where no issue was named
+    /// If no issue was named
     #[serde(skip_serializing_if = "Option::is_none")]
     pick: Option<PickOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,8 +65,8 @@ impl Tool for WorkflowClaim {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_claim",
         title: "Claim an issue",
-        description: "Takes an issue for a command (without issue: picks the next and takes it), \
-                      renews its lease, or gives it back. Pass the claim's id with later writes. \
+        description: "Claims an issue for a command (without issue: the next one), renews the \
+                      claim's lease, or releases it. Pass the claim's id with later writes. \
                       Recovery: a conflict names the holder; take another issue.",
         effect: ToolEffect::Add,
     };

@@ -46,14 +46,14 @@ pub(super) struct MemberOut {
     pub issue: String,
     #[serde(skip_serializing_if = "Clean::is_empty")]
     pub title: Clean,
-    /// Not of one without a state
+    /// Absent for an issue without a state
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Clean>,
-    /// States that are missing to the target
+    /// Number of states up to the target
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance_to_target: Option<usize>,
 }
@@ -113,10 +113,10 @@ pub(super) fn first<T>(mut all: Vec<T>) -> (Vec<T>, usize) {
     (all, left_out)
 }
 
-/// Who works on an issue.
+/// Claim of an issue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ClaimOut {
-    /// Its holder passes it as claim with each write
+    /// The holder passes it as claim with each write
     pub id: Clean,
     pub holder: Clean,
     pub command: Clean,
@@ -158,7 +158,7 @@ pub(super) struct MoveOut {
     command: Clean,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Clean>,
-    /// The pull request whose merge moved it
+    /// The pull request whose merge moved the issue
     #[serde(skip_serializing_if = "Option::is_none")]
     merge: Option<Clean>,
 }
@@ -198,23 +198,23 @@ impl MoveOut {
     }
 }
 
-/// The answer of a move.
+/// Result of a move.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WorkflowChangeOut {
     #[serde(flatten)]
     written: WriteOut,
     title: Clean,
-    /// (unknown) without one
+    /// (unknown) for an issue without a state
     previous_state: Clean,
     new_state: Clean,
     command: Clean,
-    /// The intent
+    /// The intent that was passed
     #[serde(skip_serializing_if = "Option::is_none")]
     resolved_from: Option<Clean>,
     /// Whether the move closed (true) or reopened it
     #[serde(skip_serializing_if = "Option::is_none")]
     closed: Option<bool>,
-    /// No: stored, and nothing shows it
+    /// false: stored, but the index does not show the move
     moved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimOut>,
@@ -283,13 +283,13 @@ pub(super) fn as_pull(issue: &IssueId) -> PrId {
     }
 }
 
-/// What was picked.
+/// Result of a pick.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PickOut {
     found: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     issue: Option<MemberOut>,
-    /// Others that could be
+    /// Number of other issues that qualify
     alternatives: usize,
     reason: Clean,
     #[serde(skip_serializing_if = "Vec::is_empty")]

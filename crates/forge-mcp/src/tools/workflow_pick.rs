@@ -12,9 +12,9 @@ pub(super) struct WorkflowPick;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowPickInput {
     repo: Option<String>,
-    /// Or its role: picks from the states that it takes issues from
+    /// Or a role: picks from the states from which it takes issues
     command: Option<String>,
-    /// Pick from this state alone
+    /// Pick only from this state
     state: Option<String>,
     /// The largest estimate
     max_estimate: Option<String>,
@@ -25,9 +25,9 @@ pub(super) struct WorkflowPickOut {
     repo: String,
     #[serde(flatten)]
     pick: PickOut,
-    /// Issues that were looked at
+    /// Number of issues read
     scanned: usize,
-    /// There are more
+    /// More issues were not read
     truncated: bool,
 }
 
@@ -35,9 +35,9 @@ impl Tool for WorkflowPick {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_pick",
         title: "Pick the next issue",
-        description: "The issue to work on next, and why: open, held by nobody, blocked by nothing. \
-                      Claims nothing: workflow_claim without issue picks and claims in one. \
-                      Recovery: pass command or state.",
+        description: "The issue to work on next, and why: open, unclaimed, not blocked. Does not \
+                      claim it: workflow_claim without issue picks and claims in one. Recovery: \
+                      pass command or state.",
         effect: ToolEffect::Read,
     };
     type Args = WorkflowPickInput;

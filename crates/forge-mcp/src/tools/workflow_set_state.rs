@@ -17,16 +17,16 @@ pub(super) struct WorkflowSetStateInput {
     issue: String,
     /// A state, or an intent: __COMPLETE__
     state: String,
-    /// Who moves it
+    /// Command that moves it
     #[schemars(required)]
     command: Option<String>,
     reason: Option<String>,
     /// Id of your claim
     claim: Option<String>,
-    /// Pass somebody's claim; needs reason
+    /// Ignore another claim; needs reason
     #[serde(default)]
     force: bool,
-    /// Along the graph only; needs reason
+    /// Only along transitions; needs reason
     #[serde(default)]
     handoff: bool,
 }
@@ -35,9 +35,9 @@ impl Tool for WorkflowSetState {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_set_state",
         title: "Move an issue to a state",
-        description: "Moves an issue as a command may. A state with a lock claims it, others end \
-                      your claim, a last one closes it. Recovery: the error lists the states and \
-                      intents of the command; after a conflict workflow_view.",
+        description: "Moves an issue as its command may. A state with a lock claims it, other \
+                      states end your claim, a last state closes it. Recovery: the error lists \
+                      the states and intents of the command; after a conflict workflow_view.",
         effect: ToolEffect::Set,
     };
     type Args = WorkflowSetStateInput;

@@ -25,9 +25,9 @@ pub(super) struct WorkflowView;
 pub(super) struct WorkflowViewInput {
     repo: Option<String>,
     issue: String,
-    /// Whether the group has come so far
+    /// Also: whether the group has reached it
     target_state: Option<String>,
-    /// A state or intent: what command means by it
+    /// State or intent to resolve for command
     state: Option<String>,
     command: Option<String>,
 }
@@ -44,37 +44,37 @@ pub(super) struct WorkflowViewOut {
     remaining_phases: Vec<Clean>,
     /// proceed, wait or escalate: to a person
     recommendation: String,
-    /// Whom the phase waits for
+    /// The issues that the phase waits for
     convergence: WaitOut,
     is_group: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     group_primary: Option<String>,
-    /// The issues that belong together, each behind those that it waits for
+    /// The issues of the group, each after its blockers
     issues: Vec<MemberOut>,
     #[serde(skip_serializing_if = "is_zero")]
     issues_left_out: usize,
-    /// Issues that wait for each other
+    /// Issues that block each other
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cycles: Vec<Vec<String>>,
-    /// Not all of the group was read
+    /// The group was not read completely
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     needs_human: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_states: Vec<Clean>,
-    /// With target_state
+    /// If target_state was passed
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<TargetOut>,
-    /// With state and command
+    /// If state and command were passed
     #[serde(skip_serializing_if = "Option::is_none")]
     resolved: Option<ResolvedOut>,
-    /// Who works on the issue
+    /// The issue's claim
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimOut>,
     /// exclusive, ordered by the server, or advisory
     claims: String,
-    /// Its last moves
+    /// The issue's last moves
     #[serde(skip_serializing_if = "Vec::is_empty")]
     moves: Vec<MoveOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -125,10 +125,9 @@ impl Tool for WorkflowView {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_view",
         title: "Where an issue is in the workflow",
-        description: "Decides where an issue and its group are: phase and why, whom it waits for, \
-                      claim and last moves; with target_state whether all have come so far; \
-                      with state and command which state that is. \
-                      Recovery: issue_list has the numbers.",
+        description: "Shows an issue's group: phase and why, what it waits for, claim and last \
+                      moves; with target_state whether all have reached it; with state and \
+                      command which state that is. Recovery: issue_list has the numbers.",
         effect: ToolEffect::Read,
     };
     type Args = WorkflowViewInput;

@@ -31,10 +31,10 @@ pub struct IssueCloseArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
-    /// Leave a comment with it
+    /// Also leave a comment
     #[arg(short, long, value_name = "text")]
     pub comment: Option<String>,
-    /// Why it is closed
+    /// Reason for closing
     #[arg(short, long, value_name = "reason", value_enum, ignore_case = true)]
     pub reason: Option<CloseReasonArg>,
     /// How long to wait.

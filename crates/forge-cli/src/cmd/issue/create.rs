@@ -26,10 +26,10 @@ pub struct IssueCreateArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(short, long, value_name = "login", value_delimiter = ',')]
     pub assignee: Vec<String>,
-    /// Issues that it waits for, by number or URL
+    /// Issues that block this one, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub blocked_by: Vec<String>,
-    /// Issues that wait for it, by number or URL
+    /// Issues that this one blocks, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub blocking: Vec<String>,
     /// The text.
@@ -41,10 +41,10 @@ pub struct IssueCreateArgs {
     /// Add labels by name
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
-    /// Put it on a milestone by name
+    /// Set the milestone, by name
     #[arg(short, long, value_name = "name")]
     pub milestone: Option<String>,
-    /// The issue that it is a part of, by number or URL
+    /// The parent issue, by number or URL
     #[arg(long, value_name = "issue")]
     pub parent: Option<String>,
     /// The title

@@ -28,49 +28,49 @@ pub struct IssueEditArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(long, value_name = "login", value_delimiter = ',')]
     pub add_assignee: Vec<String>,
-    /// Let it wait for other issues, by number or URL
+    /// Add issues that block this one, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub add_blocked_by: Vec<String>,
-    /// Let other issues wait for it, by number or URL
+    /// Add issues that this one blocks, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub add_blocking: Vec<String>,
     /// Add labels by name
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub add_label: Vec<String>,
-    /// Make other issues parts of it, by number or URL
+    /// Add sub-issues, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub add_sub_issue: Vec<String>,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Refuse unless it is at this version, as `--json version` shows it
+    /// Refuse unless the issue is at this version, as `--json version` shows it
     #[arg(long, value_name = "version")]
     pub expected_version: Option<String>,
-    /// Put it on a milestone by name
+    /// Set the milestone, by name
     #[arg(short, long, value_name = "name", conflicts_with = "remove_milestone")]
     pub milestone: Option<String>,
-    /// Make it a part of another issue, by number or URL
+    /// Set the parent issue, by number or URL
     #[arg(long, value_name = "issue", conflicts_with = "remove_parent")]
     pub parent: Option<String>,
-    /// Take assignees off; "@me" takes yourself off
+    /// Remove assignees; "@me" removes yourself
     #[arg(long, value_name = "login", value_delimiter = ',')]
     pub remove_assignee: Vec<String>,
-    /// Let it no longer wait for other issues
+    /// Remove issues that block this one
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub remove_blocked_by: Vec<String>,
-    /// Let other issues no longer wait for it
+    /// Remove issues that this one blocks
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub remove_blocking: Vec<String>,
-    /// Take labels off
+    /// Remove labels
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub remove_label: Vec<String>,
-    /// Take it off its milestone
+    /// Remove the milestone
     #[arg(long)]
     pub remove_milestone: bool,
-    /// Take it out of its parent
+    /// Remove the parent issue
     #[arg(long)]
     pub remove_parent: bool,
-    /// Take other issues out of it
+    /// Remove sub-issues
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub remove_sub_issue: Vec<String>,
     /// The new title

@@ -40,7 +40,7 @@ pub enum IssueStateArg {
 /// `forge issue list`
 #[derive(Args, Debug, Default)]
 pub struct IssueListArgs {
-    /// By the GitHub app that opened it
+    /// By the GitHub app that opened the issue
     #[arg(long, value_name = "app")]
     pub app: Option<String>,
     /// By assignee
@@ -49,13 +49,13 @@ pub struct IssueListArgs {
     /// By author
     #[arg(short = 'A', long, value_name = "login")]
     pub author: Option<String>,
-    /// By labels, all of which it must have
+    /// By labels; an issue must have all of them
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
-    /// How many at most
+    /// Maximum number of rows
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// By a login that it mentions
+    /// By mentioned login
     #[arg(long, value_name = "login")]
     pub mention: Option<String>,
     /// By milestone

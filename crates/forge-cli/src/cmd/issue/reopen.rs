@@ -19,7 +19,7 @@ pub struct IssueReopenArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
-    /// Leave a comment with it
+    /// Also leave a comment
     #[arg(short, long, value_name = "text")]
     pub comment: Option<String>,
     /// How long to wait.

@@ -23,10 +23,10 @@ pub struct IssueViewArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
-    /// Show the comments too
+    /// Also show the comments
     #[arg(short, long)]
     pub comments: bool,
-    /// Open it in the browser
+    /// Open the issue in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
     /// Flags for JSON output.

@@ -28,25 +28,25 @@ use crate::{
 /// `forge pr checkout`
 #[derive(Args, Debug, Default)]
 pub struct CheckoutArgs {
-    /// Number, URL or branch; on a terminal one of the newest is chosen where none is named
+    /// Number, URL or branch; without it, a terminal asks for one of the newest
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// The name of the local branch [default: that of the head branch]
+    /// The name of the local branch [default: the name of the head branch]
     #[arg(short, long, value_name = "name", conflicts_with = "detach")]
     pub branch: Option<String>,
     /// Check the head out without a branch
     #[arg(long)]
     pub detach: bool,
-    /// Set an existing local branch to the head, though it has other commits
+    /// Set an existing local branch to the head even if it has other commits
     #[arg(short, long)]
     pub force: bool,
-    /// Bring the submodules along, as deep as they go
+    /// Also update the submodules, recursively
     #[arg(long)]
     pub recurse_submodules: bool,
-    /// Check the head out in a new work tree at this path, and leave this one as it is
+    /// Check the head out in a new work tree at this path; the current work tree does not change
     #[arg(long, value_name = "path")]
     pub worktree: Option<PathBuf>,
-    /// Check out this round, counted from 0, in place of the newest
+    /// Check out this round instead of the newest; the first round is 0
     #[arg(long, value_name = "number")]
     pub round: Option<usize>,
 }

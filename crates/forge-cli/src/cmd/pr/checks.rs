@@ -30,13 +30,13 @@ use crate::{
 /// `forge pr checks`
 #[derive(Args, Debug, Default)]
 pub struct ChecksArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Leave the watch at the first failure
+    /// Stop --watch at the first failure
     #[arg(long, requires = "watch")]
     pub fail_fast: bool,
-    /// Seconds between two looks
+    /// Seconds between two requests of --watch
     #[arg(
         short,
         long,
@@ -45,16 +45,16 @@ pub struct ChecksArgs {
         requires = "watch"
     )]
     pub interval: u64,
-    /// Only those that the base branch requires
+    /// Only checks that the base branch requires
     #[arg(long)]
     pub required: bool,
-    /// Run the failed and cancelled ones again first
+    /// First run the failed and cancelled checks again
     #[arg(long, conflicts_with = "web")]
     pub rerun_failed: bool,
-    /// Wait until they have finished
+    /// Wait until the checks have finished
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
-    /// Open them in the browser
+    /// Open the checks in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
     /// Flags for JSON output.

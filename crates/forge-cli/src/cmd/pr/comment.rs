@@ -26,7 +26,7 @@ use crate::{
 /// `forge pr comment`
 #[derive(Args, Debug, Default)]
 pub struct CommentArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// The text.
@@ -38,7 +38,7 @@ pub struct CommentArgs {
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
-    /// Delete the comment of this id, as "view --json comments" prints it
+    /// Delete the comment with this id, as "view --json comments" prints it
     #[arg(
         long,
         value_name = "id",
@@ -50,7 +50,7 @@ pub struct CommentArgs {
     /// Delete your last comment
     #[arg(long, conflicts_with_all = ["edit_last", "body", "body_file", "editor", "web"])]
     pub delete_last: bool,
-    /// Replace the comment of this id, as "view --json comments" prints it
+    /// Replace the comment with this id, as "view --json comments" prints it
     #[arg(
         long,
         value_name = "id",
@@ -63,7 +63,7 @@ pub struct CommentArgs {
     /// Write the text in an editor
     #[arg(short, long)]
     pub editor: bool,
-    /// Answer the comment or the review thread of this id, as "thread list" prints it
+    /// Answer the comment or the review thread with this id, as "thread list" prints it
     #[arg(
         long,
         value_name = "id",

@@ -30,24 +30,25 @@ use crate::{
 /// `forge pr context`
 #[derive(Args, Debug, Default)]
 pub struct ContextArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Sections: comments, reviews, ci, ci_logs, linked_issues, related_prs, diff, files, history,
-    /// source [default: comments,reviews,ci,linked_issues,diff, or those of --json, or of context.include]
+    /// source [default: comments,reviews,ci,linked_issues,diff, or those of --json, or of
+    /// context.include]
     #[arg(short, long, value_name = "sections", value_delimiter = ',')]
     pub include: Vec<String>,
-    /// Show so many bytes of the diff
+    /// Maximum size of the shown diff, in bytes
     #[arg(long, value_name = "bytes", default_value_t = forge::context::DEFAULT_DIFF_BYTES)]
     pub max_diff: usize,
-    /// Lines of context around changes, where git can make the diff
+    /// Lines of context around changes, if git can make the diff
     #[arg(short = 'U', long, value_name = "lines")]
     pub context_lines: Option<u32>,
-    /// Show what changed since then, also after a rebase, in place of the diff: a commit, in a clone also
-    /// by a name of git's, the id of a review, or "review" for my latest one
+    /// Instead of the diff, show what changed since a commit (in a clone, any git revision), since
+    /// a review's id, or since "review", your latest review; also after a rebase
     #[arg(long, value_name = "review")]
     pub since: Option<String>,
-    /// Write a page of HTML to a file ("-" for standard output), without --include with the default
+    /// Write an HTML page to a file ("-" for standard output); without --include it has the default
     /// sections and related_prs
     #[arg(long, value_name = "file", conflicts_with_all = ["json", "jq", "template"])]
     pub html: Option<PathBuf>,

@@ -45,7 +45,7 @@ pub struct CreateArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(short, long, value_name = "login", value_delimiter = ',')]
     pub assignee: Vec<String>,
-    /// Have it merged as soon as its requirements are met: at once where there are none
+    /// Merge the pull request as soon as its requirements are met; at once if it has none
     #[arg(long, conflicts_with_all = ["draft", "dry_run", "web"])]
     pub auto: bool,
     /// The files.
@@ -60,24 +60,24 @@ pub struct CreateArgs {
     /// Read the description from a file ("-" for standard input)
     #[arg(short = 'F', long, value_name = "file")]
     pub body_file: Option<String>,
-    /// Close issues with the merge, by number or URL: writes the lines that say so
+    /// Issues that the merge closes, by number or URL; adds closing lines to the description
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub closes: Vec<String>,
-    /// Take a file out, without a clone; more than once for more files
+    /// Delete a file of the repository, without a clone; may be repeated
     #[arg(long, value_name = "path", conflicts_with_all = EDITS_ALONE)]
     pub delete: Vec<String>,
-    /// Open it on top of another pull request, which has to be merged first: its number, URL, at-uri
-    /// or branch
+    /// Build on another pull request, which has to be merged first: its number, URL, at-uri or
+    /// branch
     #[arg(long, value_name = "pull request")]
     pub depends_on: Option<String>,
-    /// Open it as a draft
+    /// Open the pull request as a draft
     #[arg(short, long)]
     pub draft: bool,
     /// Print what would be opened, and open nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Give a file of the repository the content of a file here ("-" for standard input), without a
-    /// clone; more than once for more files. --head names the new branch
+    /// Write the content of a local file ("-" for standard input) to a path in the repository,
+    /// without a clone; may be repeated. --head names the new branch
     #[arg(long, value_name = "path>=<file", conflicts_with_all = EDITS_ALONE)]
     pub edit: Vec<String>,
     /// Write title and description in an editor: the first line is the title
@@ -98,7 +98,7 @@ pub struct CreateArgs {
     /// Add labels by name
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
-    /// Add it to a milestone by name
+    /// Add the pull request to a milestone, by name
     #[arg(short, long, value_name = "name")]
     pub milestone: Option<String>,
     /// Keep the base repository's maintainers from pushing to a fork's branch
@@ -108,13 +108,13 @@ pub struct CreateArgs {
     /// from a branch
     #[arg(long, value_name = "file", conflicts_with_all = ["head", "fill", "fill_first", "fill_verbose", "web"])]
     pub patch: Option<String>,
-    /// Add it to projects by title
+    /// Add the pull request to projects, by title
     #[arg(short, long, value_name = "title", value_delimiter = ',')]
     pub project: Vec<String>,
-    /// Push the branch first, and have it follow the pushed one
+    /// Push the branch first, and set its upstream
     #[arg(long, conflicts_with_all = ["patch", "edit", "delete", "dry_run"])]
     pub push: bool,
-    /// Take what was typed from the file that a failed attempt has kept
+    /// Restore the input of a failed attempt from the file that the attempt saved
     #[arg(long, value_name = "file")]
     pub recover: Option<String>,
     /// Ask people or teams for a review, by login or org/team

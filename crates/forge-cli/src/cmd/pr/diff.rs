@@ -25,19 +25,19 @@ use crate::{
 /// `forge pr diff`
 #[derive(Args, Debug, Default)]
 pub struct DiffArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Show these files, directories and globs alone, named from the top of the repository
+    /// Show only these files, directories and globs; paths start at the repository's root
     #[arg(last = true, value_name = "path")]
     pub paths: Vec<String>,
-    /// Write terminal escapes as they are
+    /// Do not escape terminal control sequences
     #[arg(long)]
     pub allow_escape_sequences: bool,
     /// Leave out files that match these globs, by path or by base name
     #[arg(short, long, value_name = "patterns", value_delimiter = ',')]
     pub exclude: Vec<String>,
-    /// Print the names of the changed files alone
+    /// Print only the names of the changed files
     #[arg(long)]
     pub name_only: bool,
     /// Print a patch for each commit, as git format-patch writes it
@@ -46,13 +46,13 @@ pub struct DiffArgs {
     /// Show how many lines each file changes, as git does
     #[arg(long, conflicts_with_all = ["name_only", "patch", "web"])]
     pub stat: bool,
-    /// Show this round, counted from 0, in place of the newest
+    /// Show this round instead of the newest; the first round is 0
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web"])]
     pub round: Option<usize>,
     /// Leave out the files that this earlier round changed in the same way
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web", "patch"])]
     pub since: Option<usize>,
-    /// Open it in the browser
+    /// Open the diff in the browser
     #[arg(short, long)]
     pub web: bool,
 }

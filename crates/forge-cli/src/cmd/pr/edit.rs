@@ -21,8 +21,12 @@ use crate::{
 
 /// `forge pr edit`
 #[derive(Args, Debug, Default)]
+#[command(mut_args(BodyArgs::with_help(
+    "The new description",
+    "Read the new description from a file (\"-\" for standard input)",
+)))]
 pub struct EditArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Assign people by login; "@me" assigns yourself
@@ -31,7 +35,7 @@ pub struct EditArgs {
     /// Add labels by name
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub add_label: Vec<String>,
-    /// Add it to projects by title
+    /// Add the pull request to projects, by title
     #[arg(long, value_name = "title", value_delimiter = ',')]
     pub add_project: Vec<String>,
     /// Ask people or teams for a review
@@ -46,22 +50,22 @@ pub struct EditArgs {
     /// The description.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Put it on a milestone by name
+    /// Set the milestone, by name
     #[arg(short, long, value_name = "name", conflicts_with = "remove_milestone")]
     pub milestone: Option<String>,
-    /// Take assignees off; "@me" takes yourself off
+    /// Remove assignees; "@me" removes yourself
     #[arg(long, value_name = "login", value_delimiter = ',')]
     pub remove_assignee: Vec<String>,
-    /// Take labels off
+    /// Remove labels
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub remove_label: Vec<String>,
-    /// Take it off its milestone
+    /// Remove the milestone
     #[arg(long)]
     pub remove_milestone: bool,
-    /// Take it out of projects by title
+    /// Remove the pull request from projects, by title
     #[arg(long, value_name = "title", value_delimiter = ',')]
     pub remove_project: Vec<String>,
-    /// Take back requests for a review
+    /// Withdraw review requests
     #[arg(long, value_name = "handle", value_delimiter = ',')]
     pub remove_reviewer: Vec<String>,
     /// The new title

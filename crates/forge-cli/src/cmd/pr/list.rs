@@ -40,7 +40,7 @@ pub enum StateArg {
 /// `forge pr list`
 #[derive(Args, Debug, Default)]
 pub struct ListArgs {
-    /// By the GitHub app that opened it
+    /// By the GitHub app that opened the pull request
     #[arg(long, value_name = "app", conflicts_with = "author")]
     pub app: Option<String>,
     /// By assignee
@@ -52,16 +52,16 @@ pub struct ListArgs {
     /// By base branch
     #[arg(short = 'B', long, value_name = "branch")]
     pub base: Option<String>,
-    /// Drafts alone, or with =false none of them
+    /// Only drafts; with =false, only pull requests that are not drafts
     #[arg(short, long, value_name = "bool", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub draft: Option<bool>,
     /// By head branch
     #[arg(short = 'H', long, value_name = "branch")]
     pub head: Option<String>,
-    /// By labels, all of which it must have
+    /// By labels; a pull request must have all of them
     #[arg(short, long, value_name = "name", value_delimiter = ',')]
     pub label: Vec<String>,
-    /// How many at most
+    /// Maximum number of rows
     #[arg(short = 'L', long, value_name = "number", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Every repository of this owner, or of host/owner; may be repeated
@@ -80,7 +80,7 @@ pub struct ListArgs {
         default_value_t
     )]
     pub state: StateArg,
-    /// By a changed file: a path, a directory or a glob; of several, any
+    /// By changed file: a path, a directory or a glob; with several, any of them
     #[arg(long, value_name = "path", conflicts_with = "web")]
     pub touches: Vec<String>,
     /// Open the list in the browser

@@ -21,7 +21,7 @@ pub struct LockArgs {
     /// Number, URL or branch
     #[arg(value_name = "pull request")]
     pub selector: String,
-    /// Say why
+    /// The reason
     #[arg(short, long, value_name = "reason")]
     pub reason: Option<LockReasonArg>,
     /// How long to wait.

@@ -26,8 +26,12 @@ use crate::{
 
 /// `forge pr merge`
 #[derive(Args, Debug, Default)]
+#[command(mut_args(BodyArgs::with_help(
+    "The body of the merge commit's message",
+    "Read the body of the merge commit's message from a file (\"-\" for standard input)",
+)))]
 pub struct MergeArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Merge although requirements are not met
@@ -36,7 +40,7 @@ pub struct MergeArgs {
     /// The e-mail address of the merge commit's author
     #[arg(short = 'A', long, value_name = "text")]
     pub author_email: Option<String>,
-    /// Merge by itself once the requirements are met
+    /// Merge automatically once the requirements are met
     #[arg(long)]
     pub auto: bool,
     /// The body of the merge commit's message.
@@ -45,13 +49,14 @@ pub struct MergeArgs {
     /// Delete the head branch afterwards
     #[arg(short, long)]
     pub delete_branch: bool,
-    /// Take back --auto
+    /// Cancel an earlier --auto
     #[arg(long, conflicts_with_all = ["auto", "admin", "merge", "rebase", "squash"])]
     pub disable_auto: bool,
-    /// Leave the files of a work tree that has the base branch checked out as they are
+    /// Do not update the files of work trees that have the base branch checked out (git
+    /// repositories only)
     #[arg(long)]
     pub leave_checkout: bool,
-    /// Refuse unless this is the head: a full commit id, on tangled the CID of its patch
+    /// Refuse unless the head is this commit (full id), or on tangled the patch with this CID
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
     /// Merge with a merge commit

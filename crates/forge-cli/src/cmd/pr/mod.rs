@@ -123,7 +123,7 @@ pub enum PrCommand {
     Reopen(reopen::ReopenArgs),
     /// Submit another round of changes
     Resubmit(resubmit::ResubmitArgs),
-    /// Open a pull request that takes a merged one back
+    /// Open a pull request that reverts a merged one
     Revert(revert::RevertArgs),
     /// Review a pull request, with comments on lines
     Review(review::ReviewArgs),

@@ -14,10 +14,10 @@ use crate::{
 /// `forge pr ready`
 #[derive(Args, Debug, Default)]
 pub struct ReadyArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Make it a draft again
+    /// Make the pull request a draft again
     #[arg(long)]
     pub undo: bool,
     /// How long to wait.

@@ -17,7 +17,7 @@ pub struct ReopenArgs {
     /// Number, URL or branch
     #[arg(value_name = "pull request")]
     pub selector: String,
-    /// Leave a comment with it
+    /// Also leave a comment
     #[arg(short, long, value_name = "text")]
     pub comment: Option<String>,
     /// How long to wait.

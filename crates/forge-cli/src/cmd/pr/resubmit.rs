@@ -18,7 +18,7 @@ use crate::{
 /// `forge pr resubmit`
 #[derive(Args, Debug, Default)]
 pub struct ResubmitArgs {
-    /// Number, URL, at-uri or branch [default: that of the current branch]
+    /// Number, URL, at-uri or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Leave a comment on the new round

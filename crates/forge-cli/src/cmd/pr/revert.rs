@@ -16,6 +16,10 @@ use crate::{
 
 /// `forge pr revert`
 #[derive(Args, Debug)]
+#[command(mut_args(BodyArgs::with_help(
+    "The description",
+    "Read the description from a file (\"-\" for standard input)",
+)))]
 pub struct RevertArgs {
     /// Number, URL or branch
     #[arg(value_name = "pull request")]
@@ -23,7 +27,7 @@ pub struct RevertArgs {
     /// The description.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Open it as a draft
+    /// Open the pull request as a draft
     #[arg(short, long)]
     pub draft: bool,
     /// The title [default: Revert "…"]

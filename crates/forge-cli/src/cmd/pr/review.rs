@@ -22,7 +22,7 @@ use crate::{
 /// `forge pr review`
 #[derive(Args, Debug, Default)]
 pub struct ReviewArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Approve
@@ -37,7 +37,7 @@ pub struct ReviewArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Dismiss the review of this id, as "view --json reviews" prints it; the text says why
+    /// Dismiss the review with this id, as "view --json reviews" prints it; the text says why
     ///
     /// "forge pr view --json reviews" has the ids.
     #[arg(
@@ -51,8 +51,8 @@ pub struct ReviewArgs {
     pub dismiss: Option<String>,
     /// Comment on a line or a range of lines; may be repeated
     ///
-    /// Lines are those of the head (R, the default) or of the base (L), and must stand in the
-    /// diff: "src/lib.rs:12=Why?", "src/lib.rs:10-12=…", "src/old.rs:L7=…".
+    /// Lines are lines of the head (R, the default) or of the base (L), and must be in the diff:
+    /// "src/lib.rs:12=Why?", "src/lib.rs:10-12=…", "src/old.rs:L7=…".
     #[arg(long = "line", value_name = "PATH:[L|R]LINE[-LINE]=TEXT")]
     pub lines: Vec<LineComment>,
     /// Comment on a whole file; may be repeated
@@ -67,7 +67,7 @@ pub struct ReviewArgs {
     /// the whole file.
     #[arg(long, value_name = "file")]
     pub comments_file: Option<String>,
-    /// Refuse unless this is the head: a full commit id, on tangled the CID of its patch
+    /// Refuse unless the head is this commit (full id), or on tangled the patch with this CID
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
     /// How long to wait.

@@ -24,7 +24,7 @@ use crate::{
 /// `forge pr status`
 #[derive(Args, Debug, Default)]
 pub struct StatusArgs {
-    /// Show whether each can be merged
+    /// Show whether each pull request can be merged
     #[arg(short, long)]
     pub conflict_status: bool,
     /// Every repository of this owner, or of host/owner; may be repeated

@@ -62,13 +62,13 @@ impl ThreadCommand {
 /// `forge pr thread list`
 #[derive(Args, Debug)]
 pub struct ThreadListArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Only those that nobody has resolved
+    /// Only unresolved threads
     #[arg(long, conflicts_with = "resolved")]
     pub unresolved: bool,
-    /// Only resolved ones
+    /// Only resolved threads
     #[arg(long)]
     pub resolved: bool,
     /// Flags for JSON output.
@@ -79,7 +79,7 @@ pub struct ThreadListArgs {
 /// `forge pr thread resolve` and `unresolve`
 #[derive(Args, Debug)]
 pub struct ThreadResolveArgs {
-    /// Number, URL or branch; "." is that of the current branch
+    /// Number, URL or branch; "." is the pull request of the current branch
     #[arg(value_name = "pull request")]
     pub selector: String,
     /// The ids of the threads, as "thread list" prints them
@@ -93,7 +93,7 @@ pub struct ThreadResolveArgs {
 /// `forge pr thread reply`
 #[derive(Args, Debug)]
 pub struct ThreadReplyArgs {
-    /// Number, URL or branch; "." is that of the current branch
+    /// Number, URL or branch; "." is the pull request of the current branch
     #[arg(value_name = "pull request")]
     pub selector: String,
     /// The id of the thread, as "thread list" prints it

@@ -16,13 +16,14 @@ use crate::{
 /// `forge pr update-branch`
 #[derive(Args, Debug, Default)]
 pub struct UpdateBranchArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Put its commits on top of the base branch again, in place of a merge commit
+    /// Rebase the commits onto the base branch instead of making a merge commit
     #[arg(long)]
     pub rebase: bool,
-    /// Leave the files of a work tree that has the branch checked out as they are
+    /// Do not update the files of work trees that have the branch checked out (git repositories
+    /// only)
     #[arg(long)]
     pub leave_checkout: bool,
     /// How long to wait.

@@ -27,16 +27,16 @@ use crate::{
 /// `forge pr view`
 #[derive(Args, Debug, Default)]
 pub struct ViewArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
-    /// Show the comments and reviews too
+    /// Also show the comments and reviews
     #[arg(short, long)]
     pub comments: bool,
-    /// Show who opened, edited, closed, merged it, and when
+    /// Show who opened, edited, closed and merged the pull request, and when
     #[arg(long, conflicts_with_all = ["comments", "json", "web"])]
     pub history: bool,
-    /// Open it in the browser
+    /// Open the pull request in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
     /// Flags for JSON output.

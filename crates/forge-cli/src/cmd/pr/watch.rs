@@ -25,7 +25,7 @@ use crate::{
 /// `forge pr watch`
 #[derive(Args, Debug, Default)]
 pub struct WatchArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Wait for the first of these: checks, review, state, verdict
@@ -37,10 +37,10 @@ pub struct WatchArgs {
         default_value = "checks"
     )]
     pub until: Vec<String>,
-    /// Leave after so long with exit code 8, as in 90s, 30m or 2h
+    /// Stop waiting after this time, with exit code 8, as in 90s, 30m or 2h
     #[arg(long, value_name = "duration", value_parser = parse_duration, default_value = "30m")]
     pub timeout: Duration,
-    /// Time between two looks; it grows to a minute while nothing changes
+    /// Time between two requests; grows to a minute while nothing changes
     #[arg(short, long, value_name = "duration", value_parser = parse_duration, default_value = "10s")]
     pub interval: Duration,
     /// Flags for JSON output.

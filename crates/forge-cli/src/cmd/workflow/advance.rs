@@ -26,10 +26,10 @@ pub struct WorkflowAdvanceArgs {
     /// Move the parent of the issue to the last gate that all of its sub-issues have reached
     #[arg(long, conflicts_with_all = ["to", "pass_locks"])]
     pub parent: bool,
-    /// Move sub-issues that somebody works on, too
+    /// Also move sub-issues that somebody works on
     #[arg(long)]
     pub pass_locks: bool,
-    /// The state that the sub-issues of the issue go to; one that ends the work closes them
+    /// The state to which the sub-issues move; a state that ends the work also closes them
     #[arg(long, value_name = "state", required_unless_present = "parent")]
     pub to: Option<String>,
     /// Do not ask

@@ -17,10 +17,10 @@ pub struct WorkflowClaimArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// The command of the workflow that works on it, such as research
+    /// The workflow's command that works on the issue, such as research
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Take it from whoever holds it; needs --reason
+    /// Replace the claim of another holder; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
     /// Who claims the issue.

@@ -15,7 +15,7 @@ pub struct WorkflowConvergenceArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// The state that all of the group are to have reached
+    /// The state that all issues of the group must have reached
     #[arg(long, value_name = "state")]
     pub to: String,
     /// Flags for JSON output.

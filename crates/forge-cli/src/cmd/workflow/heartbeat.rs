@@ -18,7 +18,7 @@ pub struct WorkflowHeartbeatArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// The id of the claim, as it was printed when the issue was taken
+    /// The id of the claim, as claim or pick printed it
     #[arg(long, value_name = "id")]
     pub claim: String,
     /// Flags for JSON output.

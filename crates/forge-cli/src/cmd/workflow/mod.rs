@@ -35,9 +35,9 @@ const MAX_FILE: u64 = 1 << 20;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "\
---command names who moves an issue, such as research: `forge workflow show` has the commands of the \
-workflow, and the states that each takes issues from and may name. A new issue gets its first state \
-by set-state.
+--command is the workflow's command that moves the issue, such as research. `forge workflow show` \
+lists the commands, the states from which each takes issues, and those to which it may move them. A \
+new issue gets its first state by set-state.
 
   forge workflow set-state 7 \"Research Needed\" --command triage
   forge workflow pick --command research --claim
@@ -59,11 +59,11 @@ pub enum WorkflowCommand {
     Position(position::WorkflowPositionArgs),
     /// Check that the group of an issue has reached a state; exit code 8 if not
     Convergence(convergence::WorkflowConvergenceArgs),
-    /// List the group of an issue: its parts, its blockers, and theirs
+    /// List the group of an issue: its sub-issues, its blockers, and theirs
     Group(group::WorkflowGroupArgs),
-    /// Print the issue to work on next, with --claim take it; exit code 8 if there is none
+    /// Print the issue to work on next, and claim it with --claim; exit code 8 if there is none
     Pick(pick::WorkflowPickArgs),
-    /// Claim an issue, and move it to the state in which the command works on it
+    /// Claim an issue for a workflow command, and move it to that command's working state
     Claim(claim::WorkflowClaimArgs),
     /// Renew the lease of a claim
     Heartbeat(heartbeat::WorkflowHeartbeatArgs),
@@ -71,11 +71,12 @@ pub enum WorkflowCommand {
     Release(release::WorkflowReleaseArgs),
     /// Move an issue to a state
     SetState(set_state::WorkflowSetStateArgs),
-    /// Move an issue to a state that follows, with a reason
+    /// Move an issue to a following state of the workflow, with a reason
     Handoff(set_state::WorkflowSetStateArgs),
-    /// Move the sub-issues of an issue to a state, or its parent through a gate
+    /// Move the sub-issues of an issue to a state, or its parent to the last gate that all
+    /// sub-issues have reached
     Advance(advance::WorkflowAdvanceArgs),
-    /// Move the issues that a merged pull request closes
+    /// Move or close the issues that a merged pull request closes, if that has not happened yet
     Reconcile(reconcile::WorkflowReconcileArgs),
     /// Make the fields, options and labels that the workflow needs
     Init(init::WorkflowInitArgs),
@@ -83,11 +84,11 @@ pub enum WorkflowCommand {
     New(new::WorkflowNewArgs),
     /// List every mistake of a definition, with line and column
     Lint(lint::WorkflowLintArgs),
-    /// Show states and commands; --json has intents, too
+    /// Show states and commands; --json also has the intents, such as COMPLETE
     Show(show::WorkflowShowArgs),
     /// Print the states as a Mermaid diagram
     Graph(graph::WorkflowGraphArgs),
-    /// Print the state that a word means for a command
+    /// Print the state that a state's name or an intent means for a command
     Resolve(resolve::WorkflowResolveArgs),
 }
 
@@ -114,7 +115,7 @@ pub struct DefinitionArgs {
     /// Read the definition from a file, TOML or JSON; - is standard input
     #[arg(short, long, value_name = "file")]
     pub file: Option<PathBuf>,
-    /// Take one that comes with forge: ralph, small
+    /// Use a preset: ralph, small
     #[arg(long, value_name = "name", conflicts_with = "file")]
     pub preset: Option<String>,
 }

@@ -11,10 +11,10 @@ use crate::{ctx::Ctx, exit::Exit};
 /// `forge workflow new`
 #[derive(Args, Debug)]
 pub struct WorkflowNewArgs {
-    /// The file to write, which must not be there
+    /// The file to write; it must not exist
     #[arg(value_name = "file", default_value = "workflow.toml")]
     pub file: PathBuf,
-    /// Start from one that comes with forge: ralph, small
+    /// Start from a preset: ralph, small
     #[arg(long, value_name = "name", default_value = "small")]
     pub preset: String,
 }

@@ -18,20 +18,20 @@ use crate::{
 /// `forge workflow pick`
 #[derive(Args, Debug)]
 pub struct WorkflowPickArgs {
-    /// Take the issue as well, for --command; prints the id of the claim
+    /// Claim the issue for --command, and print the id of the claim
     #[arg(long)]
     pub claim: bool,
-    /// Pick from the states that this command takes issues from, such as research; without --claim its
-    /// role will do
+    /// Pick from the states from which this command (without --claim, also a role) takes issues,
+    /// such as research
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
     /// Who claims the issue, with --claim.
     #[command(flatten)]
     pub holder: HolderArgs,
-    /// The largest estimate [default: as the workflow has it]
+    /// The largest estimate [default: the limit of the workflow]
     #[arg(long, value_name = "estimate")]
     pub max_estimate: Option<String>,
-    /// Pick from this state alone
+    /// Pick only from this state
     #[arg(short, long, value_name = "state")]
     pub state: Option<String>,
     /// Flags for JSON output.

@@ -19,7 +19,7 @@ use crate::{
 /// `forge workflow reconcile`
 #[derive(Args, Debug)]
 pub struct WorkflowReconcileArgs {
-    /// Number, URL or branch [default: that of the current branch]
+    /// Number, URL or branch [default: the pull request of the current branch]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// Print what would be done, and do nothing

@@ -16,13 +16,13 @@ pub struct WorkflowReleaseArgs {
     /// The issue.
     #[command(flatten)]
     pub issue: IssueArg,
-    /// The id of the claim, as it was printed when the issue was taken
+    /// The id of the claim, as claim or pick printed it
     #[arg(long, value_name = "id")]
     pub claim: String,
     /// Why, in one line
     #[arg(long, value_name = "text")]
     pub reason: Option<String>,
-    /// The state that it goes to [default: that of before the claim]
+    /// The state to which the issue moves [default: the state before the claim]
     #[arg(long, value_name = "state")]
     pub to: Option<String>,
     /// Flags for JSON output.

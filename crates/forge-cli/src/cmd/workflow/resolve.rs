@@ -18,10 +18,10 @@ pub struct WorkflowResolveArgs {
     /// A state, or an intent such as __COMPLETE__
     #[arg(value_name = "state")]
     pub state: String,
-    /// The command that asks, such as research
+    /// The workflow's command, such as research
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Check the way from this state, where transitions are strict
+    /// Check the transition from this state, if the workflow's transitions are strict
     #[arg(long, value_name = "state")]
     pub from: Option<String>,
     /// Which definition.

@@ -20,13 +20,13 @@ pub struct WorkflowSetStateArgs {
     /// A state, or an intent such as __COMPLETE__
     #[arg(value_name = "state")]
     pub state: String,
-    /// The id of the claim that you hold
+    /// The id of your claim
     #[arg(long, value_name = "id")]
     pub claim: Option<String>,
-    /// The command of the workflow that moves it, such as research
+    /// The workflow's command that moves the issue, such as research
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
-    /// Pass the claim of somebody else; needs --reason
+    /// Move the issue although another holder has claimed it; needs --reason
     #[arg(long, requires = "reason")]
     pub force: bool,
     /// Who claims the issue, if issues in the new state are being worked on.

@@ -51,10 +51,10 @@ impl IssueArg {
 /// Who takes an issue, and for how long.
 #[derive(Args, Clone, Debug, Default)]
 pub struct HolderArgs {
-    /// Take the issue under this name [default: the account]
+    /// The holder's name in the claim [default: the account]
     #[arg(long, value_name = "name")]
     pub holder: Option<String>,
-    /// How long the claim holds without a heartbeat, in seconds [default: 3600]
+    /// Duration of the claim without a heartbeat, in seconds [default: 3600]
     #[arg(long, value_name = "seconds")]
     pub lease: Option<u64>,
 }

@@ -21,7 +21,7 @@ pub(super) struct SinceOut {
     from_sha: Option<Clean>,
     /// unchanged, continued, rebased or rewritten
     head_change: String,
-    /// Those that are not the same as before
+    /// Commits that changed since then
     #[serde(skip_serializing_if = "Vec::is_empty")]
     commits: Vec<ChangedCommitOut>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,7 @@ pub(super) struct WaitedOut {
     until: String,
     /// passed, failed, or pending: call again with next_cursor
     outcome: String,
-    /// Where the checks and the rest stood at the last look
+    /// What the last request showed
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
