@@ -187,7 +187,7 @@ fn create_with_a_title_confirms_before_push() {
     let out = asked.finish();
     assert_eq!(out.code, Some(2), "{out:?}");
     assert_eq!((pulls(&world), pushed(&world)), (0, before));
-    listed("`pr create` asks once more before it pushes where a title and a description are given");
+    listed("`pr create` asks once more before it pushes");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn fill_and_dry_run_omissions_differ() {
         theirs.stdout_text().contains("assignees:\toctocat\n"),
         "{theirs:?}"
     );
-    listed("`--fill` leaves out the empty lines that git puts behind a commit's message");
+    listed("`--fill` leaves out the empty lines that git puts after a commit's message");
     listed("prints `@me` as it was typed");
     world.command(Tool::Gh, "pr create -t T -b B").ok();
     codes(&world, "pr create -t T -b B --dry-run", 0, 1);
@@ -140,7 +140,7 @@ fn branch_with_unpushed_commits_stays() {
 fn removing_absent_label_changes_nothing() {
     let world = with_four();
     codes(&world, "pr edit 1 --remove-label nosuch", 0, 1);
-    listed("Taking off a label that is not on it changes nothing");
+    listed("Removing a label that the pull request does not have changes nothing");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn empty_assignee_name_removes_no_account() {
         let seen = world.tool(Tool::Gh, &line).success().json();
         assert_eq!(seen["assignees"] == serde_json::json!([]), nobody, "{seen}");
     }
-    listed("An empty name in `--remove-assignee` takes nobody off; gh takes off everybody.");
+    listed("name in `--remove-assignee` removes nobody; gh removes everybody.");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn verdict_on_merged_pull_is_refused() {
         let out = world.command_as(tool, REVIEWER, "pr review 1 -a").output();
         assert_eq!(out.code, Some(code), "{out:?}");
     }
-    listed("`pr review` refuses a verdict on what is merged");
+    listed("`pr review` refuses a verdict on a merged pull request");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn diff_names_and_line_ends_differ() {
         world.command(Tool::Forge, "pr diff 1").output().stdout
     );
     assert!(theirs.stdout_text().contains("+xdiff --git"), "{theirs:?}");
-    listed("Names that are no ASCII stay readable, colours are git's");
+    listed("Names that are not ASCII stay readable,");
     listed("`--exclude` keeps the line end before");
 }
 
@@ -219,7 +219,7 @@ fn diff_escapes_on_a_pipe_differ() {
     let [ours, theirs] = world.same_refusal_of("pr diff 1");
     assert!(ours.stdout_text().contains("+first\n") && theirs.stdout.is_empty());
     assert!(!ours.stdout.contains(&0x1b), "{ours:?}");
-    listed("What came before the escape has been printed");
+    listed("The part before the escape has been printed");
     let [ours, theirs] = world.both("pr view 1 --json body");
     assert_eq!(ours.stdout_text(), "{\"body\":\"\\u001b[31mred\"}\n");
     assert_eq!(theirs.stdout_text(), "{\"body\":\"^[[31mred\"}\n");
@@ -259,7 +259,7 @@ fn search_stays_in_the_repository() {
         found.map(|out| out.stdout_text().contains("Elsewhere")),
         [false, true]
     );
-    listed("`pr list --search` keeps to its repository");
+    listed("`pr list --search` searches only its repository");
 }
 
 #[test]
@@ -277,7 +277,9 @@ fn status_line_omits_counts() {
         theirs.stdout_text(),
         "  × 1/2 checks failing ✓ 1 Approved\n",
     );
-    listed("`pr status` says whether checks fail and whether it is approved, and counts neither");
+    listed(
+        "`pr status` shows whether checks fail and whether the pull request is approved, without counts",
+    );
 }
 
 #[test]
@@ -295,7 +297,7 @@ fn finished_watch_output_differs() {
         assert_eq!(rows.lines().count(), 1, "{rows}");
         assert_eq!(theirs.stdout_text(), rows.repeat(2));
     }
-    listed("`--watch` prints them once on a pipe, when they have finished");
+    listed("On a pipe, `--watch` prints the checks once, when they have finished");
 }
 
 #[test]
@@ -344,7 +346,7 @@ fn write_to_ambiguous_branch_is_refused() {
         "{said}"
     );
     listed("Of two open pull requests of a branch gh takes the newest.");
-    listed("What changes a pull request refuses, and lists both");
+    listed("Commands that change a pull request refuse,");
 }
 
 #[test]
@@ -498,7 +500,7 @@ fn pull_from_whole_files_is_read_by_gh() {
         .collect();
     assert_eq!(paths, ["README.md", "docs/new.md"]);
     world.same("1", "files,commits,headRefOid,labels");
-    listed("`pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch");
+    listed("`pr create --edit PATH=FILE --delete PATH` takes whole files instead of a branch");
     // Bad edits are refused before anything is made, also off a terminal.
     let made = world.double.seed().pulls_of(REPO).len();
     for line in [

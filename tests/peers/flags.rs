@@ -299,5 +299,5 @@ fn gh_flags_of_other_groups_are_accepted() {
             assert_ne!(is_there, missing.contains(&named), "{command} --{long}");
         }
     }
-    crate::differences::listed("`forge auth` and `label` have gh's flags but for");
+    crate::differences::listed("`forge auth` and `label` have gh's flags except");
 }

@@ -74,7 +74,9 @@ fn issue_commands_exit_alike() {
     ] {
         twins.same_words(line);
     }
-    listed("A comment that is given with the state that an issue has already is not made");
+    listed(
+        "If an issue already has the state that `close` or `reopen` would set, the comment is not made",
+    );
     for line in [
         "issue close 3 --comment Again",
         "issue reopen 1 -c 'Unheard.'",

@@ -68,7 +68,9 @@ fn lock_of_locked_pull_succeeds_unlike_gh() {
         }
         assert_eq!(lock_of(&world), Some(Some(reason.to_owned())));
     }
-    listed("`pr lock` of a locked one is no error, and another `--reason` replaces the one before");
+    listed(
+        "`pr lock` of a locked pull request is not an error, and a new `--reason` replaces the old one",
+    );
 }
 
 #[test]

@@ -182,5 +182,5 @@ fn merge_warns_about_unpushed_commits() {
     let (ours, theirs) = (both.forge.stderr_text(), both.gh.stderr_text());
     assert!(ours.contains("is ahead of pull request"), "{both:?}");
     assert!(theirs.contains("diverged from local branch"), "{both:?}");
-    listed("Where the local branch is ahead, it says so.");
+    listed("A local branch with commits that were not pushed is reported");
 }

@@ -81,9 +81,7 @@ fn update_conflict_is_refused_by_both() {
         }
         assert_eq!(commits(&world), before);
     }
-    listed(
-        "`pr update-branch` says which files conflict, where the forge does, as an error like others",
-    );
+    listed("`pr update-branch` names the conflicting files in its error, if the forge names them");
 }
 
 #[test]
