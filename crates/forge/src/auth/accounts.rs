@@ -511,6 +511,7 @@ impl Accounts {
     ///
     /// # Errors
     /// `config` if the variable's value cannot be a token.
+    #[cfg(feature = "github")]
     pub(crate) fn board_token(&self, host: &str) -> Result<Option<Secret>> {
         let host = canonical(host)?;
         let shape = self.hosts.kind_of(&host).as_ref().and_then(account_shape);
