@@ -1,7 +1,7 @@
 //! Reads a file or a directory of a branch, a tag or a commit.
 
 use forge_core::{
-    Error, Hint, Noun, RepoId, Result,
+    Error, ErrorKind, Hint, Noun, RepoId, Result,
     limits::MAX_REPO_FILE,
     model::{DirectoryEntry, PathContent},
     text::one_line,
@@ -88,8 +88,12 @@ impl GitHub {
         let size = file.byte_size.unwrap_or(0);
         match (file.kind.as_str(), file.text) {
             ("Tree", _) => {
-                let entries = file.entries.unwrap_or_default().into_iter();
-                let entries = entries.map(DirectoryEntry::from).collect();
+                let entries = file.entries.ok_or_else(|| {
+                    let path = one_line(path);
+                    let message = format!("{} returned '{path}' without its entries", repo.host);
+                    Error::new(ErrorKind::Protocol, message)
+                })?;
+                let entries = entries.into_iter().map(DirectoryEntry::from).collect();
                 Ok(Some(PathContent::Directory(entries)))
             }
             ("Blob", _) if file.is_truncated || size > MAX_REPO_FILE as u64 => {

@@ -374,6 +374,18 @@ async fn issue_delete_requires_administrator() {
 }
 
 #[tokio::test]
+async fn directory_without_entries_is_protocol_error() {
+    let b = Board::new(0);
+    let tree = r#"{"data":{"repository":{"at":{"__typename":"Commit"},
+        "file":{"__typename":"Tree","entries":null}}}}"#;
+    let answer = Fault::answer(200, &[("content-type", "application/json")], tree);
+    b.world.double.fault(answer.on_operation("RepositoryFile"));
+    let e = b.world.ada.repo_path("src", None).await.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e}");
+    assert!(e.message().contains("without its entries"), "{e}");
+}
+
+#[tokio::test]
 async fn branch_file_read_is_one_request() {
     let b = Board::new(0);
     let repo = &b.world.ada;
