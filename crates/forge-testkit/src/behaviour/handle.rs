@@ -107,11 +107,16 @@ async fn timed_out_write_is_ambiguous(fx: Fixture) {
         let after = fx.author.view(&pr, PrFields::NONE).await.unwrap().state;
         assert_eq!(after, before);
     }
-    let e = refused(
-        handle.list(&PullQuery::default(), PageReq::first(1)).await,
-        "timeout",
-    );
-    assert_eq!(e.retry(), Retry::Transient);
+    // A list whose only answer arrives before the timer fires succeeds: on a busy machine, some do.
+    for _ in 0..50 {
+        let list = handle.list(&PullQuery::default(), PageReq::first(1)).await;
+        if let Err(e) = list {
+            assert_eq!(e.code(), "timeout", "{e}");
+            assert_eq!(e.retry(), Retry::Transient);
+            return;
+        }
+    }
+    panic!("50 lists in a row ended within a deadline of 0 s");
 }
 
 #[derive(Default)]
