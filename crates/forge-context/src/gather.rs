@@ -313,11 +313,11 @@ impl Gather<'_> {
     /// Reads the pull request; omits the long sections if the forge refuses the query as too
     /// costly.
     async fn view(&self) -> Result<(PullRequest, Vec<SectionError>)> {
-        let refused = match self.repo.view(self.pr, self.fields()).await {
+        let refused = match self.repo.pull(self.pr, self.fields()).await {
             Err(e) if is_too_costly(&e) => e,
             found => return Ok((found?, Vec::new())),
         };
-        let pull = self.repo.view(self.pr, ALWAYS).await?;
+        let pull = self.repo.pull(self.pr, ALWAYS).await?;
         let long = [
             ContextSection::Comments,
             ContextSection::Reviews,
@@ -537,7 +537,11 @@ impl Gather<'_> {
             fields: PrFields::FILES | PrFields::DEPENDS_ON,
             ..PullQuery::default()
         };
-        Some(self.repo.list(&query, PageReq::first(MAX_CANDIDATES)).await)
+        Some(
+            self.repo
+                .pulls(&query, PageReq::first(MAX_CANDIDATES))
+                .await,
+        )
     }
 
     async fn history(&self) -> Requested<Page<StatusEvent>> {

@@ -61,7 +61,7 @@ pub(crate) async fn dependency(repo: &Repo, pull: &PullRequest) -> Option<Depend
         repo: repo.id().clone(),
         key: key.clone(),
     };
-    let below = repo.view(&id, PrFields::ROW).await;
+    let below = repo.pull(&id, PrFields::ROW).await;
     Some(Dependency {
         key,
         state: below.ok().map(|below| below.state),

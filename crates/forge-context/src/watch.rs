@@ -602,7 +602,7 @@ impl<'a> Watch<'a> {
         let look = move || -> BoxFuture<'a, Result<PollResult>> {
             let judge = Arc::clone(&judge);
             Box::pin(async move {
-                let pull = repo.view(pr, fields).await?;
+                let pull = repo.pull(pr, fields).await?;
                 Ok(match judges {
                     true => judge.verdict(pull).await,
                     false => (pull, None),

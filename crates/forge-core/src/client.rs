@@ -962,38 +962,6 @@ impl Repo {
     }
 }
 
-/// Short names for use within this workspace. Library users call the long names, such as
-/// [`Repo::pulls`].
-#[allow(clippy::missing_errors_doc, reason = "said once, above")]
-#[doc(hidden)]
-impl Repo {
-    /// Same as [`Self::pull_id`].
-    #[must_use]
-    pub fn pr(&self, number: u64) -> PrId {
-        self.pull_id(number)
-    }
-
-    /// Same as [`Self::create_pull`].
-    pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
-        self.create_pull(req).await
-    }
-
-    /// Same as [`Self::pulls`].
-    pub async fn list(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
-        self.pulls(query, page).await
-    }
-
-    /// Same as [`Self::pull`].
-    pub async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
-        self.pull(pr, fields).await
-    }
-
-    /// Same as [`Self::edit_pull`].
-    pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
-        self.edit_pull(pr, edit).await
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -155,7 +155,7 @@ impl SelectedPull {
     pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
         match self.found.take() {
             Some((has, found)) if has.contains(fields) => Ok(found),
-            _ => self.repo.view(&self.id, fields).await,
+            _ => self.repo.pull(&self.id, fields).await,
         }
     }
 }

@@ -64,7 +64,7 @@ async fn pulls(ctx: &Ctx) -> Result<Vec<(String, String)>> {
         ..PullQuery::default()
     };
     let page = PageReq::first(MAX_ROWS);
-    let found = ctx.repo(None).await?.list(&query, page).await?.items;
+    let found = ctx.repo(None).await?.pulls(&query, page).await?.items;
     let rows = found.into_iter().map(|p| (p.id.key.to_string(), p.title));
     Ok(rows.collect())
 }

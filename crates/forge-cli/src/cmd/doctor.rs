@@ -210,11 +210,11 @@ async fn read(repo: &Repo) -> Vec<Examined> {
         state: StateFilter::All,
         ..PullQuery::default()
     };
-    let pulls = repo.list(&query, page()).await;
+    let pulls = repo.pulls(&query, page()).await;
     let newest = pulls.as_ref().ok().and_then(|page| page.items.first());
     let view = match newest {
         Some(pull) => {
-            let view = repo.view(&pull.id, SECTIONS).await;
+            let view = repo.pull(&pull.id, SECTIONS).await;
             outcome(Op::PrView, view.map(|pull| pull.warnings))
         }
         None => {

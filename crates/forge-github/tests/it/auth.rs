@@ -224,7 +224,7 @@ async fn token_with_line_break_is_refused_without_echo() {
     let script = Script::with_token(vec![], broken).await;
     let e = script
         .repo
-        .view(&script.pr(), PrFields::NONE)
+        .pull(&script.pr(), PrFields::NONE)
         .await
         .unwrap_err();
     assert_eq!(e.code(), "unauthenticated");

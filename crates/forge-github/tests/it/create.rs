@@ -92,7 +92,7 @@ async fn create_takes_two_requests() {
     .await;
     let made = script
         .repo
-        .create(&CreatePull::new("feature", "Add it"))
+        .create_pull(&CreatePull::new("feature", "Add it"))
         .await
         .unwrap();
     assert!(made.warnings.is_empty() && made.steps.is_empty());
@@ -107,7 +107,7 @@ async fn create_with_labels_people_boards_takes_three_requests() {
         data("updatePullRequest", decorated()),
     ])
     .await;
-    let made = script.repo.create(&full()).await.unwrap();
+    let made = script.repo.create_pull(&full()).await.unwrap();
     assert_eq!(made.value.labels.len(), 2);
     assert_json_snapshot!("create_full", (script.sent(), &made.steps, &made.warnings));
 }
@@ -129,7 +129,7 @@ async fn create_from_fork_names_head_repository() {
         branch: "feature".into(),
     };
     req.base = None;
-    script.repo.create(&req).await.unwrap();
+    script.repo.create_pull(&req).await.unwrap();
     let input = script.sent()[1].1["create"].clone();
     assert_eq!(input["headRefName"], "grace:feature");
     assert_eq!(input["maintainerCanModify"], true);
@@ -150,13 +150,13 @@ async fn create_from_renamed_fork_sends_only_owner() {
     .await;
     let mut req = CreatePull::new("feature", "Add it");
     req.head.owner = Some("grace".into());
-    script.repo.create(&req).await.unwrap();
+    script.repo.create_pull(&req).await.unwrap();
     script.sent();
 }
 
 async fn refusal(answer: Value, req: CreatePull) -> forge_core::Error {
     let script = Script::play(vec![body("CreatePrepare", answer)]).await;
-    let e = script.repo.create(&req).await.unwrap_err();
+    let e = script.repo.create_pull(&req).await.unwrap_err();
     assert!(e.hint().is_some(), "{e:?}");
     assert_eq!(script.names(), ["CreatePrepare"], "nothing was made");
     e
@@ -348,7 +348,7 @@ async fn create_after_concurrent_create_names_existing_pull() {
     .await;
     let e = script
         .repo
-        .create(&CreatePull::new("feature", "Again"))
+        .create_pull(&CreatePull::new("feature", "Again"))
         .await
         .unwrap_err();
     assert!(
@@ -372,7 +372,7 @@ async fn create_failed_parts_are_warnings_with_commands() {
         body("updatePullRequest", answer),
     ])
     .await;
-    let made = script.repo.create(&full()).await.unwrap();
+    let made = script.repo.create_pull(&full()).await.unwrap();
     assert_eq!(made.value.number, Some(7));
     assert_json_snapshot!("create_half", (&made.steps, &made.warnings));
     script.sent();
@@ -394,7 +394,7 @@ async fn create_lost_answer_to_labels_is_read_back() {
         data("PullView", crate::wire::one(now)),
     ])
     .await;
-    let made = script.repo.create(&full()).await.unwrap();
+    let made = script.repo.create_pull(&full()).await.unwrap();
     let actions: Vec<_> = made
         .warnings
         .iter()
@@ -432,7 +432,7 @@ async fn create_invalid_request_is_not_sent() {
         },
     ] {
         assert_eq!(
-            script.repo.create(&req).await.unwrap_err().code(),
+            script.repo.create_pull(&req).await.unwrap_err().code(),
             "invalid_input"
         );
     }

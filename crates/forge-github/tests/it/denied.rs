@@ -43,11 +43,11 @@ async fn write(script: &Script, what: &str) -> Result<()> {
                 title: Some("New".into()),
                 ..EditPull::default()
             };
-            repo.edit(&pr, &edit).await.map(drop)
+            repo.edit_pull(&pr, &edit).await.map(drop)
         }
         "create" => {
             let new = CreatePull::new("feature", "Add it");
-            repo.create(&new).await.map(drop)
+            repo.create_pull(&new).await.map(drop)
         }
         "define label" => {
             let label = NewLabel {
@@ -299,7 +299,7 @@ async fn error_without_path_is_reported_despite_data() {
             title: Some("New".into()),
             ..EditPull::default()
         };
-        match script.repo.edit(&script.pr(), &edit).await {
+        match script.repo.edit_pull(&script.pr(), &edit).await {
             Ok(made) => {
                 assert!(happened, "{made:?}");
                 let said = &made.warnings[0].message;

@@ -105,7 +105,7 @@ impl World {
             ..PullSeed::default()
         };
         let number = seed.open_pull(REPO, &pull);
-        self.ada.pr(number)
+        self.ada.pull_id(number)
     }
 
     /// Counts the requests that `what` sends.
@@ -136,7 +136,7 @@ async fn lifecycle_from_opening_to_merge() {
         draft: true,
         ..CreatePull::new("feature", "Add a")
     };
-    let (made, n) = world.count(world.ada.create(&req)).await;
+    let (made, n) = world.count(world.ada.create_pull(&req)).await;
     let made = made.unwrap();
     assert_eq!((n, &made.warnings[..]), (3, &[][..]));
     let pull = made.value;
@@ -219,7 +219,7 @@ async fn lifecycle_from_opening_to_merge() {
         expected_version: None,
         ..EditPull::default()
     };
-    let (edited, n) = world.count(world.ada.edit(&id, &edit)).await;
+    let (edited, n) = world.count(world.ada.edit_pull(&id, &edit)).await;
     let edited = edited.unwrap().value;
     assert_eq!(
         (
@@ -240,7 +240,7 @@ async fn lifecycle_from_opening_to_merge() {
         | PrFields::FILES
         | PrFields::CHECKS
         | PrFields::LINKED_ISSUES;
-    let (view, n) = world.count(world.ada.view(&id, everything)).await;
+    let (view, n) = world.count(world.ada.pull(&id, everything)).await;
     let view = view.unwrap();
     assert_eq!((n, &view.warnings[..]), (1, &[][..]));
     assert_eq!((view.approvals, view.changes_requested), (1, 0));
@@ -302,7 +302,7 @@ async fn simple_operations_keep_request_budgets() {
             .seed()
             .commit(REPO, "second", &[("b.txt", Some("b\n"))], "Add b");
         world
-            .count(world.ada.create(&CreatePull::new("second", "Second")))
+            .count(world.ada.create_pull(&CreatePull::new("second", "Second")))
             .await
     };
     assert_eq!((plain.unwrap().warnings.len(), n), (0, 2));
@@ -326,7 +326,7 @@ async fn simple_operations_keep_request_budgets() {
     let (open, n) = world.count(world.ada.reopen(&id, Some("Hello"))).await;
     assert_eq!((open.unwrap().value.state, n), (PrState::Open, 2));
     let (list, n) = world
-        .count(world.ada.list(&PullQuery::default(), PageReq::first(30)))
+        .count(world.ada.pulls(&PullQuery::default(), PageReq::first(30)))
         .await;
     assert_eq!((list.unwrap().items.len(), n), (2, 1));
     let query = PullQuery {
@@ -334,7 +334,7 @@ async fn simple_operations_keep_request_budgets() {
         ..PullQuery::default()
     };
     let (list, n) = world
-        .count(world.ada.list(&query, PageReq::first(30)))
+        .count(world.ada.pulls(&query, PageReq::first(30)))
         .await;
     assert_eq!((list.unwrap().items.len(), n), (2, 1));
     let head = HeadRef::branch("feature");
@@ -373,11 +373,11 @@ async fn board_changes_keep_request_budget() {
         projects: vec!["roadmap".into(), "Mine".into()],
         ..CreatePull::new("feature", "Add a")
     };
-    let (made, n) = world.count(world.ada.create(&req)).await;
+    let (made, n) = world.count(world.ada.create_pull(&req)).await;
     let made = made.unwrap();
     assert_eq!((n, made.warnings.len()), (3, 0), "{:?}", made.warnings);
     let titles = async || {
-        let pull = world.ada.view(&made.value.id, PrFields::PROJECTS).await;
+        let pull = world.ada.pull(&made.value.id, PrFields::PROJECTS).await;
         let items = pull.unwrap().projects.unwrap();
         items.into_iter().map(|i| i.title).collect::<Vec<_>>()
     };
@@ -387,14 +387,19 @@ async fn board_changes_keep_request_budget() {
         ..EditPull::default()
     };
     let change = edit(&[], &["ROADMAP"]);
-    let (done, n) = world.count(world.ada.edit(&made.value.id, &change)).await;
+    let (done, n) = world
+        .count(world.ada.edit_pull(&made.value.id, &change))
+        .await;
     assert_eq!((done.unwrap().warnings.len(), n), (0, 2));
     assert_eq!(titles().await, ["Mine"]);
-    let again = world.ada.edit(&made.value.id, &edit(&["mine"], &[])).await;
+    let again = world
+        .ada
+        .edit_pull(&made.value.id, &edit(&["mine"], &[]))
+        .await;
     assert_eq!(again.unwrap().warnings.len(), 1);
     let unknown = world
         .ada
-        .edit(&made.value.id, &edit(&["Roadmab"], &[]))
+        .edit_pull(&made.value.id, &edit(&["Roadmab"], &[]))
         .await;
     assert!(
         unknown
@@ -420,13 +425,13 @@ async fn removing_reviewers_keeps_others() {
     };
     world.double.seed().bot("copilot-pull-request-reviewer");
     let all = reviewers(&["grace", "octo/core", "@copilot"], &[]);
-    let (asked, n) = world.count(world.ada.edit(&id, &all)).await;
+    let (asked, n) = world.count(world.ada.edit_pull(&id, &all)).await;
     assert_eq!((asked.unwrap().value.pending_reviewers.len(), n), (3, 2));
     let leave = reviewers(&[], &["grace", "@copilot"]);
-    let (left, n) = world.count(world.ada.edit(&id, &leave)).await;
+    let (left, n) = world.count(world.ada.edit_pull(&id, &leave)).await;
     let left = left.unwrap().value;
     assert_eq!(n, 2);
-    let now = world.ada.view(&id, PrFields::NONE).await.unwrap();
+    let now = world.ada.pull(&id, PrFields::NONE).await.unwrap();
     assert_eq!(left.pending_reviewers, now.pending_reviewers);
     assert_eq!(left.version, now.version);
     let handles: Vec<_> = now.pending_reviewers.iter().map(Reviewer::handle).collect();
@@ -441,10 +446,10 @@ async fn copilot_is_assigned_if_enabled() {
         assignees: labels(&["@copilot"], &[]),
         ..EditPull::default()
     };
-    let e = world.ada.edit(&id, &assign).await.unwrap_err();
+    let e = world.ada.edit_pull(&id, &assign).await.unwrap_err();
     assert!(e.message().contains("Copilot cannot be assigned"), "{e}");
     world.double.seed().bot("copilot-swe-agent");
-    let (done, n) = world.count(world.ada.edit(&id, &assign)).await;
+    let (done, n) = world.count(world.ada.edit_pull(&id, &assign)).await;
     assert_eq!((done.is_ok(), n), (true, 2));
     assert_eq!(world.double.seed().pull_of(REPO, 1).assignees.len(), 1);
 }
@@ -476,7 +481,7 @@ async fn merge_queue_accepts_ready_pull_request() {
     let again = world.grace.merge(&id, &req).await.unwrap();
     assert!(again.value.queued && again.warnings[0].message.contains("merge queue already"));
     world.double.seed().run_queue();
-    let now = world.grace.view(&id, PrFields::NONE).await.unwrap();
+    let now = world.grace.pull(&id, PrFields::NONE).await.unwrap();
     assert_eq!(now.state, PrState::Merged);
 
     let other = world.open("other");
@@ -505,7 +510,7 @@ async fn stack_is_merged_from_bottom() {
         assert_eq!(seed.open_pull(REPO, &pull), 2);
         seed.stack(REPO, &[1, 2]);
     }
-    let top = world.ada.pr(2);
+    let top = world.ada.pull_id(2);
     world.ada.mergeability(&top).await.unwrap();
     let (made, n) = world
         .count(world.ada.merge(&top, &MergeReq::default()))
@@ -515,7 +520,7 @@ async fn stack_is_merged_from_bottom() {
     // Five requests: the query, the refusal, the stack route, one poll, and the merged pull
     // request.
     assert_eq!(n, 5);
-    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
 }
 
@@ -532,7 +537,11 @@ async fn stack_merge_as_admin_bypasses_rules() {
         };
         seed.protect(REPO, "main", rules);
     }
-    let top = world.ada.create(&on_top("top", &bottom)).await.unwrap();
+    let top = world
+        .ada
+        .create_pull(&on_top("top", &bottom))
+        .await
+        .unwrap();
     let top = top.value.id;
     world.ada.mergeability(&top).await.unwrap();
     let mut req = MergeReq::default();
@@ -541,7 +550,7 @@ async fn stack_merge_as_admin_bypasses_rules() {
     req.admin = true;
     let made = world.ada.merge(&top, &req).await.unwrap().value;
     assert_eq!(made.pull_request.state, PrState::Merged);
-    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
 }
 
@@ -553,7 +562,11 @@ async fn stack_merge_repeated_waits_for_running_merge() {
         let mut seed = world.double.seed();
         seed.commit(REPO, "top", &[("top.txt", Some("x\n"))], "Add top");
     }
-    let top = world.ada.create(&on_top("top", &bottom)).await.unwrap();
+    let top = world
+        .ada
+        .create_pull(&on_top("top", &bottom))
+        .await
+        .unwrap();
     let top = top.value.id;
     world.ada.mergeability(&top).await.unwrap();
     let lost = Fault::status(502).committed();
@@ -565,7 +578,7 @@ async fn stack_merge_repeated_waits_for_running_merge() {
     assert!(hint.text().contains("merge it again"), "{hint}");
     let made = world.ada.merge(&top, &req).await.unwrap().value;
     assert_eq!(made.pull_request.state, PrState::Merged);
-    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
 }
 
@@ -595,13 +608,13 @@ async fn create_on_top_joins_stack() {
         world.double.seed().commit(REPO, head, &files, "Add it");
     }
     let req = on_top("middle", &bottom);
-    let (middle, n) = world.count(world.ada.create(&req)).await;
+    let (middle, n) = world.count(world.ada.create_pull(&req)).await;
     let middle = middle.unwrap();
     // Four requests: the query, the read of stacks, the mutation, and the new stack.
     assert_eq!((n, middle.warnings.len()), (4, 0), "{:?}", middle.warnings);
     let mut req = on_top("top", &middle.value.id);
     req.labels = vec!["bug".into()];
-    let (top, n) = world.count(world.ada.create(&req)).await;
+    let (top, n) = world.count(world.ada.create_pull(&req)).await;
     let top = top.unwrap();
     assert_eq!((n, top.warnings.len()), (5, 0), "{:?}", top.warnings);
     assert_eq!(top.steps.len(), 3, "{:?}", top.steps);
@@ -612,7 +625,7 @@ async fn create_on_top_joins_stack() {
         base: Some("main".into()),
         ..EditPull::default()
     };
-    let e = world.ada.edit(&top.value.id, &base).await.unwrap_err();
+    let e = world.ada.edit_pull(&top.value.id, &base).await.unwrap_err();
     assert!(
         e.hint().unwrap().text().contains("out of its stack"),
         "{e:?}"
@@ -626,7 +639,11 @@ async fn stack_lost_answer_creates_one_stack() {
     let lost = Fault::status(502).committed();
     let lost = lost.on_path("/repos/octo/tools/stacks").skip(1);
     world.double.fault(lost);
-    let made = world.ada.create(&on_top("feature", &bottom)).await.unwrap();
+    let made = world
+        .ada
+        .create_pull(&on_top("feature", &bottom))
+        .await
+        .unwrap();
     assert!(
         made.warnings[0].message.starts_with("it happened"),
         "{:?}",
@@ -641,13 +658,13 @@ async fn create_on_top_without_stacks_sets_base_only() {
     let bottom = world.open("bottom");
     world.double.seed().stacks_off = true;
     let (made, n) = world
-        .count(world.ada.create(&on_top("feature", &bottom)))
+        .count(world.ada.create_pull(&on_top("feature", &bottom)))
         .await;
     let made = made.unwrap();
     assert_eq!((n, made.warnings.len()), (3, 1), "{:?}", made.warnings);
     assert_eq!(made.value.base_branch, "bottom");
     assert!(stacks(&world.double).is_empty());
-    let seen = world.ada.view(&made.value.id, PrFields::DEPENDS_ON).await;
+    let seen = world.ada.pull(&made.value.id, PrFields::DEPENDS_ON).await;
     assert_eq!(seen.unwrap().depends_on, Some(bottom.key));
 }
 
@@ -659,7 +676,11 @@ async fn stack_part_merge_is_atomic() {
         let mut seed = world.double.seed();
         seed.commit(REPO, "top", &[("README.md", Some("ours\n"))], "Change it");
     }
-    let top = world.ada.create(&on_top("top", &bottom)).await.unwrap();
+    let top = world
+        .ada
+        .create_pull(&on_top("top", &bottom))
+        .await
+        .unwrap();
     {
         let mut seed = world.double.seed();
         seed.commit(REPO, "main", &[("README.md", Some("theirs\n"))], "So too");
@@ -671,7 +692,7 @@ async fn stack_part_merge_is_atomic() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "precondition_failed", "{e:?}");
-    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Open);
 }
 
@@ -684,7 +705,7 @@ async fn list_takes_one_request_per_hundred() {
         ..PullQuery::default()
     };
     let (list, n) = world
-        .count(world.ada.list(&query, PageReq::first(250)))
+        .count(world.ada.pulls(&query, PageReq::first(250)))
         .await;
     assert_eq!((list.unwrap().items.len(), n), (250, 3));
 }
@@ -727,7 +748,7 @@ async fn large_pull_request_sections_are_paged() {
     }
     let id = world.open("big");
     let (view, n) = world
-        .count(world.ada.view(&id, PrFields::COMMITS | PrFields::FILES))
+        .count(world.ada.pull(&id, PrFields::COMMITS | PrFields::FILES))
         .await;
     let view = view.unwrap();
     assert_eq!(
@@ -777,7 +798,7 @@ async fn approvals_beyond_one_page_are_counted() {
             seed.review(REPO, 1, &reader, ReviewState::Approved, "Good.");
         }
     };
-    let view = || world.count(world.ada.view(&id, PrFields::NONE));
+    let view = || world.count(world.ada.pull(&id, PrFields::NONE));
     approve(0..100);
     let (seen, n) = view().await;
     assert_eq!((seen.unwrap().approvals, n), (100, 1));
@@ -803,7 +824,7 @@ async fn approvals_beyond_one_page_are_counted() {
     assert_eq!(n, 2);
     let query = PullQuery::default();
     let (rows, n) = world
-        .count(world.ada.list(&query, PageReq::first(10)))
+        .count(world.ada.pulls(&query, PageReq::first(10)))
         .await;
     whole(&rows.unwrap().items[0]);
     assert_eq!(n, 2);
@@ -813,7 +834,7 @@ async fn approvals_beyond_one_page_are_counted() {
         title: Some("New".into()),
         ..EditPull::default()
     };
-    let (edited, n) = world.count(world.ada.edit(&id, &title)).await;
+    let (edited, n) = world.count(world.ada.edit_pull(&id, &title)).await;
     whole(&edited.unwrap().value);
     assert_eq!(n, 3);
     let req = CloseReq::default();
@@ -913,14 +934,14 @@ async fn create_with_invalid_input_creates_nothing() {
         (CreatePull::new("nowhere", "Title"), "head"),
         (CreatePull::new("main", "Title"), "head"),
     ] {
-        let e = world.ada.create(&req).await.unwrap_err();
+        let e = world.ada.create_pull(&req).await.unwrap_err();
         assert_eq!(field(&e), wanted);
         assert!(e.hint().is_some(), "{e:?}");
     }
     assert!(world.double.seed().pulls_of(REPO).is_empty());
     assert_eq!(world.double.counts().mutations, 0);
-    world.ada.create(&plain()).await.unwrap();
-    let e = world.ada.create(&plain()).await.unwrap_err();
+    world.ada.create_pull(&plain()).await.unwrap();
+    let e = world.ada.create_pull(&plain()).await.unwrap_err();
     assert!(matches!(
         e.kind(),
         ErrorKind::AlreadyExists { existing: Some(_) }
@@ -928,7 +949,7 @@ async fn create_with_invalid_input_creates_nothing() {
     assert!(
         world
             .ada
-            .view(&world.ada.pr(999), PrFields::NONE)
+            .pull(&world.ada.pull_id(999), PrFields::NONE)
             .await
             .unwrap_err()
             .is_not_found()
@@ -945,7 +966,7 @@ async fn create_from_fork_works() {
     }
     let mut req = CreatePull::new("theirs", "From a fork");
     req.head.owner = Some("grace".into());
-    let made = world.grace.create(&req).await.unwrap().value;
+    let made = world.grace.create_pull(&req).await.unwrap().value;
     assert_eq!(
         made.head_repo.unwrap().owner_and_name(),
         Some(("grace", "tools"))
@@ -985,7 +1006,9 @@ async fn edits_and_updates_take_two_requests() {
         edits: vec![FileEdit::write(path, "x\n")],
         ..CreatePull::new("", "Edit a file")
     };
-    let (made, n) = world.count(world.ada.create(&edits("docs/a.md"))).await;
+    let (made, n) = world
+        .count(world.ada.create_pull(&edits("docs/a.md")))
+        .await;
     let made = made.unwrap().value;
     assert_eq!((n, made.head_repo), (2, None));
     let labelled = CreatePull {
@@ -993,7 +1016,7 @@ async fn edits_and_updates_take_two_requests() {
         base: Some("main".into()),
         ..edits("b.md")
     };
-    let (other, n) = world.count(world.grace.create(&labelled)).await;
+    let (other, n) = world.count(world.grace.create_pull(&labelled)).await;
     let other = other.unwrap().value;
     assert_eq!(
         (n, other.author.login.as_str(), other.labels.len()),

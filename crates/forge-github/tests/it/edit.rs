@@ -99,7 +99,7 @@ async fn edit_takes_two_requests_and_one_removing_reviewers() {
         ),
     ])
     .await;
-    let made = script.repo.edit(&script.pr(), &edit).await.unwrap();
+    let made = script.repo.edit_pull(&script.pr(), &edit).await.unwrap();
     assert_eq!((made.value.title.as_str(), made.warnings.len()), ("New", 0));
     let left = made.value.pending_reviewers.iter().map(Reviewer::handle);
     assert_eq!(left.collect::<Vec<_>>(), ["linus", "octo/core", "copilot"]);
@@ -131,10 +131,15 @@ async fn edit_removes_only_named_reviewers() {
         ),
     ])
     .await;
-    let before = script.repo.edit(&script.pr(), &edit).await.unwrap().value;
+    let before = script
+        .repo
+        .edit_pull(&script.pr(), &edit)
+        .await
+        .unwrap()
+        .value;
     let left = before.pending_reviewers.iter().map(Reviewer::handle);
     assert_eq!(left.collect::<Vec<_>>(), ["Grace"]);
-    assert!(script.repo.edit(&script.pr(), &edit).await.is_err());
+    assert!(script.repo.edit_pull(&script.pr(), &edit).await.is_err());
     let sent = script.sent();
     assert_eq!(
         sent[1].1,
@@ -165,8 +170,12 @@ async fn edit_requests_and_assigns_copilot_by_name() {
         ),
     ])
     .await;
-    script.repo.edit(&script.pr(), &edit).await.unwrap();
-    let e = script.repo.edit(&script.pr(), &edit).await.unwrap_err();
+    script.repo.edit_pull(&script.pr(), &edit).await.unwrap();
+    let e = script
+        .repo
+        .edit_pull(&script.pr(), &edit)
+        .await
+        .unwrap_err();
     assert!(e.message().starts_with("Copilot cannot be assigned"), "{e}");
     let sent = script.sent();
     assert_eq!(sent[1].1["assignees"]["assigneeIds"], json!(["BOT_1"]));
@@ -209,22 +218,22 @@ async fn edit_finds_boards_and_removes_board_items() {
     .await;
     let pr = script.pr();
     let wanted = edit(&["mine", "OURS", "here"], &["old"]);
-    let made = script.repo.edit(&pr, &wanted).await.unwrap();
+    let made = script.repo.edit_pull(&pr, &wanted).await.unwrap();
     assert_eq!((made.value.number, made.warnings.len()), (Some(7), 0));
     let e = script
         .repo
-        .edit(&pr, &edit(&["Min"], &[]))
+        .edit_pull(&pr, &edit(&["Min"], &[]))
         .await
         .unwrap_err();
     assert!(e.hint().unwrap().text().contains("Mine"), "{e:?}");
     assert!(
         script
             .repo
-            .edit(&pr, &edit(&[], &["Nowhere"]))
+            .edit_pull(&pr, &edit(&[], &["Nowhere"]))
             .await
             .is_err()
     );
-    let nothing = script.repo.edit(&pr, &edit(&["old"], &["Mine"])).await;
+    let nothing = script.repo.edit_pull(&pr, &edit(&["old"], &["Mine"])).await;
     assert!(
         nothing.is_err(),
         "a closed board cannot be found by its title"
@@ -255,7 +264,11 @@ async fn board_edit_without_scope_is_refused() {
         projects: set(&["Here"], &[]),
         ..title("New")
     };
-    let e = script.repo.edit(&script.pr(), &edit).await.unwrap_err();
+    let e = script
+        .repo
+        .edit_pull(&script.pr(), &edit)
+        .await
+        .unwrap_err();
     let ErrorKind::PermissionDenied { missing, .. } = e.kind() else {
         panic!("{e:?}")
     };
@@ -287,7 +300,7 @@ async fn edit_adds_reviewers_without_replacing() {
         ),
     ])
     .await;
-    script.repo.edit(&script.pr(), &edit).await.unwrap();
+    script.repo.edit_pull(&script.pr(), &edit).await.unwrap();
     let input = script.sent()[1].1["reviewers"].clone();
     assert_eq!(
         input,
@@ -310,7 +323,11 @@ async fn edit_with_stale_version_is_refused() {
         expected_version: Some("0".into()),
         ..title("x")
     };
-    let e = script.repo.edit(&script.pr(), &stale).await.unwrap_err();
+    let e = script
+        .repo
+        .edit_pull(&script.pr(), &stale)
+        .await
+        .unwrap_err();
     let ErrorKind::Conflict { actual, .. } = e.kind() else {
         panic!("{e:?}")
     };
@@ -318,7 +335,7 @@ async fn edit_with_stale_version_is_refused() {
         expected_version: Some(actual.clone()),
         ..title("x")
     };
-    let made = script.repo.edit(&script.pr(), &fresh).await.unwrap();
+    let made = script.repo.edit_pull(&script.pr(), &fresh).await.unwrap();
     assert_ne!(made.value.version, *actual);
     script.sent();
 }
@@ -334,7 +351,7 @@ async fn edit_without_changes_sends_no_mutation() {
         prepared(pull(7), json!({}), json!({})),
     )])
     .await;
-    let made = script.repo.edit(&script.pr(), &edit).await.unwrap();
+    let made = script.repo.edit_pull(&script.pr(), &edit).await.unwrap();
     assert_eq!(made.warnings.len(), 1);
     script.sent();
 }
@@ -354,7 +371,11 @@ async fn edit_to_missing_or_own_base_is_refused() {
             base: Some(base.into()),
             ..EditPull::default()
         };
-        let e = script.repo.edit(&script.pr(), &edit).await.unwrap_err();
+        let e = script
+            .repo
+            .edit_pull(&script.pr(), &edit)
+            .await
+            .unwrap_err();
         assert!(
             matches!(
                 e.kind(),
@@ -386,7 +407,11 @@ async fn edit_partial_failure_names_failed_parts() {
         body("updatePullRequest", half),
     ])
     .await;
-    let e = script.repo.edit(&script.pr(), &edit).await.unwrap_err();
+    let e = script
+        .repo
+        .edit_pull(&script.pr(), &edit)
+        .await
+        .unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert_eq!(
         e.context(),

@@ -60,7 +60,7 @@ async fn edits_branch_commit_and_pull_are_one_document() {
         data("createRef", made()),
     ])
     .await;
-    let made = script.repo.create(&edits()).await.unwrap();
+    let made = script.repo.create_pull(&edits()).await.unwrap();
     assert!(made.warnings.is_empty() && made.steps.is_empty());
     assert_eq!(made.value.number, Some(7));
     let order: Vec<_> = ["createRef(", "createCommitOnBranch(", "createPullRequest("]
@@ -82,7 +82,7 @@ async fn edits_branch_is_named_after_title() {
         head: forge_core::model::HeadRef::branch(""),
         ..edits()
     };
-    script.repo.create(&req).await.unwrap();
+    script.repo.create_pull(&req).await.unwrap();
     let sent = script.sent();
     let name = sent[1].1["create"]["headRefName"].as_str().unwrap();
     assert!(name.starts_with("edit-some-files-"), "{name}");
@@ -166,7 +166,7 @@ async fn edits_conflicting_with_base_are_refused_before_writes() {
         ),
     ] {
         let script = Script::play(vec![data("CreatePrepare", there(part))]).await;
-        let e = script.repo.create(&req).await.unwrap_err();
+        let e = script.repo.create_pull(&req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains(said) && e.hint().is_some(), "{e:?}");
         script.sent();
@@ -178,7 +178,7 @@ async fn edits_to_existing_branch_are_refused_before_writes() {
     let mut answer = there(json!({}));
     answer["repository"]["headRef"] = json!({ "id": "REF_1", "name": "edit" });
     let script = Script::play(vec![data("CreatePrepare", answer)]).await;
-    let e = script.repo.create(&edits()).await.unwrap_err();
+    let e = script.repo.create_pull(&edits()).await.unwrap_err();
     assert!(e.message().contains("'edit' is there already"), "{e}");
     script.sent();
 }
@@ -206,7 +206,7 @@ async fn edits_invalid_request_is_not_sent() {
         },
     ] {
         assert_eq!(
-            script.repo.create(&req).await.unwrap_err().code(),
+            script.repo.create_pull(&req).await.unwrap_err().code(),
             "invalid_input"
         );
     }
@@ -250,7 +250,7 @@ async fn edits_branch_is_deleted_after_failed_create() {
         data("deleteRef", json!({ "m": { "clientMutationId": null } })),
     ])
     .await;
-    let e = script.repo.create(&edits()).await.unwrap_err();
+    let e = script.repo.create_pull(&edits()).await.unwrap_err();
     assert_eq!(e.code(), "conflict");
     assert_eq!(script.sent()[2].1, json!({ "m": { "refId": "REF_9" } }));
 }
@@ -274,7 +274,7 @@ async fn edits_undeleted_branch_is_named() {
         body("deleteRef", kept),
     ])
     .await;
-    let e = script.repo.create(&edits()).await.unwrap_err();
+    let e = script.repo.create_pull(&edits()).await.unwrap_err();
     assert_eq!(e.code(), "precondition_failed");
     assert!(
         e.message()
@@ -302,7 +302,7 @@ async fn edits_with_refused_branch_fail() {
         body("createRef", failed),
     ])
     .await;
-    let e = script.repo.create(&edits()).await.unwrap_err();
+    let e = script.repo.create_pull(&edits()).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     script.sent();
 }
@@ -320,14 +320,14 @@ async fn edits_lost_answer_is_read_back() {
     let there = || data("CreatePrepare", there(json!({})));
 
     let script = Script::play(vec![there(), gateway("createRef"), list(vec![opened])]).await;
-    let made = script.repo.create(&edits()).await.unwrap();
+    let made = script.repo.create_pull(&edits()).await.unwrap();
     assert_eq!((made.value.number, made.warnings.len()), (Some(7), 1));
     script.sent();
 
     for (found, left) in [(json!({ "id": "REF_9" }), true), (Value::Null, false)] {
         let branch = data("Branch", json!({ "repository": { "ref": found } }));
         let script = Script::play(vec![there(), gateway("createRef"), list(vec![]), branch]).await;
-        let e = script.repo.create(&edits()).await.unwrap_err();
+        let e = script.repo.create_pull(&edits()).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous);
         assert_eq!(e.message().contains("is left"), left, "{e}");
         script.sent();

@@ -99,20 +99,20 @@ struct Seen {
 async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> Seen {
     let text = format!("text of {head}");
     let number = pull.map_or(0, |p| p.key.to_string().parse().unwrap());
-    let id = pull.cloned().unwrap_or_else(|| world.ada.pr(1));
+    let id = pull.cloned().unwrap_or_else(|| world.ada.pull_id(1));
     let (ada, grace) = (&world.ada, &world.grace);
     let create = CreatePull::new(head, &text);
     let review = NewReview::new(Verdict::Approve, &text);
     let grace_reviews = || vec![Reviewer::parse("grace")];
     let answer = match write {
-        Write::Create => ada.create(&create).await.map(|o| o.warnings),
+        Write::Create => ada.create_pull(&create).await.map(|o| o.warnings),
         Write::CreateInFull => {
             let full = CreatePull {
                 labels: vec!["bug".into()],
                 reviewers: grace_reviews(),
                 ..create
             };
-            ada.create(&full).await.map(|o| o.warnings)
+            ada.create_pull(&full).await.map(|o| o.warnings)
         }
         Write::Comment => grace.comment(&id, &text, None).await.map(|o| o.warnings),
         Write::Review => grace.submit_review(&id, &review).await.map(|o| o.warnings),
@@ -132,7 +132,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
                 title: Some(text.clone()),
                 ..EditPull::default()
             };
-            ada.edit(&id, &edit).await.map(|o| o.warnings)
+            ada.edit_pull(&id, &edit).await.map(|o| o.warnings)
         }
         Write::EditSets => {
             let edit = EditPull {
@@ -146,7 +146,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
                 },
                 ..EditPull::default()
             };
-            ada.edit(&id, &edit).await.map(|o| o.warnings)
+            ada.edit_pull(&id, &edit).await.map(|o| o.warnings)
         }
         Write::Merge => ada
             .merge(&id, &MergeReq::default())
@@ -287,7 +287,7 @@ async fn one(world: &World, rng: &mut Rng, plan: u64, name: &str, tally: &mut Ta
         };
         (!kind.opens()).then(|| seed.open_pull(REPO, &pull))
     };
-    let pull = pull.map(|number| world.ada.pr(number));
+    let pull = pull.map(|number| world.ada.pull_id(number));
     let mut commits = false;
     for _ in 0..rng.u8(1..4) {
         let on_mutation = rng.u8(0..10) < 7;

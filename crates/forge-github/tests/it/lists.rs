@@ -38,7 +38,7 @@ async fn listing_takes_one_request() {
         base: Some("main".into()),
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(30)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(30)).await.unwrap();
     assert_json_snapshot!(
         "list",
         (script.sent(), page.items[0].clone(), page.total, page.next)
@@ -55,7 +55,7 @@ async fn list_takes_one_request_per_hundred() {
     .await;
     let page = script
         .repo
-        .list(&PullQuery::default(), PageReq::first(250))
+        .pulls(&PullQuery::default(), PageReq::first(250))
         .await
         .unwrap();
     assert_eq!(page.items.len(), 250, "one that came twice is there once");
@@ -75,11 +75,11 @@ async fn cursor_continues_page_and_is_bound_to_query() {
     ])
     .await;
     let query = PullQuery::default();
-    let first = script.repo.list(&query, PageReq::first(2)).await.unwrap();
+    let first = script.repo.pulls(&query, PageReq::first(2)).await.unwrap();
     let cursor = first.next.unwrap();
     let rest = script
         .repo
-        .list(&query, PageReq::after(cursor.clone(), 2))
+        .pulls(&query, PageReq::after(cursor.clone(), 2))
         .await
         .unwrap();
     assert_eq!((rest.items.len(), rest.next), (1, None));
@@ -89,7 +89,7 @@ async fn cursor_continues_page_and_is_bound_to_query() {
     };
     let e = script
         .repo
-        .list(&other, PageReq::after(cursor, 2))
+        .pulls(&other, PageReq::after(cursor, 2))
         .await
         .unwrap_err();
     assert_eq!(e.code(), "invalid_input");
@@ -112,7 +112,7 @@ async fn state_filters_map_to_github_states() {
             state,
             ..PullQuery::default()
         };
-        script.repo.list(&query, PageReq::first(1)).await.unwrap();
+        script.repo.pulls(&query, PageReq::first(1)).await.unwrap();
     }
     let states: Vec<_> = script
         .sent()
@@ -150,7 +150,7 @@ async fn search_scans_until_page_is_full() {
         labels: vec!["help wanted".into()],
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(3)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(3)).await.unwrap();
     let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
     assert_eq!(
         (numbers, page.scanned, page.total),
@@ -190,7 +190,7 @@ async fn search_results_of_other_repositories_are_left_out() {
         search: Some("repo:octo/secret".into()),
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(9)).await.unwrap();
     let titles: Vec<_> = page.items.iter().map(|p| p.title.as_str()).collect();
     assert_eq!((titles, page.total), (vec!["Title 1", "Title 2"], None));
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
@@ -199,12 +199,12 @@ async fn search_results_of_other_repositories_are_left_out() {
     // If all rows of a page belong to other repositories, the call ends with a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
     let script = Script::play(vec![data("PullSearch", nothing)]).await;
-    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(9)).await.unwrap();
     assert!(page.items.is_empty() && page.next.is_some());
     assert_eq!(script.sent().len(), 1);
     let missing = json!({ "repository": null, "search": found(vec![], 0, None)["search"] });
     let script = Script::play(vec![data("PullSearch", missing)]).await;
-    let e = script.repo.list(&query, PageReq::first(9)).await;
+    let e = script.repo.pulls(&query, PageReq::first(9)).await;
     assert!(e.unwrap_err().is_not_found());
 }
 
@@ -215,7 +215,11 @@ async fn search_beyond_one_thousand_results_warns() {
         search: Some("x".into()),
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(100)).await.unwrap();
+    let page = script
+        .repo
+        .pulls(&query, PageReq::first(100))
+        .await
+        .unwrap();
     assert!(page.warnings[0].message.contains("1000"));
     script.sent();
 }
@@ -246,7 +250,7 @@ async fn large_sections_are_read_in_small_pages() {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(60)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(60)).await.unwrap();
     assert_eq!(page.items.len(), 60);
     assert_eq!(firsts(&script), [25, 25, 10]);
 }
@@ -271,7 +275,7 @@ async fn large_pages_shrink_at_resource_limit() {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(30)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(30)).await.unwrap();
     assert_eq!(page.items.len(), 5);
     assert_eq!(firsts(&script), [25, 12, 6, 3, 3]);
 }
@@ -286,7 +290,7 @@ async fn large_pages_shrink_to_one_row_before_failing() {
     };
     let e = script
         .repo
-        .list(&query, PageReq::first(30))
+        .pulls(&query, PageReq::first(30))
         .await
         .unwrap_err();
     assert_eq!(e.code(), "upstream");
@@ -306,7 +310,7 @@ async fn unreadable_row_is_warning_of_list() {
     let script = Script::play(vec![body("PullList", answer)]).await;
     let page = script
         .repo
-        .list(&PullQuery::default(), PageReq::first(10))
+        .pulls(&PullQuery::default(), PageReq::first(10))
         .await
         .unwrap();
     assert_eq!(page.items.len(), 1);
@@ -338,7 +342,7 @@ async fn rows_missing_from_answer_are_counted_in_warning() {
         (&search, 0, "left out 2 pull request(s)"),
         (&own, 0, ""),
     ] {
-        let page = script.repo.list(query, PageReq::first(10)).await.unwrap();
+        let page = script.repo.pulls(query, PageReq::first(10)).await.unwrap();
         let said: Vec<_> = page.warnings.iter().map(|w| w.message.as_str()).collect();
         assert_eq!(page.items.len(), rows, "{said:?}");
         assert_eq!(said.is_empty(), missing.is_empty(), "{said:?}");
@@ -463,13 +467,13 @@ async fn oversized_list_ends_with_cursor() {
     ])
     .await;
     let query = PullQuery::default();
-    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(9)).await.unwrap();
     assert_eq!(page.items.len(), 2);
     let said = &page.warnings[0];
     assert!(said.message.contains("more than 32 MiB in all"), "{said:?}");
     assert!(said.hint.as_ref().unwrap().text().contains("lower limit"));
     let next = PageReq::after(page.next.unwrap(), 1);
-    let page = script.repo.list(&query, next).await.unwrap();
+    let page = script.repo.pulls(&query, next).await.unwrap();
     assert_eq!(page.items[0].number, Some(3));
     let sent = script.sent();
     assert_eq!(
@@ -487,7 +491,7 @@ async fn long_rows_are_read_in_smaller_pages() {
     let few = data("PullList", list(pulls(1..3), 9, Some("c1")));
     let script = Script::play(vec![long(), few, long(), long()]).await;
     let query = PullQuery::default();
-    let page = script.repo.list(&query, PageReq::first(5)).await;
+    let page = script.repo.pulls(&query, PageReq::first(5)).await;
     let e = page.unwrap_err();
     assert_eq!(e.code(), "protocol");
     assert!(e.message().contains("more than 8 MiB in one answer"), "{e}");
@@ -510,7 +514,7 @@ async fn answer_of_too_many_items_is_refused() {
     for said in ["more than 1000 nodes", "more than 65536 items"] {
         let e = script
             .repo
-            .list(&query, PageReq::first(9))
+            .pulls(&query, PageReq::first(9))
             .await
             .unwrap_err();
         assert_eq!(e.code(), "protocol");

@@ -107,7 +107,10 @@ async fn create_lost_answer_is_read_back() {
         not: listed(vec![with(pull(8), "author", crate::wire::user("mallory"))]),
     };
     check(lost, |script| async move {
-        let made = script.repo.create(&CreatePull::new("feature", "T")).await;
+        let made = script
+            .repo
+            .create_pull(&CreatePull::new("feature", "T"))
+            .await;
         (script, made)
     })
     .await;
@@ -279,7 +282,7 @@ async fn edit_lost_answer_is_read_back() {
             title: Some("New".into()),
             ..EditPull::default()
         };
-        let made = script.repo.edit(&script.pr(), &edit).await;
+        let made = script.repo.edit_pull(&script.pr(), &edit).await;
         (script, made)
     })
     .await;

@@ -66,7 +66,7 @@ fn look_at(number: u64) -> String {
 
 async fn play(steps: Vec<Step>) -> (Script, Result<Outcome<PullRequest>>) {
     let script = Script::play(steps).await;
-    let made = script.repo.create(&on_five()).await;
+    let made = script.repo.create_pull(&on_five()).await;
     (script, made)
 }
 
@@ -242,7 +242,7 @@ async fn stack_lost_answer_is_read_back() {
 
 async fn refusal(answer: Value, req: CreatePull) -> Error {
     let script = Script::play(vec![body("CreatePrepare", answer)]).await;
-    let e = script.repo.create(&req).await.unwrap_err();
+    let e = script.repo.create_pull(&req).await.unwrap_err();
     assert!(e.hint().is_some(), "{e:?}");
     assert_eq!(script.names(), ["CreatePrepare"], "nothing was made");
     e
@@ -300,7 +300,7 @@ async fn impossible_stack_sends_no_request() {
         depends_on: Some(PrId::number(other, 5)),
         ..on_five()
     };
-    let e = script.repo.create(&there).await.unwrap_err();
+    let e = script.repo.create_pull(&there).await.unwrap_err();
     assert_eq!(field(&e), Some("depends_on"), "{e:?}");
     let from_fork = CreatePull {
         head: HeadRef {
@@ -310,7 +310,7 @@ async fn impossible_stack_sends_no_request() {
         },
         ..on_five()
     };
-    let e = script.repo.create(&from_fork).await.unwrap_err();
+    let e = script.repo.create_pull(&from_fork).await.unwrap_err();
     assert_eq!(field(&e), Some("head"), "{e:?}");
     script.sent();
 }
@@ -347,7 +347,7 @@ async fn depends_on_is_open_pull_whose_head_is_base() {
         (PrFields::DEPENDS_ON, None),
         (PrFields::NONE, None),
     ] {
-        let found = script.repo.view(&script.pr(), fields).await.unwrap();
+        let found = script.repo.pull(&script.pr(), fields).await.unwrap();
         assert_eq!(found.depends_on, expected);
     }
     let documents = script.documents();

@@ -40,7 +40,7 @@ async fn failed_section_is_warning() {
     let script = Script::play(vec![body("PullView", answer)]).await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::COMMENTS | PrFields::REVIEWS)
+        .pull(&script.pr(), PrFields::COMMENTS | PrFields::REVIEWS)
         .await
         .unwrap();
     assert_eq!(pull.comments.unwrap().len(), 1);
@@ -64,12 +64,12 @@ async fn secret_in_error_path_is_masked() {
     answer["errors"] = json!([error(&path, "FORBIDDEN", "no")]);
     let strange = one(changed(7, json!({ "state": CANARY })));
     let script = Script::play(vec![body("PullView", answer), data("PullView", strange)]).await;
-    let pull = script.repo.view(&script.pr(), PrFields::NONE).await;
+    let pull = script.repo.pull(&script.pr(), PrFields::NONE).await;
     let warnings = pull.unwrap().warnings;
     let said = &warnings[0].message;
     assert!(said.starts_with("the field a Warning: ***"), "{said}");
     assert!(!said.contains('\n') && said.len() < 1000, "{said}");
-    let strange = script.repo.view(&script.pr(), PrFields::NONE).await;
+    let strange = script.repo.pull(&script.pr(), PrFields::NONE).await;
     let e = strange.unwrap_err();
     assert!(!format!("{e:?}").contains(CANARY), "{e:?}");
     script.sent();
@@ -95,7 +95,7 @@ async fn boards_without_permission_are_warning() {
     let script = Script::play(vec![body("PullView", answer)]).await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::PROJECTS)
+        .pull(&script.pr(), PrFields::PROJECTS)
         .await
         .unwrap();
     script.sent();
@@ -129,7 +129,7 @@ async fn query_refused_for_boards_is_repeated_without_boards() {
     .await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::PROJECTS)
+        .pull(&script.pr(), PrFields::PROJECTS)
         .await
         .unwrap();
     let query = PullQuery {
@@ -138,10 +138,10 @@ async fn query_refused_for_boards_is_repeated_without_boards() {
     };
     let page = script
         .repo
-        .list(&query, forge_core::PageReq::first(1))
+        .pulls(&query, forge_core::PageReq::first(1))
         .await
         .unwrap();
-    let server = script.repo.view(&script.pr(), PrFields::PROJECTS).await;
+    let server = script.repo.pull(&script.pr(), PrFields::PROJECTS).await;
     let server = server.unwrap();
     script.sent();
     assert_eq!(pull.projects, None);
@@ -169,7 +169,7 @@ async fn failed_further_pages_are_warning() {
     let script = Script::play(steps).await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::COMMENTS)
+        .pull(&script.pr(), PrFields::COMMENTS)
         .await
         .unwrap();
     assert_eq!(pull.comments.unwrap().len(), 1);
@@ -202,7 +202,7 @@ async fn error_nulling_required_field_is_kept() {
     let script = Script::play(vec![body("PullList", strange)]).await;
     let e = script
         .repo
-        .list(&PullQuery::default(), forge_core::PageReq::first(1))
+        .pulls(&PullQuery::default(), forge_core::PageReq::first(1))
         .await
         .unwrap_err();
     assert_eq!(e.code(), "upstream");
@@ -224,7 +224,7 @@ async fn malformed_answers_are_protocol_errors() {
         let script = Script::play(vec![step]).await;
         let e = script
             .repo
-            .view(&script.pr(), PrFields::NONE)
+            .pull(&script.pr(), PrFields::NONE)
             .await
             .unwrap_err();
         assert_eq!(e.code(), "protocol", "{text}: {e}");
@@ -248,7 +248,7 @@ async fn missing_pull_request_is_not_found() {
     for _ in 0..2 {
         let e = script
             .repo
-            .view(&script.pr(), PrFields::NONE)
+            .pull(&script.pr(), PrFields::NONE)
             .await
             .unwrap_err();
         assert!(
@@ -293,7 +293,7 @@ async fn omitted_threads_and_opinions_are_warnings() {
     let script = Script::play(steps.collect()).await;
     for (other, wanted) in &answers {
         let fields = PrFields::THREADS;
-        let pull = script.repo.view(&script.pr(), fields).await.unwrap();
+        let pull = script.repo.pull(&script.pr(), fields).await.unwrap();
         let said: Vec<_> = pull.warnings.iter().map(|w| w.section).collect();
         assert_eq!(&said, wanted, "{other}");
     }
@@ -311,7 +311,7 @@ async fn null_page_of_threads_leaves_gap() {
         ),
     ])
     .await;
-    let pull = script.repo.view(&script.pr(), PrFields::THREADS).await;
+    let pull = script.repo.pull(&script.pr(), PrFields::THREADS).await;
     let pull = pull.unwrap();
     assert_eq!(pull.threads.unwrap().len(), 1);
     assert_eq!(pull.warnings[0].section, Some("threads"));
@@ -357,7 +357,7 @@ async fn omitted_checks_are_reported_as_truncated() {
     let steps = steps.map(|head| data("PullView", one(changed(7, json!({ "head": head })))));
     let script = Script::play(steps.collect()).await;
     for head in &answers {
-        let pull = script.repo.view(&script.pr(), PrFields::CHECKS).await;
+        let pull = script.repo.pull(&script.pr(), PrFields::CHECKS).await;
         let checks = pull.unwrap().checks.unwrap();
         let seen = (checks.overall, checks.truncated);
         assert_eq!(seen, (CheckRollup::Pending, true), "{head}");

@@ -60,7 +60,7 @@ fn rules(list: &[Value]) -> ResponseTemplate {
 /// Reads a view with rules, and the rulesets.
 async fn read(steps: Vec<Step>) -> (Script, PullRequest, BaseRules) {
     let script = Script::play(steps).await;
-    let pull = script.repo.view(&script.pr(), PrFields::RULES).await;
+    let pull = script.repo.pull(&script.pr(), PrFields::RULES).await;
     let pull = pull.unwrap();
     let found = script.repo.base_rules(&pull).await.unwrap().unwrap();
     (script, pull, found)
@@ -119,7 +119,7 @@ async fn base_rules_of_every_source_are_typed() {
         rest(SECOND, rules(&second)),
     ])
     .await;
-    let pull = script.repo.view(&script.pr(), PrFields::RULES).await;
+    let pull = script.repo.pull(&script.pr(), PrFields::RULES).await;
     let found = script.repo.base_rules(&pull.unwrap()).await.unwrap();
     assert_json_snapshot!("base_rules", (script.names(), found));
 }

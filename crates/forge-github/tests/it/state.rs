@@ -374,7 +374,7 @@ async fn revert_takes_two_requests() {
     req.title = Some("Back".into());
     req.draft = true;
     let made = script.repo.revert(&script.pr(), &req).await.unwrap();
-    assert_eq!(made.value.id, script.repo.pr(9));
+    assert_eq!(made.value.id, script.repo.pull_id(9));
     let input = json!({ "pullRequestId": pull(7)["id"], "draft": true, "title": "Back" });
     assert_eq!(script.sent()[1].1, json!({ "m": input }));
 }

@@ -63,11 +63,11 @@ async fn token_without_team_access_can_change_pulls() {
             seed.open_pull(REPO, &pull)
         };
         let repo = handle(&world.double, token);
-        let id = repo.pr(number);
+        let id = repo.pull_id(number);
         let asked = reviewers(&["grace", "octo/core"], &[]);
-        world.ada.edit(&id, &asked).await.unwrap();
+        world.ada.edit_pull(&id, &asked).await.unwrap();
 
-        let seen = repo.view(&id, PrFields::NONE).await.unwrap();
+        let seen = repo.pull(&id, PrFields::NONE).await.unwrap();
         let names: Vec<&str> = seen
             .pending_reviewers
             .iter()
@@ -83,14 +83,14 @@ async fn token_without_team_access_can_change_pulls() {
             title: Some("New".into()),
             ..EditPull::default()
         };
-        let edited = repo.edit(&id, &title).await.unwrap().value;
+        let edited = repo.edit_pull(&id, &title).await.unwrap().value;
         assert_eq!(edited.title, "New", "{token}");
         let req = CloseReq::default();
         let closed = repo.close(&id, &req).await.unwrap().value;
         assert_eq!(closed.state, PrState::Closed, "{token}");
         let open = repo.reopen(&id, None).await.unwrap().value;
         assert_eq!(open.state, PrState::Open, "{token}");
-        let denied = repo.edit(&id, &reviewers(&[], &["octo/core"])).await;
+        let denied = repo.edit_pull(&id, &reviewers(&[], &["octo/core"])).await;
         assert_eq!(denied.unwrap_err().code(), "permission_denied", "{token}");
         let done = repo.merge(&id, &MergeReq::default()).await.unwrap().value;
         assert_eq!(done.pull_request.state, PrState::Merged, "{token}");
@@ -112,11 +112,11 @@ async fn token_without_team_scope_is_refused_once() {
         };
         seed.open_pull(REPO, &pull)
     };
-    let id = repo.pr(number);
+    let id = repo.pull_id(number);
     let mut costs = Vec::new();
     for _ in 0..2 {
         world.double.reset_record();
-        let seen = repo.view(&id, PrFields::NONE).await.unwrap();
+        let seen = repo.pull(&id, PrFields::NONE).await.unwrap();
         assert_eq!(seen.warnings, [], "no team was asked");
         costs.push(world.double.counts().api);
     }
@@ -126,7 +126,7 @@ async fn token_without_team_scope_is_refused_once() {
         reviewers: vec![Reviewer::parse("octo/core")],
         ..CreatePull::new("feature", "Again")
     };
-    let e = repo.create(&asked).await.unwrap_err();
+    let e = repo.create_pull(&asked).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");
 }
@@ -164,7 +164,12 @@ async fn error_inside_payload_does_not_fail_mutation() {
         title: Some("New".into()),
         ..EditPull::default()
     };
-    let made = script.repo.edit(&script.pr(), &title).await.unwrap().value;
+    let made = script
+        .repo
+        .edit_pull(&script.pr(), &title)
+        .await
+        .unwrap()
+        .value;
     assert_eq!(made.title, "New");
     assert_eq!(made.warnings[0].section, Some("labels"));
     script.sent();
@@ -247,7 +252,7 @@ async fn list_selects_only_requested_parts() {
             fields,
             ..PullQuery::default()
         };
-        let page = script.repo.list(&query, PageReq::first(1)).await.unwrap();
+        let page = script.repo.pulls(&query, PageReq::first(1)).await.unwrap();
         assert_eq!(page.items[0].version.is_empty(), fields == less);
     }
     let documents = script.documents();
@@ -461,7 +466,7 @@ async fn partial_checks_are_not_reported_as_success() {
     for _ in 0..6 {
         let pull = script
             .repo
-            .view(&script.pr(), PrFields::CHECKS)
+            .pull(&script.pr(), PrFields::CHECKS)
             .await
             .unwrap();
         let checks = pull.checks.unwrap();
@@ -497,7 +502,7 @@ async fn list_checks_error_concerns_one_row() {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
     };
-    let page = script.repo.list(&query, PageReq::first(10)).await.unwrap();
+    let page = script.repo.pulls(&query, PageReq::first(10)).await.unwrap();
     let truncated = page
         .items
         .iter()
@@ -566,7 +571,7 @@ async fn unread_latest_reviews_are_warning() {
     for approvals in [2, 1, 1] {
         let seen = script
             .repo
-            .view(&script.pr(), PrFields::NONE)
+            .pull(&script.pr(), PrFields::NONE)
             .await
             .unwrap();
         assert_eq!(seen.warnings.len(), 1, "{:?}", seen.warnings);
@@ -596,12 +601,16 @@ async fn names_beyond_first_hundred_are_resolved() {
         };
         seed.open_pull(REPO, &pull)
     };
-    let id = world.ada.pr(number);
+    let id = world.ada.pull_id(number);
     let milestone = |title: &str| EditPull {
         milestone: Some(Some(title.into())),
         ..EditPull::default()
     };
-    let edited = world.ada.edit(&id, &milestone("someday")).await.unwrap();
+    let edited = world
+        .ada
+        .edit_pull(&id, &milestone("someday"))
+        .await
+        .unwrap();
     assert_eq!(edited.value.milestone.unwrap().title, "Someday");
     let label = EditPull {
         labels: SetChange {
@@ -610,6 +619,6 @@ async fn names_beyond_first_hundred_are_resolved() {
         },
         ..EditPull::default()
     };
-    let e = world.ada.edit(&id, &label).await.unwrap_err();
+    let e = world.ada.edit_pull(&id, &label).await.unwrap_err();
     assert!(e.hint().unwrap().text().contains("'security'"), "{e:?}");
 }

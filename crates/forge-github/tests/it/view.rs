@@ -101,7 +101,7 @@ fn full() -> Value {
 #[tokio::test]
 async fn full_view_takes_one_request() {
     let script = Script::play(vec![data("PullView", one(full()))]).await;
-    let pull = script.repo.view(&script.pr(), everything()).await.unwrap();
+    let pull = script.repo.pull(&script.pr(), everything()).await.unwrap();
     assert_json_snapshot!("view", (script.sent(), pull));
 }
 
@@ -114,11 +114,11 @@ async fn unrequested_sections_are_not_queried() {
     .await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::NONE)
+        .pull(&script.pr(), PrFields::NONE)
         .await
         .unwrap();
     assert!(pull.comments.is_none() && pull.checks.is_none() && pull.additions.is_none());
-    script.repo.view(&script.pr(), PrFields::ROW).await.unwrap();
+    script.repo.pull(&script.pr(), PrFields::ROW).await.unwrap();
     script.sent();
     let documents = script.documents();
     for word in [
@@ -180,7 +180,7 @@ async fn further_pages_of_sections_share_requests() {
         data("PullMore", third),
     ])
     .await;
-    let pull = script.repo.view(&script.pr(), everything()).await.unwrap();
+    let pull = script.repo.pull(&script.pr(), everything()).await.unwrap();
     assert!(pull.warnings.is_empty(), "{:?}", pull.warnings);
     let counts = pull.review_counts();
     assert_eq!((counts.approved, counts.commented), (2, 1));
@@ -222,7 +222,7 @@ async fn long_threads_are_read_completely() {
     .await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::THREADS)
+        .pull(&script.pr(), PrFields::THREADS)
         .await
         .unwrap();
     assert_eq!(pull.threads.unwrap()[0].comments.len(), 2);
@@ -240,7 +240,7 @@ async fn repeated_cursor_ends_paging() {
     .await;
     script
         .repo
-        .view(&script.pr(), PrFields::COMMENTS)
+        .pull(&script.pr(), PrFields::COMMENTS)
         .await
         .unwrap();
     assert_eq!(script.names().len(), 2);
@@ -406,7 +406,7 @@ async fn latest_reviews_keep_opinions() {
     let script = Script::play(vec![data("PullView", one(full()))]).await;
     let pull = script
         .repo
-        .view(&script.pr(), PrFields::NONE)
+        .pull(&script.pr(), PrFields::NONE)
         .await
         .unwrap();
     assert_eq!((pull.approvals, pull.changes_requested), (1, 0));

@@ -47,7 +47,7 @@ pub(crate) async fn read(
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
             // The diff has no head or another head; a push may have moved the head.
-            let now = DiffEnds::of(&repo.view(pr, PrFields::ROW).await?);
+            let now = DiffEnds::of(&repo.pull(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
                 continue;

@@ -132,7 +132,7 @@ async fn open_ones(
         fields: PrFields::ROW,
         ..PullQuery::default()
     };
-    let page = repo.list(&query, page).await?;
+    let page = repo.pulls(&query, page).await?;
     let keys = page.items.iter().map(|p| p.id.key.to_string());
     Ok((keys.collect(), page.next))
 }
@@ -147,7 +147,7 @@ async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
         (issue.id.key, issue.state == IssueState::Open)
     } else {
         let id = PrId::number(own, number);
-        let pull = repo.view(&id, PrFields::ROW).await.ok()?;
+        let pull = repo.pull(&id, PrFields::ROW).await.ok()?;
         (pull.id.key, pull.state == PrState::Open)
     };
     is_open.then(|| key.to_string())
@@ -170,7 +170,7 @@ async fn paths(
         repo: repo.id().clone(),
         key,
     };
-    let ends = DiffEnds::of(&repo.view(&pr, PrFields::ROW).await.ok()?);
+    let ends = DiffEnds::of(&repo.pull(&pr, PrFields::ROW).await.ok()?);
     let whole = diff::read(server.diffs(), &repo, &pr, ends, &DiffReq::default(), None)
         .await
         .ok()?;

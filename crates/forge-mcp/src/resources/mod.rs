@@ -249,7 +249,7 @@ async fn content(
                 | PrFields::LINKED_ISSUES
                 | PrFields::AUTO_MERGE
                 | PrFields::DEPENDS_ON;
-            let pull = repo.view(&pr(key), fields).await?;
+            let pull = repo.pull(&pr(key), fields).await?;
             let out = PullOut::of(&pull, cleaner);
             let body = quoted(&out.description, true, 0, cleaner);
             let warnings = warning_lines(&pull.warnings, about, cleaner);
@@ -332,7 +332,7 @@ async fn open_pulls(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Resu
         fields: PrFields::CHECKS,
         ..PullQuery::default()
     };
-    let page = repo.list(&query, first_page(repo)).await?;
+    let page = repo.pulls(&query, first_page(repo)).await?;
     let row = |p: &PullRequest| RowOut::of(p, cleaner).text();
     let told = Warning::of_rows(
         page.items
@@ -433,7 +433,7 @@ async fn diff_text(
     about: &HintContext,
     cleaner: &Cleaner,
 ) -> Result<String> {
-    let pull = repo.view(pr, PrFields::ROW | PrFields::STATS).await?;
+    let pull = repo.pull(pr, PrFields::ROW | PrFields::STATS).await?;
     let ends = DiffEnds::of(&pull);
     let whole = diff::read(
         server.diffs(),

@@ -68,7 +68,7 @@ impl KnownAccounts {
             if self.has(&key, who) {
                 return Ok(());
             }
-            let found = repo.list(&query, page).await?;
+            let found = repo.pulls(&query, page).await?;
             self.add(id, found.items.iter().flat_map(names));
             match found.next {
                 Some(next) => page = PageReq::after(next, limit),

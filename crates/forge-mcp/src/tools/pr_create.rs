@@ -154,7 +154,7 @@ impl Tool for PrCreate {
             depends_on,
             ..CreatePull::new("", args.title)
         };
-        let made = repo.create(&req).await;
+        let made = repo.create_pull(&req).await;
         let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
             true if !req.edits.is_empty() => or_push(e),
             _ => e,

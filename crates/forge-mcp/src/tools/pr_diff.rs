@@ -263,7 +263,7 @@ async fn read(
         fields |= PrFields::REVIEWS;
     }
     let (repo, id) = (&target.repo, &target.id);
-    let mut pull = repo.view(id, fields).await?;
+    let mut pull = repo.pull(id, fields).await?;
     let ends = DiffEnds::of(&pull);
     let mut req = DiffReq::default();
     if let Some(asked) = since {
@@ -276,7 +276,7 @@ async fn read(
     let diffs = call.server.diffs();
     let whole = diff::read(diffs, repo, id, ends.clone(), &req, Some(call)).await?;
     if whole.ends != ends {
-        pull = target.repo.view(&target.id, fields).await?;
+        pull = target.repo.pull(&target.id, fields).await?;
         let now = DiffEnds::of(&pull);
         if now != whole.ends {
             return Err(diff::moved(&whole.ends, &now));

@@ -101,7 +101,7 @@ impl Tool for PrEdit {
         ];
         let [all_reviewers, all_labels, all_assignees] = removed.map(|names| is_all(names));
         if all_reviewers || all_labels || all_assignees {
-            let pull = target.repo.view(&target.id, PrFields::NONE).await?;
+            let pull = target.repo.pull(&target.id, PrFields::NONE).await?;
             if all_labels {
                 remove_all(&mut edit.labels, pull.labels.into_iter().map(|l| l.name));
             }
@@ -116,7 +116,7 @@ impl Tool for PrEdit {
             }
         }
         if edit.description.as_deref().is_some_and(has_marker) {
-            let stored = target.repo.view(&target.id, PrFields::NONE).await?;
+            let stored = target.repo.pull(&target.id, PrFields::NONE).await?;
             if has_hidden(&stored.description) {
                 return Err(lost().into());
             }
@@ -127,7 +127,7 @@ impl Tool for PrEdit {
                     .with_hint("pass body to replace the description, or append to add to it")
                     .into());
             }
-            let pull = target.repo.view(&target.id, PrFields::NONE).await?;
+            let pull = target.repo.pull(&target.id, PrFields::NONE).await?;
             // Fails the edit if the description changed after this read.
             edit.expected_version = Some(pull.version);
             edit.description = Some(match pull.description.trim_end() {
@@ -137,7 +137,7 @@ impl Tool for PrEdit {
         }
         let mut outcome: Option<Outcome<PullRequest>> = None;
         if !edit.is_empty() {
-            outcome = Some(target.repo.edit(&target.id, &edit).await?);
+            outcome = Some(target.repo.edit_pull(&target.id, &edit).await?);
         }
         if let Some(draft) = args.draft.map(DraftState::is_draft) {
             let before = outcome.take();

@@ -119,7 +119,7 @@ impl Tool for PrList {
             max_chars: args.max_chars,
             noun: "pull requests",
         };
-        let page = repo.list(&query, request.page()?).await?;
+        let page = repo.pulls(&query, request.page()?).await?;
         let rows = page.items.iter().map(|pull| {
             let data = RowOut::of(pull, &call.cleaner);
             let line = match detailed {

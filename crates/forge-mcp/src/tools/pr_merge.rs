@@ -158,7 +158,7 @@ impl Tool for PrMerge {
         if let Some(judged) = &judged {
             let now = match is_unknown(&pull) {
                 // The call has already waited for the mergeability once.
-                true => target.repo.view(&target.id, VERDICT_FIELDS).await?,
+                true => target.repo.pull(&target.id, VERDICT_FIELDS).await?,
                 false => settled(call, &target, VERDICT_FIELDS).await?,
             };
             facts.still(&self::facts(&now))?;
@@ -291,7 +291,7 @@ async fn settled(
     target: &PullTarget,
     fields: PrFields,
 ) -> Result<PullRequest, Error> {
-    let read = || target.repo.view(&target.id, fields);
+    let read = || target.repo.pull(&target.id, fields);
     let pause = |number, length| async move {
         let what = "the forge works out whether it can be merged";
         call.progress(number, Some(3), what).await;

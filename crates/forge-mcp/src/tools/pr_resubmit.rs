@@ -52,7 +52,7 @@ impl Tool for PrResubmit {
                 &outcome,
             )),
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
-                let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+                let pull = target.repo.pull(&target.id, PrFields::ROW).await?;
                 let branch = call.cleaner.line(&pull.head_branch);
                 let from = match &pull.head_repo {
                     Some(fork) => format!(" of {fork}"),

@@ -74,7 +74,7 @@ impl Tool for PrSetState {
         }
         // With delete_branch, the confirmation checks the head.
         if !args.delete_branch && args.expected_head.is_some() {
-            let pull = target.repo.view(&target.id, LOOK).await?;
+            let pull = target.repo.pull(&target.id, LOOK).await?;
             let expected = args.expected_head.as_deref();
             check_expected_head(&target.id, expected, pull.head_id())?;
         }
@@ -87,7 +87,7 @@ impl Tool for PrSetState {
         }
         let mut agreed_head = None;
         if args.delete_branch {
-            let pull = target.repo.view(&target.id, LOOK).await?;
+            let pull = target.repo.pull(&target.id, LOOK).await?;
             can_go(&target, &pull).await?;
             let title = titled(call, &pull);
             let branch = named(&pull.head_branch);
@@ -108,7 +108,7 @@ impl Tool for PrSetState {
             require_confirmation(call, &target, &pull, &said, asked).await?;
             // The user may have taken minutes to answer, so the facts of the question are checked
             // again.
-            let now = target.repo.view(&target.id, LOOK).await?;
+            let now = target.repo.pull(&target.id, LOOK).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
             facts(&pull).still(&facts(&now))?;
             agreed_head = pull.head_oid;
@@ -130,7 +130,7 @@ async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
         return Ok(());
     }
     // A pull request whose merge is claimed but not verified can still be closed.
-    let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
+    let found = target.repo.pull(&target.id, PrFields::MERGEABILITY).await?;
     if ensure_verified(target, &found).is_err() {
         return Ok(());
     }

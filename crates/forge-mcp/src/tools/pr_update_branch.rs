@@ -66,7 +66,7 @@ impl Tool for PrUpdateBranch {
             true => PrFields::ROW | PrFields::MERGEABILITY,
             false => PrFields::ROW,
         };
-        let pull = target.repo.view(&target.id, fields).await?;
+        let pull = target.repo.pull(&target.id, fields).await?;
         call.server.may_change_head(&pull)?;
         // Known refusals are checked before any further request or question.
         let doubt = match rebases {
@@ -117,7 +117,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
         state: StateFilter::All,
         ..PullQuery::default()
     };
-    let page = repo.list(&query, PageReq::first(1)).await?;
+    let page = repo.pulls(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
     let unread = page.next.is_some() || page.total > Some(0) || !page.warnings.is_empty();
     let unread =
@@ -196,7 +196,7 @@ async fn agreed_head(
     };
     require_confirmation(call, target, &pull, &said, question).await?;
     // The update uses exactly the confirmed head and base.
-    let now = target.repo.view(&target.id, PrFields::ROW).await?;
+    let now = target.repo.pull(&target.id, PrFields::ROW).await?;
     facts.still(&self::facts(&now, shared))?;
     Ok(pull.head_oid)
 }

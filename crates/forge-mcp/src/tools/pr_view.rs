@@ -121,7 +121,7 @@ impl Tool for PrView {
                 PrViewSection::History => fields,
             },
         );
-        let pull = target.repo.view(&target.id, fields).await?;
+        let pull = target.repo.pull(&target.id, fields).await?;
         let mut warnings = pull.warnings.clone();
         let mut notes = String::new();
         let history = match include.contains(&PrViewSection::History) {

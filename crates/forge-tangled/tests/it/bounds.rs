@@ -97,7 +97,7 @@ async fn list_over_byte_limit_is_cut_with_warning() {
         let repo = repo_with(&stage, limits);
         // Without the index, the accounts' own lists are read.
         stage.world.index().host().set_down(true);
-        let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
+        let page = repo.pulls(&all(), PageReq::first(100)).await.unwrap();
         let count = page.items.len();
         assert!((20..220).contains(&count), "{count} for {part}");
         assert!(told(&page.warnings, part), "{part}: {:?}", page.warnings);
@@ -145,7 +145,7 @@ async fn index_list_over_byte_limit_continues_on_next_page() {
     let repo = repo_with(&stage, limits);
     let (mut seen, mut next) = (0, Some(PageReq::first(100)));
     while let Some(req) = next.take() {
-        let page = repo.list(&all(), req).await.unwrap();
+        let page = repo.pulls(&all(), req).await.unwrap();
         let is_cut = told(&page.warnings, "rows were read, and it goes on");
         assert_eq!(is_cut, page.next.is_some(), "{:?}", page.warnings);
         assert!(page.items.len() < 50, "{}", page.items.len());
@@ -166,7 +166,7 @@ async fn oversized_page_is_requested_with_fewer_rows() {
     };
     let repo = repo_with(&stage, limits);
     stage.world.index().host().set_down(true);
-    let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
+    let page = repo.pulls(&all(), PageReq::first(100)).await.unwrap();
     assert_eq!((page.items.len(), page.total), (35, Some(35)));
     let lists = lists_of(&stage, &carol, PULL);
     let of = |limit: &str| lists.iter().filter(|it| it.query.contains(limit)).count();
@@ -194,7 +194,7 @@ async fn page_of_many_small_values_is_refused() {
     };
     let repo = repo_with(&stage, limits);
     stage.world.index().host().set_down(true);
-    let page = repo.list(&all(), PageReq::first(100)).await.unwrap();
+    let page = repo.pulls(&all(), PageReq::first(100)).await.unwrap();
     assert!(page.items.is_empty() && page.total.is_none(), "{page:?}");
     let part = "more values than are read at once";
     assert!(told(&page.warnings, part), "{:?}", page.warnings);

@@ -190,7 +190,7 @@ async fn round_naming_foreign_commits_shows_own_patch() {
     }
     let repo = stage.handle(&stage.alice);
     let req = CreatePull::new("topic", "Topic");
-    let made = repo.create(&req).await.unwrap().value;
+    let made = repo.create_pull(&req).await.unwrap().value;
     replace_round(&stage, &made).await;
     let forge = stage.tangled(&stage.bob);
     let diff = forge.diff(&made.id, &DiffReq::default()).await.unwrap();

@@ -109,10 +109,10 @@ async fn view_has_checks_on_request() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let head = pull.head_oid.clone().unwrap();
     spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "failed")]);
-    let view = repo.view(&pull.id, PrFields::NONE).await.unwrap();
+    let view = repo.pull(&pull.id, PrFields::NONE).await.unwrap();
     assert!(view.checks.is_none() && spindle.host().count() == 0);
 
-    let view = repo.view(&pull.id, PrFields::CHECKS).await.unwrap();
+    let view = repo.pull(&pull.id, PrFields::CHECKS).await.unwrap();
     let report = view.checks.unwrap();
     assert_eq!(
         (report.commit, report.overall),
@@ -126,7 +126,7 @@ async fn view_has_checks_on_request() {
 async fn view_works_without_spindle() {
     let (_stage, spindle, repo, pull) = with_spindle().await;
     spindle.host().set_down(true);
-    let view = repo.view(&pull.id, PrFields::CHECKS).await.unwrap();
+    let view = repo.pull(&pull.id, PrFields::CHECKS).await.unwrap();
     assert_eq!(view.title, pull.title);
     assert!(view.checks.is_none());
     let sections: Vec<_> = view.warnings.iter().map(|w| w.section).collect();
@@ -146,7 +146,7 @@ async fn list_requests_checks_of_all_rows_once() {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
     };
-    let page = repo.list(&query, PageReq::first(30)).await.unwrap();
+    let page = repo.pulls(&query, PageReq::first(30)).await.unwrap();
     let overall: Vec<_> = page
         .items
         .iter()
@@ -156,7 +156,7 @@ async fn list_requests_checks_of_all_rows_once() {
     assert_eq!(spindle.host().count(), 1);
 
     spindle.host().set_down(true);
-    let page = repo.list(&query, PageReq::first(30)).await.unwrap();
+    let page = repo.pulls(&query, PageReq::first(30)).await.unwrap();
     for row in &page.items {
         assert!(row.checks.is_none());
         assert!(row.warnings.iter().any(|w| w.section == Some("checks")));

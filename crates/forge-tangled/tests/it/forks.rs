@@ -56,7 +56,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
             .git
             .commit("main", "Upstream", &[("upstream", Some("x\n"))]);
         commit(&fork, "one.txt");
-        let made = repo.create(&from("carol.test", None, "topic")).await;
+        let made = repo.create_pull(&from("carol.test", None, "topic")).await;
         let made = made.unwrap().value;
         assert_eq!(
             made.head_repo.as_ref().unwrap().path,
@@ -76,7 +76,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
         let files: Vec<&str> = text.lines().filter(|l| l.starts_with("+++ ")).collect();
         assert_eq!(files, ["+++ b/one.txt"]);
 
-        let twin = repo.create(&from("carol.test", None, "topic")).await;
+        let twin = repo.create_pull(&from("carol.test", None, "topic")).await;
         assert_eq!(twin.unwrap_err().code(), "already_exists");
         // Carol rebases onto a commit of the upstream that the fork's own base lacks.
         let upstream = stage.repo.git.path().to_string_lossy().into_owned();
@@ -113,7 +113,7 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
 async fn ambiguous_fork_must_be_named() {
     let stage = Stage::new();
     let (account, repo) = carol(&stage);
-    let none = repo.create(&from("carol.test", None, "topic")).await;
+    let none = repo.create_pull(&from("carol.test", None, "topic")).await;
     let e = none.unwrap_err();
     assert_eq!(e.code(), "invalid_input");
     assert!(e.message().contains("carol.test has no fork of"), "{e}");
@@ -126,7 +126,7 @@ async fn ambiguous_fork_must_be_named() {
     for it in [&first, &second, &unrelated] {
         commit(it, &format!("{}.txt", it.name));
     }
-    let several = repo.create(&from("carol.test", None, "topic")).await;
+    let several = repo.create_pull(&from("carol.test", None, "topic")).await;
     let e = several.unwrap_err();
     assert!(
         e.message().contains("carol.test/widget") && e.message().contains("carol.test/gadget"),
@@ -138,11 +138,11 @@ async fn ambiguous_fork_must_be_named() {
         "{e}"
     );
     let no_fork = repo
-        .create(&from("carol.test", Some("other"), "topic"))
+        .create_pull(&from("carol.test", Some("other"), "topic"))
         .await;
     assert!(no_fork.unwrap_err().message().contains("is no fork of"));
     let missing = repo
-        .create(&from("carol.test", Some("gadget"), "gone"))
+        .create_pull(&from("carol.test", Some("gadget"), "gone"))
         .await;
     assert!(
         missing
@@ -153,14 +153,14 @@ async fn ambiguous_fork_must_be_named() {
     assert!(world.pds().records(&account.did, PULL).is_empty());
 
     let made = repo
-        .create(&from("carol.test", Some("gadget"), "topic"))
+        .create_pull(&from("carol.test", Some("gadget"), "topic"))
         .await;
     let made = made.unwrap().value;
-    let files = repo.view(&made.id, PrFields::FILES).await.unwrap().files;
+    let files = repo.pull(&made.id, PrFields::FILES).await.unwrap().files;
     assert_eq!(files.unwrap()[0].path, "gadget.txt");
     // A branch of the same name in the other fork is a different head.
     let made = repo
-        .create(&from("carol.test", Some("widget"), "topic"))
+        .create_pull(&from("carol.test", Some("widget"), "topic"))
         .await;
     assert!(made.is_ok());
 }
@@ -182,7 +182,7 @@ async fn fork_is_recognized_by_source_of_record() {
         .into();
         let pds = stage.world.pds();
         pds.put(&account.did, "sh.tangled.repo", "widget", record);
-        let made = repo.create(&from("carol.test", None, "topic")).await;
+        let made = repo.create_pull(&from("carol.test", None, "topic")).await;
         assert_eq!(made.is_ok(), source != "elsewhere", "{source}: {made:?}");
     }
 }
@@ -194,12 +194,12 @@ async fn fork_without_push_or_fetch_is_refused() {
     let fork = stage.world.fork(&stage.repo, &account);
     commit(&fork, "one.txt");
     let bob = stage.handle(&stage.bob);
-    let e = bob.create(&from("carol.test", None, "topic")).await;
+    let e = bob.create_pull(&from("carol.test", None, "topic")).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert_eq!(*action(&e), AS_PATCH);
     fork.git.run(["remote", "remove", "origin"]).ok();
-    let e = repo.create(&from("carol.test", None, "topic")).await;
+    let e = repo.create_pull(&from("carol.test", None, "topic")).await;
     let e = e.unwrap_err();
     assert!(e.message().contains("could not fetch 'main'"), "{e}");
     assert_eq!(*action(&e), AS_PATCH);

@@ -124,7 +124,7 @@ async fn stack_is_a_link_and_cycles_end() {
         depends_on: Some(lower.id.clone()),
         ..CreatePull::new("upper", "Upper")
     };
-    let upper = repo.create(&req).await.unwrap().value;
+    let upper = repo.create_pull(&req).await.unwrap().value;
     let links = async |id: &forge_core::PrId| {
         let subject = Subject::Pull(id.clone());
         stage.tangled(&stage.bob).links(&subject).await.unwrap()

@@ -372,7 +372,7 @@ async fn authors_merged_claim_does_not_unblock_stack() {
             depends_on: Some(lower.id.clone()),
             ..CreatePull::new("upper", "Upper")
         };
-        let upper = repo.create(&req).await.unwrap().value;
+        let upper = repo.create_pull(&req).await.unwrap().value;
         say_merged(&stage, &author, &lower);
         let forge = stage.tangled(&stage.alice);
         let merged = forge.merge(&upper.id, &MergeReq::default()).await;

@@ -44,7 +44,7 @@ async fn draft_is_a_title_marker_removed_by_ready() {
         draft: true,
         ..CreatePull::new("topic", "Add a")
     };
-    let made = alice.create(&req).await.unwrap().value;
+    let made = alice.create_pull(&req).await.unwrap().value;
     assert_eq!(
         (made.draft, made.title.as_str()),
         (true, "[draft] Add a"),
@@ -52,7 +52,7 @@ async fn draft_is_a_title_marker_removed_by_ready() {
     );
     assert_eq!(title(&stage, &made.id), "[draft] Add a");
     let plain = stage.handle(&stage.bob);
-    assert!(!plain.view(&made.id, PrFields::NONE).await.unwrap().draft);
+    assert!(!plain.pull(&made.id, PrFields::NONE).await.unwrap().draft);
 
     let e = bob.merge(&made.id, &MergeReq::default()).await.unwrap_err();
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Draft));
@@ -62,7 +62,7 @@ async fn draft_is_a_title_marker_removed_by_ready() {
         title: Some("Add an a".to_owned()),
         ..EditPull::default()
     };
-    let edited = alice.edit(&made.id, &edit).await.unwrap().value;
+    let edited = alice.edit_pull(&made.id, &edit).await.unwrap().value;
     assert!(edited.draft, "another title makes nothing ready");
 
     let e = bob.set_draft(&made.id, false).await.unwrap_err();
@@ -77,11 +77,11 @@ async fn draft_is_a_title_marker_removed_by_ready() {
         draft: Some(draft),
         ..PullQuery::default()
     };
-    let page = bob.list(&drafts(true), PageReq::first(9)).await.unwrap();
+    let page = bob.pulls(&drafts(true), PageReq::first(9)).await.unwrap();
     assert!(page.items.is_empty());
     alice.set_draft(&made.id, true).await.unwrap();
     assert_eq!(title(&stage, &made.id), "[draft] Add an a");
-    let page = bob.list(&drafts(true), PageReq::first(9)).await.unwrap();
+    let page = bob.pulls(&drafts(true), PageReq::first(9)).await.unwrap();
     assert_eq!(page.items.len(), 1);
     alice.set_draft(&made.id, false).await.unwrap();
     bob.merge(&made.id, &MergeReq::default()).await.unwrap();
@@ -149,7 +149,7 @@ async fn verdict_is_a_comment_on_reviewed_round() {
     assert_eq!(record["pullRoundIdx"], 0);
 
     let view = alice
-        .view(pr, PrFields::REVIEWS | PrFields::COMMENTS)
+        .pull(pr, PrFields::REVIEWS | PrFields::COMMENTS)
         .await
         .unwrap();
     assert_eq!(view.review_decision, Some(ReviewDecision::Approved));
@@ -170,7 +170,7 @@ async fn verdict_is_a_comment_on_reviewed_round() {
     stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
     let forge = stage.tangled(&stage.alice);
     forge.resubmit(pr, &Resubmit::default()).await.unwrap();
-    let view = alice.view(pr, PrFields::NONE).await.unwrap();
+    let view = alice.pull(pr, PrFields::NONE).await.unwrap();
     assert_eq!((view.approvals, view.review_decision), (0, None));
     assert_eq!(view.latest_reviews[0].state, ReviewState::Dismissed);
     let read = reviews(&alice, pr).await.remove(0);
@@ -183,14 +183,14 @@ async fn verdict_is_a_comment_on_reviewed_round() {
     bob.submit_review(pr, &request).await.unwrap();
     stage.repo.git.commit("topic", "C", &[("c", Some("z\n"))]);
     forge.resubmit(pr, &Resubmit::default()).await.unwrap();
-    let view = alice.view(pr, PrFields::NONE).await.unwrap();
+    let view = alice.pull(pr, PrFields::NONE).await.unwrap();
     assert_eq!(view.review_decision, Some(ReviewDecision::ChangesRequested));
     assert_eq!(view.latest_reviews[0].round, Some(1));
 
     // Without the setting, verdicts are plain comments.
     let plain = stage.handle(&stage.alice);
     assert!(reviews(&plain, pr).await.is_empty());
-    let view = plain.view(pr, PrFields::NONE).await.unwrap();
+    let view = plain.pull(pr, PrFields::NONE).await.unwrap();
     assert_eq!((view.comments_count, view.review_decision), (2, None));
 }
 
@@ -214,7 +214,7 @@ async fn verdicts_of_owner_and_collaborators_count() {
     let (_, _, forged) = stage.world.pds().records(&carol.did, COMMENT).remove(0);
     stage.world.pds().add(&stage.bob.did, COMMENT, forged);
 
-    let view = alice.view(&pr, PrFields::REVIEWS).await.unwrap();
+    let view = alice.pull(&pr, PrFields::REVIEWS).await.unwrap();
     assert_eq!((view.approvals, view.review_decision), (0, None));
     assert!(view.latest_reviews.is_empty());
     let mut seen: Vec<_> = view
@@ -240,7 +240,7 @@ async fn verdicts_of_owner_and_collaborators_count() {
         ]
     );
     alice.submit_review(&pr, &approval).await.unwrap();
-    let view = bob.view(&pr, PrFields::NONE).await.unwrap();
+    let view = bob.pull(&pr, PrFields::NONE).await.unwrap();
     assert_eq!(view.review_decision, Some(ReviewDecision::Approved));
     assert_eq!(view.latest_reviews[0].author.login, "alice.test");
 }

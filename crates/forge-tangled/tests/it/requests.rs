@@ -176,7 +176,7 @@ async fn create_takes_two_writes_and_an_index_read() {
     let mut req = CreatePull::new("topic", "T");
     req.labels = vec!["bug".into()];
     reset(&stage);
-    let made = repo.create(&req).await.unwrap();
+    let made = repo.create_pull(&req).await.unwrap();
     cost_at_most(&stage, "create", CREATE);
     assert_eq!(
         procedures(stage.world.pds().host()),
@@ -226,7 +226,7 @@ async fn file_edits_add_a_request_per_path() {
         ..CreatePull::new("", "Edit three files")
     };
     reset(&stage);
-    repo.create(&req).await.unwrap();
+    repo.create_pull(&req).await.unwrap();
     assert_eq!(
         procedures(stage.world.pds().host()),
         [
@@ -452,7 +452,7 @@ async fn search_matches_people_labels_and_states_locally() {
     let mut req = CreatePull::new("mine", "Mine");
     req.labels = vec!["bug".into()];
     req.assignees = vec!["bob.test".into()];
-    repo.create(&req).await.unwrap();
+    repo.create_pull(&req).await.unwrap();
     let title = stage.open(&stage.handle(&stage.bob), "theirs").await.title;
     let forge = stage.tangled(&stage.alice);
     let search = |text: &str| PullQuery {
@@ -519,7 +519,7 @@ async fn pages_meet_without_gaps() {
         let mut seen = Vec::new();
         let mut next = PageReq::first(2);
         loop {
-            let page = repo.list(&query, next).await.unwrap();
+            let page = repo.pulls(&query, next).await.unwrap();
             // The index does not report the total.
             assert_eq!(page.total, None);
             seen.extend(page.items.into_iter().map(|p| p.head_branch));

@@ -141,7 +141,7 @@ async fn stacked_round_is_a_single_diff() {
         depends_on: Some(lower.clone()),
         ..CreatePull::new("upper", "Upper")
     };
-    let upper = repo.create(&req).await.unwrap().value.id;
+    let upper = repo.create_pull(&req).await.unwrap().value.id;
     assert_eq!(seen(&upper).await, (whole, None));
 
     let knot = stage.world.knot().host();

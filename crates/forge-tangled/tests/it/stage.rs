@@ -146,7 +146,7 @@ impl Stage {
             .git
             .commit(branch, &message, &[(&file, Some("one\n"))]);
         let req = CreatePull::new(branch, format!("Title of {branch}"));
-        repo.create(&req).await.unwrap().value
+        repo.create_pull(&req).await.unwrap().value
     }
 
     /// Returns the repository's handle for an account.

@@ -29,7 +29,7 @@ async fn create_takes_a_blob_and_a_single_write() {
     req.labels = vec!["BUG".into()];
     let pds = stage.world.pds();
     pds.host().reset_record();
-    let made = repo.create(&req).await.unwrap().value;
+    let made = repo.create_pull(&req).await.unwrap().value;
     assert_eq!(pds.host().count_of("com.atproto.repo.uploadBlob"), 1);
     assert_eq!(pds.host().count_of(APPLY), 1);
     assert_eq!(pds.records(&stage.alice.did, PULL).len(), 1);
@@ -59,7 +59,7 @@ async fn patch_for_missing_branch_is_refused() {
             patch: Some(patch.into()),
             ..CreatePull::new("", "T")
         };
-        repo.create(&req).await
+        repo.create_pull(&req).await
     };
     let e = open("mian").await.unwrap_err();
     assert!(e.message().contains("has no branch 'mian'"), "{e:?}");
@@ -236,7 +236,7 @@ async fn account_label_value_is_written_as_did() {
         ("bob", "'bob' is neither a handle nor a DID"),
         ("did:plc:", "'did:plc:' is no DID"),
     ] {
-        let e = repo.edit(&made.id, &labelled(typed, &[])).await;
+        let e = repo.edit_pull(&made.id, &labelled(typed, &[])).await;
         let e = e.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains(said), "{e:?}");
@@ -244,12 +244,12 @@ async fn account_label_value_is_written_as_did() {
     assert!(pds.records(&stage.alice.did, OP).is_empty());
     let value = |did: &str| json!([{"key": reviewer, "value": did}]);
     let edit = labelled(&bob.handle, &[]);
-    let edited = repo.edit(&made.id, &edit).await.unwrap().value;
+    let edited = repo.edit_pull(&made.id, &edit).await.unwrap().value;
     // The displayed value is accepted as input.
     let shown = format!("reviewer:{}", bob.did);
     assert_eq!(edited.labels[0].name, shown);
     let edit = labelled("@me", &[shown]);
-    repo.edit(&made.id, &edit).await.unwrap();
+    repo.edit_pull(&made.id, &edit).await.unwrap();
     let ops = pds.records(&stage.alice.did, OP);
     let ops: Vec<Value> = ops.into_iter().map(|(_, _, value)| value).collect();
     assert_eq!(ops.len(), 2);
@@ -277,7 +277,7 @@ async fn label_is_removed_despite_slow_clock() {
     // A record key of the same second.
     pds.put(&stage.alice.did, OP, "3vacbxdfk2222", added);
     let bob = stage.handle(&stage.bob);
-    let view = bob.view(&made.id, Default::default()).await.unwrap();
+    let view = bob.pull(&made.id, Default::default()).await.unwrap();
     assert_eq!(view.labels.len(), 1, "{:?}", view.warnings);
     let edit = EditPull {
         labels: SetChange {
@@ -286,7 +286,7 @@ async fn label_is_removed_despite_slow_clock() {
         },
         ..EditPull::default()
     };
-    let edited = bob.edit(&made.id, &edit).await.unwrap();
+    let edited = bob.edit_pull(&made.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     assert!(edited.value.labels.is_empty(), "{:?}", edited.value.labels);
     let (_, _, removed) = pds.records(&stage.bob.did, OP).remove(0);
@@ -327,7 +327,7 @@ async fn partial_edit_names_the_failed_part() {
     ] {
         pds.host()
             .fault(fault.on(APPLY).about("sh.tangled.label.op"));
-        let e = repo.edit(&made.id, &labelled(said)).await.unwrap_err();
+        let e = repo.edit_pull(&made.id, &labelled(said)).await.unwrap_err();
         pds.host().clear_faults();
         assert_eq!(e.retry(), retry, "{e:?}");
         assert!(e.message().contains(said), "{e:?}");
@@ -338,7 +338,7 @@ async fn partial_edit_names_the_failed_part() {
         );
         let (_, record) = pds.record(&made.node_id).unwrap();
         assert_eq!(record["title"], said);
-        let view = repo.view(&made.id, Default::default()).await.unwrap();
+        let view = repo.pull(&made.id, Default::default()).await.unwrap();
         assert!(view.labels.is_empty(), "{:?}", view.labels);
     }
     // An edit of only a label has no other part.
@@ -348,9 +348,9 @@ async fn partial_edit_names_the_failed_part() {
         title: None,
         ..labelled("")
     };
-    let e = repo.edit(&made.id, &alone).await.unwrap_err();
+    let e = repo.edit_pull(&made.id, &alone).await.unwrap_err();
     assert!(!e.message().contains("was not written"), "{e:?}");
-    let edited = repo.edit(&made.id, &labelled("Last")).await.unwrap();
+    let edited = repo.edit_pull(&made.id, &labelled("Last")).await.unwrap();
     assert_eq!(edited.value.labels[0].name, "bug");
 }
 
@@ -424,7 +424,7 @@ async fn edit_keeps_unknown_fields() {
         description: Some("Text".into()),
         ..Default::default()
     };
-    let edited = repo.edit(&made.id, &edit).await.unwrap();
+    let edited = repo.edit_pull(&made.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
     assert_eq!(record["fromTheFuture"], serde_json::json!({"x": [1, null]}));

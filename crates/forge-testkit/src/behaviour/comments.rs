@@ -116,7 +116,7 @@ async fn a_body_over_the_limit(fx: Fixture) {
 
 async fn comment_on_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
-    let gone = fx.author.pr(500);
+    let gone = fx.author.pull_id(500);
     refused(fx.author.comment(&gone, "Hello?", None).await, "not_found");
     refused(
         fx.author.comments(&gone, PageReq::first(1)).await,

@@ -112,7 +112,7 @@ async fn commits_of_missing_pull_are_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author
-            .commits(&fx.author.pr(31), PageReq::first(1))
+            .commits(&fx.author.pull_id(31), PageReq::first(1))
             .await,
         "not_found",
     );

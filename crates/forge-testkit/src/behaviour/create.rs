@@ -40,7 +40,7 @@ async fn created_fields_are_read_back(fx: Fixture) {
     let head = fx.feature("feature");
     let mut req = CreatePull::new("feature", "Add a feature");
     req.description = "Some **text**.".into();
-    let outcome = fx.author.create(&req).await.unwrap();
+    let outcome = fx.author.create_pull(&req).await.unwrap();
     let made = outcome.value;
     let read = fx.view(&made.id).await;
     for pr in [&made, &read] {
@@ -76,7 +76,7 @@ async fn a_base_can_be_named(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Into a release");
     req.base = Some("release/1".into());
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     assert_eq!(pr.base_branch, "release/1");
     assert_eq!(pr.base_oid, fx.git.oid("release/1"));
 }
@@ -94,7 +94,7 @@ async fn a_draft(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Not yet");
     req.draft = true;
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     assert!(pr.draft && fx.view(&pr.id).await.draft);
     assert_eq!(pr.state, PrState::Open);
 }
@@ -104,7 +104,7 @@ async fn labels_are_found_in_any_case(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
     req.labels = vec!["HELP WANTED".into(), "bug".into()];
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     let mut names: Vec<_> = pr.labels.into_iter().map(|l| l.name).collect();
     names.sort();
     assert_eq!(names, ["Help wanted", "bug"]);
@@ -115,7 +115,7 @@ async fn reviewers_are_asked(fx: Fixture) {
     let login = fx.reviewer_login().await;
     let mut req = CreatePull::new("feature", "Please look");
     req.reviewers = vec![Reviewer::user(login.clone())];
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     let asked: Vec<_> = pr.pending_reviewers.iter().map(Reviewer::handle).collect();
     assert_eq!(asked, [login]);
 }
@@ -125,7 +125,7 @@ async fn assignees_and_me(fx: Fixture) {
     let (me, other) = (fx.author_login().await, fx.reviewer_login().await);
     let mut req = CreatePull::new("feature", "Assigned");
     req.assignees = vec!["@me".into(), other.clone()];
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     let mut logins: Vec<_> = pr.assignees.into_iter().map(|a| a.login).collect();
     logins.sort();
     let mut wanted = [me, other];
@@ -138,7 +138,7 @@ async fn unknown_label_suggests_a_similar_name(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
     req.labels = vec!["documentatoin".into()];
-    let e = invalid(fx.author.create(&req).await, "labels");
+    let e = invalid(fx.author.create_pull(&req).await, "labels");
     let said = format!("{} {}", e.message(), e.hint().map_or("", |h| h.text()));
     assert!(
         said.contains("documentatoin") && said.contains("documentation"),
@@ -152,14 +152,16 @@ async fn too_many_labels(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
     req.labels = (0..=max).map(|n| format!("label-{n}")).collect();
-    invalid(fx.author.create(&req).await, "labels");
+    invalid(fx.author.create_pull(&req).await, "labels");
 }
 
 async fn an_empty_title(fx: Fixture) {
     fx.feature("feature");
     for title in ["", " ", "\t\n"] {
         invalid(
-            fx.author.create(&CreatePull::new("feature", title)).await,
+            fx.author
+                .create_pull(&CreatePull::new("feature", title))
+                .await,
             "title",
         );
     }
@@ -170,14 +172,16 @@ async fn a_title_at_the_limit_and_over_it(fx: Fixture) {
     fx.feature("feature");
     let over = "é".repeat(max + 1);
     let e = invalid(
-        fx.author.create(&CreatePull::new("feature", over)).await,
+        fx.author
+            .create_pull(&CreatePull::new("feature", over))
+            .await,
         "title",
     );
     assert!(e.message().contains(&max.to_string()), "{e}");
     let fits = "é".repeat(max);
     let pr = fx
         .author
-        .create(&CreatePull::new("feature", fits.clone()))
+        .create_pull(&CreatePull::new("feature", fits.clone()))
         .await
         .unwrap()
         .value;
@@ -188,7 +192,7 @@ async fn a_title_is_one_line(fx: Fixture) {
     fx.feature("feature");
     match fx
         .author
-        .create(&CreatePull::new("feature", "one\ntwo"))
+        .create_pull(&CreatePull::new("feature", "one\ntwo"))
         .await
     {
         Ok(made) => assert!(!made.value.title.contains('\n'), "{:?}", made.value.title),
@@ -201,7 +205,7 @@ async fn a_description_over_the_limit(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Long");
     req.description = "x".repeat(max + 1);
-    invalid(fx.author.create(&req).await, "description");
+    invalid(fx.author.create_pull(&req).await, "description");
 }
 
 async fn a_description_is_kept_to_the_byte(fx: Fixture) {
@@ -209,7 +213,7 @@ async fn a_description_is_kept_to_the_byte(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Text");
     req.description = text.into();
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     assert_eq!(fx.view(&pr.id).await.description, text);
 }
 
@@ -217,20 +221,20 @@ async fn missing_base_is_refused(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Into nowhere");
     req.base = Some("no-such-base".into());
-    let e = invalid(fx.author.create(&req).await, "base");
+    let e = invalid(fx.author.create_pull(&req).await, "base");
     assert!(e.message().contains("no-such-base"), "{e}");
 }
 
 async fn missing_head_is_refused(fx: Fixture) {
     let req = CreatePull::new("no-such-head", "From nowhere");
-    let e = invalid(fx.author.create(&req).await, "head");
+    let e = invalid(fx.author.create_pull(&req).await, "head");
     assert!(e.message().contains("no-such-head"), "{e}");
 }
 
 async fn head_equal_to_base_is_refused(fx: Fixture) {
     let e = invalid(
         fx.author
-            .create(&CreatePull::new("main", "To itself"))
+            .create_pull(&CreatePull::new("main", "To itself"))
             .await,
         "head",
     );
@@ -241,7 +245,9 @@ async fn head_without_commits_is_refused(fx: Fixture) {
     let main = fx.git.oid("main").unwrap();
     fx.git.set_branch("feature", &main);
     let e = refused(
-        fx.author.create(&CreatePull::new("feature", "Empty")).await,
+        fx.author
+            .create_pull(&CreatePull::new("feature", "Empty"))
+            .await,
         "precondition_failed",
     );
     assert!(matches!(
@@ -253,7 +259,9 @@ async fn head_without_commits_is_refused(fx: Fixture) {
 async fn duplicate_of_open_pull_is_refused(fx: Fixture) {
     let first = fx.open("feature").await;
     let e = refused(
-        fx.author.create(&CreatePull::new("feature", "Again")).await,
+        fx.author
+            .create_pull(&CreatePull::new("feature", "Again"))
+            .await,
         "already_exists",
     );
     let ErrorKind::AlreadyExists { existing } = e.kind() else {
@@ -277,7 +285,7 @@ async fn second_pull_for_other_base_is_opened(fx: Fixture) {
     fx.feature("release");
     let mut req = CreatePull::new("feature", "Into the release too");
     req.base = Some("release".into());
-    let second = fx.author.create(&req).await.unwrap().value;
+    let second = fx.author.create_pull(&req).await.unwrap().value;
     assert_ne!(first.id, second.id);
 }
 
@@ -307,16 +315,16 @@ async fn a_failed_create_leaves_nothing(fx: Fixture) {
     let before = fx.git.refs();
     let mut bad = CreatePull::new("feature", "Bad base");
     bad.base = Some("nowhere".into());
-    assert!(fx.author.create(&bad).await.is_err());
+    assert!(fx.author.create_pull(&bad).await.is_err());
     assert!(
         fx.author
-            .create(&CreatePull::new("feature", ""))
+            .create_pull(&CreatePull::new("feature", ""))
             .await
             .is_err()
     );
     assert!(
         fx.author
-            .create(&CreatePull::new("gone", "No head"))
+            .create_pull(&CreatePull::new("gone", "No head"))
             .await
             .is_err()
     );
@@ -326,6 +334,6 @@ async fn a_failed_create_leaves_nothing(fx: Fixture) {
         fields: PrFields::NONE,
         ..Default::default()
     };
-    let page = fx.author.list(&query, PageReq::first(10)).await.unwrap();
+    let page = fx.author.pulls(&query, PageReq::first(10)).await.unwrap();
     assert!(page.items.is_empty() && page.next.is_none());
 }

@@ -255,7 +255,9 @@ async fn patch_has_a_mail_per_commit(fx: Fixture) {
 async fn diff_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
-        fx.author.diff(&fx.author.pr(31), &DiffReq::default()).await,
+        fx.author
+            .diff(&fx.author.pull_id(31), &DiffReq::default())
+            .await,
         "not_found",
     );
 }

@@ -61,7 +61,7 @@ async fn title_and_description(fx: Fixture) {
         description: Some("Much.\n".into()),
         ..Default::default()
     };
-    let made = fx.author.edit(&pr, &edit).await.unwrap().value;
+    let made = fx.author.edit_pull(&pr, &edit).await.unwrap().value;
     let read = fx.view(&pr).await;
     for pr in [made, read] {
         assert_eq!(
@@ -73,7 +73,10 @@ async fn title_and_description(fx: Fixture) {
 
 async fn unnamed_fields_stay(fx: Fixture) {
     let before = fx.open("feature").await;
-    fx.author.edit(&before.id, &title("Other")).await.unwrap();
+    fx.author
+        .edit_pull(&before.id, &title("Other"))
+        .await
+        .unwrap();
     let after = fx.view(&before.id).await;
     assert_eq!(after.description, before.description);
     assert_eq!(after.base_branch, before.base_branch);
@@ -88,7 +91,7 @@ async fn a_description_can_be_emptied(fx: Fixture) {
             description: Some(text.into()),
             ..Default::default()
         };
-        fx.author.edit(&pr, &edit).await.unwrap();
+        fx.author.edit_pull(&pr, &edit).await.unwrap();
         assert_eq!(fx.view(&pr).await.description, text);
     }
 }
@@ -100,7 +103,7 @@ async fn several_things_at_once(fx: Fixture) {
         title: Some("New".into()),
         ..labels(&["bug"], &[])
     };
-    let made = fx.author.edit(&pr, &edit).await.unwrap().value;
+    let made = fx.author.edit_pull(&pr, &edit).await.unwrap().value;
     assert_eq!(made.title, "New");
     assert_eq!(made.labels.len(), 1);
 }
@@ -111,7 +114,7 @@ async fn partly_invalid_edit_changes_nothing(fx: Fixture) {
         title: Some("New".into()),
         ..labels(&["no-such-label"], &[])
     };
-    invalid(fx.author.edit(&pr.id, &edit).await, "labels");
+    invalid(fx.author.edit_pull(&pr.id, &edit).await, "labels");
     let after = fx.view(&pr.id).await;
     assert_eq!((after.title, after.version), (pr.title, pr.version));
 }
@@ -123,7 +126,7 @@ async fn base(fx: Fixture) {
         base: Some("release".into()),
         ..Default::default()
     };
-    let made = fx.author.edit(&pr, &edit).await.unwrap().value;
+    let made = fx.author.edit_pull(&pr, &edit).await.unwrap().value;
     assert_eq!(made.base_branch, "release");
     assert_eq!(fx.view(&pr).await.base_oid, fx.git.oid("release"));
 }
@@ -135,7 +138,7 @@ async fn invalid_base_is_refused(fx: Fixture) {
             base: Some(wrong.into()),
             ..Default::default()
         };
-        let e = refused(fx.author.edit(&pr.id, &edit).await, "invalid_input");
+        let e = refused(fx.author.edit_pull(&pr.id, &edit).await, "invalid_input");
         assert!(e.message().contains(wrong), "{e}");
     }
     assert_eq!(fx.view(&pr.id).await.version, pr.version);
@@ -143,14 +146,14 @@ async fn invalid_base_is_refused(fx: Fixture) {
 
 async fn an_empty_title(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    invalid(fx.author.edit(&pr, &title("  ")).await, "title");
+    invalid(fx.author.edit_pull(&pr, &title("  ")).await, "title");
 }
 
 async fn a_title_over_the_limit(fx: Fixture) {
     let max = fx.author.limits().title_max;
     let pr = fx.open("feature").await.id;
     invalid(
-        fx.author.edit(&pr, &title(&"x".repeat(max + 1))).await,
+        fx.author.edit_pull(&pr, &title(&"x".repeat(max + 1))).await,
         "title",
     );
 }
@@ -171,10 +174,13 @@ async fn labels_are_added_and_removed(fx: Fixture) {
     fx.define(&["a", "b", "c"]).await;
     let pr = fx.open("feature").await.id;
     fx.author
-        .edit(&pr, &labels(&["a", "b"], &[]))
+        .edit_pull(&pr, &labels(&["a", "b"], &[]))
         .await
         .unwrap();
-    fx.author.edit(&pr, &labels(&["c"], &["A"])).await.unwrap();
+    fx.author
+        .edit_pull(&pr, &labels(&["c"], &["A"]))
+        .await
+        .unwrap();
     assert_eq!(names(&fx, &pr).await, ["b", "c"]);
 }
 
@@ -182,10 +188,13 @@ async fn a_label_twice_is_once(fx: Fixture) {
     fx.define(&["a"]).await;
     let pr = fx.open("feature").await.id;
     fx.author
-        .edit(&pr, &labels(&["a", "A"], &[]))
+        .edit_pull(&pr, &labels(&["a", "A"], &[]))
         .await
         .unwrap();
-    fx.author.edit(&pr, &labels(&["a"], &[])).await.unwrap();
+    fx.author
+        .edit_pull(&pr, &labels(&["a"], &[]))
+        .await
+        .unwrap();
     assert_eq!(names(&fx, &pr).await, ["a"]);
 }
 
@@ -193,7 +202,9 @@ async fn an_unknown_label(fx: Fixture) {
     fx.define(&["enhancement"]).await;
     let pr = fx.open("feature").await.id;
     let e = invalid(
-        fx.author.edit(&pr, &labels(&["enhancment"], &[])).await,
+        fx.author
+            .edit_pull(&pr, &labels(&["enhancment"], &[]))
+            .await,
         "labels",
     );
     let said = format!("{} {}", e.message(), e.hint().map_or("", |h| h.text()));
@@ -203,8 +214,14 @@ async fn an_unknown_label(fx: Fixture) {
 async fn removal_of_absent_label_is_ignored(fx: Fixture) {
     fx.define(&["a", "b"]).await;
     let pr = fx.open("feature").await.id;
-    fx.author.edit(&pr, &labels(&["a"], &[])).await.unwrap();
-    fx.author.edit(&pr, &labels(&[], &["b"])).await.unwrap();
+    fx.author
+        .edit_pull(&pr, &labels(&["a"], &[]))
+        .await
+        .unwrap();
+    fx.author
+        .edit_pull(&pr, &labels(&[], &["b"]))
+        .await
+        .unwrap();
     assert_eq!(names(&fx, &pr).await, ["a"]);
 }
 
@@ -219,7 +236,7 @@ async fn an_unknown_board_changes_nothing(fx: Fixture) {
             projects,
             ..title("Other")
         };
-        let e = fx.author.edit(&pr, &edit).await.unwrap_err();
+        let e = fx.author.edit_pull(&pr, &edit).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{e:?}");
         assert!(e.message().contains("No such board"), "{e:?}");
     }
@@ -233,7 +250,7 @@ async fn reviewers_are_added_and_removed(fx: Fixture) {
         reviewers: set(vec![who.clone()], vec![]),
         ..Default::default()
     };
-    fx.author.edit(&pr, &asked).await.unwrap();
+    fx.author.edit_pull(&pr, &asked).await.unwrap();
     let waiting = fx.view(&pr).await.pending_reviewers;
     let handles: Vec<_> = waiting.iter().map(Reviewer::handle).collect();
     assert_eq!(handles, [who.handle()]);
@@ -241,7 +258,7 @@ async fn reviewers_are_added_and_removed(fx: Fixture) {
         reviewers: set(vec![], vec![who]),
         ..Default::default()
     };
-    fx.author.edit(&pr, &taken).await.unwrap();
+    fx.author.edit_pull(&pr, &taken).await.unwrap();
     assert!(fx.view(&pr).await.pending_reviewers.is_empty());
 }
 
@@ -251,25 +268,28 @@ async fn assignees_are_added_and_removed(fx: Fixture) {
         assignees: set(vec!["@me".into()], vec![]),
         ..Default::default()
     };
-    fx.author.edit(&pr, &add).await.unwrap();
+    fx.author.edit_pull(&pr, &add).await.unwrap();
     let me = fx.author_login().await;
     assert_eq!(fx.view(&pr).await.assignees[0].login, me);
     let remove = EditPull {
         assignees: set(vec![], vec![me]),
         ..Default::default()
     };
-    fx.author.edit(&pr, &remove).await.unwrap();
+    fx.author.edit_pull(&pr, &remove).await.unwrap();
     assert!(fx.view(&pr).await.assignees.is_empty());
 }
 
 async fn a_stale_version(fx: Fixture) {
     let pr = fx.open("feature").await;
-    fx.reviewer.edit(&pr.id, &title("Theirs")).await.unwrap();
+    fx.reviewer
+        .edit_pull(&pr.id, &title("Theirs"))
+        .await
+        .unwrap();
     let edit = EditPull {
         expected_version: Some(pr.version),
         ..title("Mine")
     };
-    refused(fx.author.edit(&pr.id, &edit).await, "conflict");
+    refused(fx.author.edit_pull(&pr.id, &edit).await, "conflict");
     assert_eq!(fx.view(&pr.id).await.title, "Theirs");
 }
 
@@ -280,14 +300,19 @@ async fn the_current_version(fx: Fixture) {
         ..title("Mine")
     };
     assert_eq!(
-        fx.author.edit(&pr.id, &edit).await.unwrap().value.title,
+        fx.author
+            .edit_pull(&pr.id, &edit)
+            .await
+            .unwrap()
+            .value
+            .title,
         "Mine"
     );
 }
 
 async fn an_edit_is_in_the_history(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    fx.reviewer.edit(&pr, &title("Theirs")).await.unwrap();
+    fx.reviewer.edit_pull(&pr, &title("Theirs")).await.unwrap();
     let events = fx
         .author
         .history(&pr, PageReq::first(50))
@@ -310,7 +335,7 @@ async fn edits_at_once_are_all_kept(fx: Fixture) {
     let edits: Vec<_> = all.iter().map(|l| labels(&[l], &[])).collect();
     let done = join_all(edits.iter().enumerate().map(|(n, edit)| {
         let who = if n % 2 == 0 { &fx.author } else { &fx.reviewer };
-        who.edit(&pr, edit)
+        who.edit_pull(&pr, edit)
     }))
     .await;
     for outcome in done {
@@ -322,7 +347,9 @@ async fn edits_at_once_are_all_kept(fx: Fixture) {
 async fn edit_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
-        fx.author.edit(&fx.author.pr(999), &title("X")).await,
+        fx.author
+            .edit_pull(&fx.author.pull_id(999), &title("X"))
+            .await,
         "not_found",
     );
 }
@@ -330,6 +357,9 @@ async fn edit_of_missing_pull_is_not_found(fx: Fixture) {
 async fn closed_pull_is_edited(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
-    fx.author.edit(&pr, &title("Still mine")).await.unwrap();
+    fx.author
+        .edit_pull(&pr, &title("Still mine"))
+        .await
+        .unwrap();
     assert_eq!(fx.view(&pr).await.title, "Still mine");
 }

@@ -109,20 +109,20 @@ async fn push_of_unfitting_edits_is_refused(fx: Fixture) {
 /// Returns the message of the refusal, after checking that the request changed nothing.
 async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
-    let e = invalid(fx.author.create(req).await, field);
+    let e = invalid(fx.author.create_pull(req).await, field);
     assert!(e.hint().is_some_and(|h| !h.text().is_empty()), "{e:?}");
     assert_eq!(fx.git.refs(), before);
     let query = PullQuery {
         state: StateFilter::All,
         ..PullQuery::default()
     };
-    let page = fx.author.list(&query, PageReq::first(5)).await.unwrap();
+    let page = fx.author.pulls(&query, PageReq::first(5)).await.unwrap();
     assert!(page.items.is_empty(), "{:?}", page.items);
     e.message().to_owned()
 }
 
 async fn changed(fx: &Fixture, req: &CreatePull) -> Vec<(String, FileStatus)> {
-    let pr = fx.author.create(req).await.unwrap().value;
+    let pr = fx.author.create_pull(req).await.unwrap().value;
     let files = fx.author.files(&pr.id, PageReq::first(30)).await.unwrap();
     let mut files: Vec<_> = files
         .items
@@ -152,7 +152,7 @@ async fn whole_files_become_a_pull_request(fx: Fixture) {
     );
     assert_eq!(fx.git.oid("main"), main);
     let query = PullQuery::default();
-    let page = fx.author.list(&query, PageReq::first(5)).await.unwrap();
+    let page = fx.author.pulls(&query, PageReq::first(5)).await.unwrap();
     let pr = fx.view(&page.items[0].id).await;
     assert_eq!(
         (pr.title.as_str(), pr.state),
@@ -163,7 +163,7 @@ async fn whole_files_become_a_pull_request(fx: Fixture) {
 }
 
 async fn edits_are_one_commit_named_by_title(fx: Fixture) {
-    let pr = fx.author.create(&some()).await.unwrap().value;
+    let pr = fx.author.create_pull(&some()).await.unwrap().value;
     let commits = fx.author.commits(&pr.id, PageReq::first(5)).await.unwrap();
     assert_eq!(commits.items.len(), 1);
     assert_eq!(commits.items[0].message_headline, "Edit some files");
@@ -187,7 +187,7 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
         head: HeadRef::branch("edit/one"),
         ..some()
     };
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     if pr.head_branch.is_empty() {
         // Forges whose rounds are patches create no branch.
         assert_eq!(fx.git.refs(), before);
@@ -205,7 +205,7 @@ async fn existing_branch_is_left_unchanged(fx: Fixture) {
         head: HeadRef::branch("feature"),
         ..some()
     };
-    match fx.author.create(&req).await {
+    match fx.author.create_pull(&req).await {
         Ok(made) => assert_eq!(made.value.head_branch, ""),
         Err(e) => {
             assert_eq!(e.code(), "invalid_input");
@@ -216,9 +216,9 @@ async fn existing_branch_is_left_unchanged(fx: Fixture) {
 }
 
 async fn equal_titles_make_two_branches(fx: Fixture) {
-    let first = fx.author.create(&some()).await.unwrap().value;
+    let first = fx.author.create_pull(&some()).await.unwrap().value;
     let other = of(vec![FileEdit::write("other.txt", "other\n")]);
-    let second = fx.author.create(&other).await.unwrap().value;
+    let second = fx.author.create_pull(&other).await.unwrap().value;
     assert_ne!(first.id, second.id);
     assert!(first.head_branch.is_empty() || first.head_branch != second.head_branch);
 }
@@ -237,7 +237,12 @@ async fn edits_are_merged_to_the_byte(fx: Fixture) {
     let edits = files
         .iter()
         .map(|(path, data)| FileEdit::write(*path, data.clone()));
-    let pr = fx.author.create(&of(edits.collect())).await.unwrap().value;
+    let pr = fx
+        .author
+        .create_pull(&of(edits.collect()))
+        .await
+        .unwrap()
+        .value;
     fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
     for (path, data) in &files {
         let stored = fx
@@ -257,7 +262,7 @@ async fn executable_file_keeps_mode(fx: Fixture) {
     fx.git.import(stream.into_bytes());
     fx.git.catch_up("main");
     let req = of(vec![FileEdit::write("run.sh", "echo 2\n")]);
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
     assert_eq!(fx.git.show("main", "run.sh"), "echo 2\n");
     let listed = fx.git.run(["ls-tree", "main", "run.sh"]).text();
@@ -320,7 +325,7 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
     let before = fx.git.refs();
     let e = fx
         .author
-        .create(&of(vec![below.clone()]))
+        .create_pull(&of(vec![below.clone()]))
         .await
         .unwrap_err();
     assert!(
@@ -329,7 +334,7 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
     );
     assert_eq!(fx.git.refs(), before);
     let instead = of(vec![below, FileEdit::delete("README.md")]);
-    let pr = fx.author.create(&instead).await.unwrap().value;
+    let pr = fx.author.create_pull(&instead).await.unwrap().value;
     fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
     assert_eq!(fx.git.show("main", "README.md/more"), "x\n");
 }
@@ -345,13 +350,13 @@ async fn edits_with_another_source_are_refused(fx: Fixture) {
     };
     // A forge that does not support heads in forks refuses the fork first.
     let before = fx.git.refs();
-    let e = fx.author.create(&elsewhere).await.unwrap_err();
+    let e = fx.author.create_pull(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
     let patched = CreatePull {
         patch: Some(b"diff --git a/x b/x\n".to_vec()),
         ..some()
     };
-    let e = fx.author.create(&patched).await.unwrap_err();
+    let e = fx.author.create_pull(&patched).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
     assert_eq!(fx.git.refs(), before);
 }

@@ -17,18 +17,24 @@ pub(super) fn cases(set: &mut Set) {
 
 async fn every_refusal_is_one_line_with_a_recovery(fx: Fixture) {
     fx.feature("feature");
-    let gone = fx.author.pr(404);
+    let gone = fx.author.pull_id(404);
     let mut nowhere = CreatePull::new("feature", "T");
     nowhere.base = Some("nowhere".into());
     let errors = [
-        fx.author.create(&nowhere).await.err(),
-        fx.author.create(&CreatePull::new("gone", "T")).await.err(),
-        fx.author.create(&CreatePull::new("main", "T")).await.err(),
+        fx.author.create_pull(&nowhere).await.err(),
         fx.author
-            .create(&CreatePull::new("feature", ""))
+            .create_pull(&CreatePull::new("gone", "T"))
             .await
             .err(),
-        fx.author.view(&gone, PrFields::NONE).await.err(),
+        fx.author
+            .create_pull(&CreatePull::new("main", "T"))
+            .await
+            .err(),
+        fx.author
+            .create_pull(&CreatePull::new("feature", ""))
+            .await
+            .err(),
+        fx.author.pull(&gone, PrFields::NONE).await.err(),
         fx.author.comments(&gone, PageReq::first(1)).await.err(),
     ];
     for error in errors {
@@ -57,10 +63,10 @@ async fn stored_escapes_do_not_reach_a_message(fx: Fixture) {
     req.base = Some(evil.into());
     for error in [
         fx.author
-            .create(&CreatePull::new(evil, "T"))
+            .create_pull(&CreatePull::new(evil, "T"))
             .await
             .unwrap_err(),
-        fx.author.create(&req).await.unwrap_err(),
+        fx.author.create_pull(&req).await.unwrap_err(),
     ] {
         assert!(
             !error.message().chars().any(char::is_control),
@@ -77,8 +83,13 @@ async fn a_refused_write_leaves_no_trace(fx: Fixture) {
         title: Some(String::new()),
         ..Default::default()
     };
-    assert!(fx.author.edit(&pr.id, &edit).await.is_err());
+    assert!(fx.author.edit_pull(&pr.id, &edit).await.is_err());
     assert!(fx.author.comment(&pr.id, "", None).await.is_err());
-    assert!(fx.author.reopen(&fx.author.pr(404), None).await.is_err());
+    assert!(
+        fx.author
+            .reopen(&fx.author.pull_id(404), None)
+            .await
+            .is_err()
+    );
     assert_eq!(fx.git.refs(), before);
 }

@@ -142,7 +142,9 @@ async fn no_rename_across_pages(fx: Fixture) {
 async fn files_of_missing_pull_are_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
-        fx.author.files(&fx.author.pr(31), PageReq::first(1)).await,
+        fx.author
+            .files(&fx.author.pull_id(31), PageReq::first(1))
+            .await,
         "not_found",
     );
 }

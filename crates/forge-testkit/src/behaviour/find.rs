@@ -66,7 +66,7 @@ async fn a_branch_into_two_bases(fx: Fixture) {
     fx.feature("release");
     let mut req = CreatePull::new("feature", "Too");
     req.base = Some("release".into());
-    fx.author.create(&req).await.unwrap();
+    fx.author.create_pull(&req).await.unwrap();
     let head = Fixture::head("feature");
     let found = fx
         .author
@@ -114,7 +114,7 @@ async fn status_lists_pulls_of_the_viewer(fx: Fixture) {
     let open = fx.open("open").await.id;
     fx.feature("theirs");
     fx.reviewer
-        .create(&CreatePull::new("theirs", "T"))
+        .create_pull(&CreatePull::new("theirs", "T"))
         .await
         .unwrap();
     let status = fx.author.status(None, PrFields::NONE).await.unwrap();
@@ -131,7 +131,7 @@ async fn status_lists_pulls_waiting_for_the_viewer(fx: Fixture) {
         remove: vec![],
     };
     fx.author
-        .edit(
+        .edit_pull(
             &pr,
             &EditPull {
                 reviewers,

@@ -63,7 +63,7 @@ async fn a_read_only_handle_reads_and_does_not_write(fx: Fixture) {
         },
     );
     handle
-        .list(&PullQuery::default(), PageReq::first(1))
+        .pulls(&PullQuery::default(), PageReq::first(1))
         .await
         .unwrap();
     let e = refused(
@@ -72,7 +72,7 @@ async fn a_read_only_handle_reads_and_does_not_write(fx: Fixture) {
     );
     assert!(e.hint().is_some());
     let new = CreatePull::new("other", "Other");
-    refused(handle.create(&new).await, "permission_denied");
+    refused(handle.create_pull(&new).await, "permission_denied");
     assert_eq!(fx.git.refs(), before);
 }
 
@@ -93,7 +93,7 @@ async fn a_dry_run_writes_nothing(fx: Fixture) {
 
 async fn timed_out_write_is_ambiguous(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let before = fx.author.view(&pr, PrFields::NONE).await.unwrap().state;
+    let before = fx.author.pull(&pr, PrFields::NONE).await.unwrap().state;
     let handle = under(
         &fx,
         Policy {
@@ -104,12 +104,12 @@ async fn timed_out_write_is_ambiguous(fx: Fixture) {
     let e = refused(handle.close(&pr, &CloseReq::default()).await, "timeout");
     if e.retry() != Retry::Ambiguous {
         assert!(e.message().ends_with("(nothing was sent)"), "{e:?}");
-        let after = fx.author.view(&pr, PrFields::NONE).await.unwrap().state;
+        let after = fx.author.pull(&pr, PrFields::NONE).await.unwrap().state;
         assert_eq!(after, before);
     }
     // A list whose only answer arrives before the timer fires succeeds: on a busy machine, some do.
     for _ in 0..50 {
-        let list = handle.list(&PullQuery::default(), PageReq::first(1)).await;
+        let list = handle.pulls(&PullQuery::default(), PageReq::first(1)).await;
         if let Err(e) = list {
             assert_eq!(e.code(), "timeout", "{e}");
             assert_eq!(e.retry(), Retry::Transient);
@@ -150,7 +150,9 @@ async fn the_observer_hears_of_every_call(fx: Fixture) {
     );
     handle.close(&pr, &CloseReq::default()).await.unwrap();
     refused(
-        handle.close(&handle.pr(404), &CloseReq::default()).await,
+        handle
+            .close(&handle.pull_id(404), &CloseReq::default())
+            .await,
         "not_found",
     );
     let heard = notes.0.lock().unwrap().clone();
@@ -169,7 +171,7 @@ async fn error_names_the_operation(fx: Fixture) {
     fx.open("feature").await;
     let e = refused(
         fx.author
-            .merge(&fx.author.pr(404), &Default::default())
+            .merge(&fx.author.pull_id(404), &Default::default())
             .await,
         "not_found",
     );

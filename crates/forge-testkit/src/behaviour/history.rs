@@ -101,7 +101,7 @@ async fn history_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author
-            .history(&fx.author.pr(31), PageReq::first(1))
+            .history(&fx.author.pull_id(31), PageReq::first(1))
             .await,
         "not_found",
     );

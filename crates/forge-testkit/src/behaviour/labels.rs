@@ -161,7 +161,7 @@ async fn deletion_removes_label_from_pull_requests(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
     req.labels = vec!["bug".into()];
-    let pr = fx.author.create(&req).await.unwrap().value.id;
+    let pr = fx.author.create_pull(&req).await.unwrap().value.id;
     fx.author.delete_label("bug").await.unwrap();
     assert!(fx.view(&pr).await.labels.is_empty());
 }

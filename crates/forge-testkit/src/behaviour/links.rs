@@ -43,7 +43,7 @@ async fn pull(fx: &Fixture, branch: &str, description: &str) -> PullRequest {
         description: description.to_owned(),
         ..CreatePull::new(branch, format!("Title of {branch}"))
     };
-    fx.author.create(&req).await.unwrap().value
+    fx.author.create_pull(&req).await.unwrap().value
 }
 
 async fn links(fx: &Fixture, subject: &Subject) -> Links {
@@ -101,7 +101,7 @@ async fn plain_texts_are_not_links(fx: Fixture) {
 }
 
 async fn links_of_missing_subject_are_not_found(fx: Fixture) {
-    let pull = Subject::Pull(fx.author.pr(77));
+    let pull = Subject::Pull(fx.author.pull_id(77));
     let issue = Subject::Issue(fx.author.issue_id(77));
     for subject in [pull, issue] {
         refused(fx.author.links(&subject).await, "not_found");
@@ -253,7 +253,7 @@ async fn stacked_pulls_are_linked(fx: Fixture) {
             ..CreatePull::new("upper", "Upper")
         },
     };
-    let upper = fx.author.create(&req).await.unwrap().value;
+    let upper = fx.author.create_pull(&req).await.unwrap().value;
     let found = of_pull(&fx, &upper).await;
     assert_eq!(ends(&found.depends_on), [is(&lower)]);
     let found = of_pull(&fx, &lower).await;

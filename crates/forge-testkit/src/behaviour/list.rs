@@ -42,7 +42,7 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 async fn ids(fx: &Fixture, query: &PullQuery) -> Vec<PrId> {
-    let page = fx.author.list(query, PageReq::first(50)).await.unwrap();
+    let page = fx.author.pulls(query, PageReq::first(50)).await.unwrap();
     assert!(page.warnings.is_empty(), "{:?}", page.warnings);
     page.items.into_iter().map(|p| p.id).collect()
 }
@@ -90,7 +90,7 @@ async fn several_repositories_are_asked_together(fx: Fixture) {
 async fn an_empty_repository(fx: Fixture) {
     let page = fx
         .author
-        .list(&PullQuery::default(), PageReq::first(30))
+        .pulls(&PullQuery::default(), PageReq::first(30))
         .await
         .unwrap();
     assert!(page.items.is_empty() && page.next.is_none() && page.warnings.is_empty());
@@ -130,7 +130,7 @@ async fn by_author(fx: Fixture) {
     fx.feature("theirs");
     let theirs = fx
         .reviewer
-        .create(&CreatePull::new("theirs", "T"))
+        .create_pull(&CreatePull::new("theirs", "T"))
         .await
         .unwrap()
         .value
@@ -148,7 +148,7 @@ async fn by_author_me(fx: Fixture) {
     let mine = fx.open("mine").await.id;
     fx.feature("theirs");
     fx.reviewer
-        .create(&CreatePull::new("theirs", "T"))
+        .create_pull(&CreatePull::new("theirs", "T"))
         .await
         .unwrap();
     let query = PullQuery {
@@ -166,7 +166,7 @@ async fn by_assignee(fx: Fixture) {
         remove: vec![],
     };
     fx.author
-        .edit(
+        .edit_pull(
             &b,
             &EditPull {
                 assignees: change,
@@ -191,7 +191,7 @@ async fn labelled(fx: &Fixture, branch: &str, labels: &[&str]) -> PrId {
     fx.feature(branch);
     let mut req = CreatePull::new(branch, branch);
     req.labels = labels.iter().map(|l| (*l).to_owned()).collect();
-    fx.author.create(&req).await.unwrap().value.id
+    fx.author.create_pull(&req).await.unwrap().value.id
 }
 
 async fn label_filter_needs_every_label(fx: Fixture) {
@@ -213,7 +213,7 @@ async fn by_base(fx: Fixture) {
     fx.feature("to-release");
     let mut req = CreatePull::new("to-release", "R");
     req.base = Some("release".into());
-    let pr = fx.author.create(&req).await.unwrap().value.id;
+    let pr = fx.author.create_pull(&req).await.unwrap().value.id;
     let query = PullQuery {
         base: Some("release".into()),
         ..Default::default()
@@ -236,7 +236,7 @@ async fn drafts_are_listed_or_excluded(fx: Fixture) {
     fx.feature("draft");
     let mut req = CreatePull::new("draft", "D");
     req.draft = true;
-    let draft = fx.author.create(&req).await.unwrap().value.id;
+    let draft = fx.author.create_pull(&req).await.unwrap().value.id;
     let of = |draft| PullQuery {
         draft: Some(draft),
         ..Default::default()
@@ -252,7 +252,7 @@ async fn filters_combine(fx: Fixture) {
     fx.feature("theirs");
     let mut req = CreatePull::new("theirs", "T");
     req.labels = vec!["bug".into()];
-    fx.reviewer.create(&req).await.unwrap();
+    fx.reviewer.create_pull(&req).await.unwrap();
     let query = PullQuery {
         author: Some("@me".into()),
         labels: vec!["bug".into()],
@@ -266,7 +266,7 @@ async fn walk(fx: &Fixture, query: &PullQuery, limit: usize) -> Vec<PrId> {
     let mut all = Vec::new();
     let mut page = PageReq::first(limit);
     loop {
-        let got = fx.author.list(query, page).await.unwrap();
+        let got = fx.author.pulls(query, page).await.unwrap();
         assert!(got.items.len() <= limit);
         assert!(
             got.next.is_none() || got.items.len() == limit,
@@ -307,7 +307,7 @@ async fn filtered_page_is_filled(fx: Fixture) {
         labels: vec!["bug".into()],
         ..Default::default()
     };
-    let page = fx.author.list(&query, PageReq::first(2)).await.unwrap();
+    let page = fx.author.pulls(&query, PageReq::first(2)).await.unwrap();
     assert_eq!(page.items.len(), 2);
     assert_eq!(walk(&fx, &query, 2).await, wanted);
 }
@@ -317,7 +317,7 @@ async fn page_of_a_single_row_has_next(fx: Fixture) {
     let b = fx.open("b").await.id;
     let page = fx
         .author
-        .list(&PullQuery::default(), PageReq::first(1))
+        .pulls(&PullQuery::default(), PageReq::first(1))
         .await
         .unwrap();
     assert_eq!(page.items.len(), 1);
@@ -331,12 +331,12 @@ async fn new_pull_does_not_shift_next_page(fx: Fixture) {
     }
     let first = fx
         .author
-        .list(&PullQuery::default(), PageReq::first(2))
+        .pulls(&PullQuery::default(), PageReq::first(2))
         .await
         .unwrap();
     fx.open("late").await;
     let next = PageReq::after(first.next.clone().unwrap(), 10);
-    let second = fx.author.list(&PullQuery::default(), next).await.unwrap();
+    let second = fx.author.pulls(&PullQuery::default(), next).await.unwrap();
     let seen: BTreeSet<_> = first
         .items
         .iter()
@@ -352,7 +352,7 @@ async fn cursor_of_another_query_is_refused(fx: Fixture) {
     }
     let page = fx
         .author
-        .list(&PullQuery::default(), PageReq::first(1))
+        .pulls(&PullQuery::default(), PageReq::first(1))
         .await
         .unwrap();
     let other = PullQuery {
@@ -360,7 +360,7 @@ async fn cursor_of_another_query_is_refused(fx: Fixture) {
         ..Default::default()
     };
     let stolen = PageReq::after(page.next.unwrap(), 1);
-    let e = invalid(fx.author.list(&other, stolen).await, "cursor");
+    let e = invalid(fx.author.pulls(&other, stolen).await, "cursor");
     assert!(e.hint().is_some());
 }
 
@@ -368,7 +368,7 @@ async fn malformed_cursor_is_refused(fx: Fixture) {
     fx.open("a").await;
     for text in ["", "garbage", "local:zz:1", "::", "\u{0}"] {
         let page = PageReq::after(Cursor::from_text(text), 1);
-        invalid(fx.author.list(&PullQuery::default(), page).await, "cursor");
+        invalid(fx.author.pulls(&PullQuery::default(), page).await, "cursor");
     }
 }
 
@@ -399,10 +399,10 @@ async fn search_finds_words(fx: Fixture) {
     fx.feature("b");
     let mut req = CreatePull::new("a", "Polish the brass");
     req.description = "Until it shines.".into();
-    let a = fx.author.create(&req).await.unwrap().value.id;
+    let a = fx.author.create_pull(&req).await.unwrap().value.id;
     let b = fx
         .author
-        .create(&CreatePull::new("b", "Sharpen"))
+        .create_pull(&CreatePull::new("b", "Sharpen"))
         .await
         .unwrap()
         .value
@@ -418,7 +418,7 @@ async fn search_with_qualifiers(fx: Fixture) {
     fx.feature("theirs");
     let theirs = fx
         .reviewer
-        .create(&CreatePull::new("theirs", "T"))
+        .create_pull(&CreatePull::new("theirs", "T"))
         .await
         .unwrap()
         .value
@@ -440,14 +440,14 @@ async fn an_unknown_search_qualifier(fx: Fixture) {
     if !fx.facts.checks_qualifiers {
         let found = fx
             .author
-            .list(&search("colour:blue"), PageReq::first(1))
+            .pulls(&search("colour:blue"), PageReq::first(1))
             .await;
         assert!(found.unwrap().items.is_empty());
         return;
     }
     let e = refused(
         fx.author
-            .list(&search("colour:blue"), PageReq::first(1))
+            .pulls(&search("colour:blue"), PageReq::first(1))
             .await,
         "invalid_input",
     );
@@ -458,7 +458,7 @@ async fn sections_are_filled_when_asked_for(fx: Fixture) {
     fx.open("a").await;
     let plain = fx
         .author
-        .list(&PullQuery::default(), PageReq::first(1))
+        .pulls(&PullQuery::default(), PageReq::first(1))
         .await
         .unwrap();
     assert_eq!(plain.items[0].additions, None);
@@ -466,7 +466,7 @@ async fn sections_are_filled_when_asked_for(fx: Fixture) {
         fields: forge_core::model::PrFields::STATS,
         ..Default::default()
     };
-    let full = fx.author.list(&query, PageReq::first(1)).await.unwrap();
+    let full = fx.author.pulls(&query, PageReq::first(1)).await.unwrap();
     assert_eq!(full.items[0].additions, Some(3));
     assert_eq!(full.items[0].changed_files, Some(1));
 }
@@ -502,7 +502,7 @@ async fn touches_path_directory_or_glob_is_matched(fx: Fixture) {
         author: Some("@me".into()),
         ..touches(&["src"])
     };
-    let page = fx.author.list(&of_main, PageReq::first(5)).await.unwrap();
+    let page = fx.author.pulls(&of_main, PageReq::first(5)).await.unwrap();
     assert_eq!(page.items.len(), 1);
     assert!(page.items[0].files.is_none());
     assert!(page.scanned.is_some_and(|n| n > 1), "{:?}", page.scanned);
@@ -521,7 +521,7 @@ async fn touches_page_is_filled(fx: Fixture) {
         }
     }
     let query = touches(&["wanted-*"]);
-    let page = fx.author.list(&query, PageReq::first(2)).await.unwrap();
+    let page = fx.author.pulls(&query, PageReq::first(2)).await.unwrap();
     assert_eq!(page.items.len(), 2);
     for limit in [1, 2, 3, 4] {
         assert_eq!(walk(&fx, &query, limit).await, wanted, "limit {limit}");
@@ -532,6 +532,6 @@ async fn touches_outside_the_repository_is_refused(fx: Fixture) {
     fx.open("a").await;
     for path in ["", "/etc/passwd", "../x"] {
         let query = touches(&[path]);
-        invalid(fx.author.list(&query, PageReq::first(1)).await, "touches");
+        invalid(fx.author.pulls(&query, PageReq::first(1)).await, "touches");
     }
 }

@@ -547,7 +547,7 @@ async fn merge_into_other_base_leaves_main(fx: Fixture) {
     fx.feature("feature");
     let mut new = forge_core::model::CreatePull::new("feature", "Into a release");
     new.base = Some("release".into());
-    let pr = fx.author.create(&new).await.unwrap().value.id;
+    let pr = fx.author.create_pull(&new).await.unwrap().value.id;
     let main = fx.git.oid("main");
     let merge = fx
         .author
@@ -563,7 +563,7 @@ async fn merge_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author
-            .merge(&fx.author.pr(31), &MergeReq::default())
+            .merge(&fx.author.pull_id(31), &MergeReq::default())
             .await,
         "not_found",
     );

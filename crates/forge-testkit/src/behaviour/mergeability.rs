@@ -84,5 +84,8 @@ async fn mergeability_of_closed_pull_is_refused(fx: Fixture) {
 
 async fn mergeability_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
-    refused(fx.author.mergeability(&fx.author.pr(31)).await, "not_found");
+    refused(
+        fx.author.mergeability(&fx.author.pull_id(31)).await,
+        "not_found",
+    );
 }

@@ -166,7 +166,7 @@ async fn a_review_answers_the_request(fx: Fixture) {
         remove: vec![],
     };
     fx.author
-        .edit(
+        .edit_pull(
             &pr,
             &EditPull {
                 reviewers,
@@ -268,7 +268,7 @@ async fn reviews_are_oldest_first_and_paged(fx: Fixture) {
 
 async fn review_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
-    let gone = fx.author.pr(500);
+    let gone = fx.author.pull_id(500);
     refused(
         fx.reviewer.submit_review(&gone, &approve()).await,
         "not_found",

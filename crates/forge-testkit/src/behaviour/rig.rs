@@ -104,7 +104,7 @@ impl Fixture {
     /// Opens a pull request from an existing branch.
     pub async fn open_from(&self, branch: &str) -> PullRequest {
         let req = CreatePull::new(branch, format!("Title of {branch}"));
-        self.author.create(&req).await.unwrap().value
+        self.author.create_pull(&req).await.unwrap().value
     }
 
     /// Opens a pull request that conflicts: both sides change line 10 of `src/lib.rs`.
@@ -125,7 +125,7 @@ impl Fixture {
 
     /// Reads the current pull request.
     pub async fn view(&self, id: &PrId) -> PullRequest {
-        self.author.view(id, PrFields::NONE).await.unwrap()
+        self.author.pull(id, PrFields::NONE).await.unwrap()
     }
 
     /// Defines labels; keeps existing labels.

@@ -184,7 +184,7 @@ async fn a_round_of_a_stale_version(fx: Fixture) {
         title: Some("Another".into()),
         ..EditPull::default()
     };
-    fx.author.edit(&opened.id, &edit).await.unwrap();
+    fx.author.edit_pull(&opened.id, &edit).await.unwrap();
     more(&fx);
     let req = Resubmit {
         expected_version: Some(opened.version),
@@ -205,7 +205,7 @@ async fn a_round_with_a_comment(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
     let outcome = fx.author.resubmit(&pr, &with("Rebased.")).await.unwrap();
     assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
-    let read = fx.author.view(&pr, PrFields::COMMENTS).await.unwrap();
+    let read = fx.author.pull(&pr, PrFields::COMMENTS).await.unwrap();
     let bodies: Vec<_> = read.comments.unwrap().into_iter().map(|c| c.body).collect();
     assert_eq!(bodies, ["Rebased."]);
 }
@@ -238,7 +238,7 @@ async fn from_a_patch(fx: Fixture) {
         patch: Some(patch(&fx, "it.txt")),
         ..CreatePull::new("", "From a patch")
     };
-    let pr = fx.author.create(&req).await.unwrap().value;
+    let pr = fx.author.create_pull(&req).await.unwrap().value;
     let table = fx.author.client().forge().capabilities();
     match table.has(Capability::PrResubmit) {
         true => assert_eq!((pr.head_branch.as_str(), pr.rounds), ("", Some(1))),
@@ -256,7 +256,10 @@ async fn create_from_invalid_patch_is_refused(fx: Fixture) {
         patch: Some(b"hello\n".to_vec()),
         ..CreatePull::new("", "From nothing")
     };
-    invalid(fx.author.create(&req).await, "patch");
-    let all = fx.author.list(&Default::default(), PageReq::first(5)).await;
+    invalid(fx.author.create_pull(&req).await, "patch");
+    let all = fx
+        .author
+        .pulls(&Default::default(), PageReq::first(5))
+        .await;
     assert!(all.unwrap().items.is_empty());
 }

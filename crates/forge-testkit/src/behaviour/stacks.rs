@@ -36,8 +36,8 @@ fn on(lower: &PullRequest) -> CreatePull {
 
 async fn stacked_pull_has_only_own_changes(fx: Fixture) {
     let lower = lower(&fx).await;
-    let upper = fx.author.create(&on(&lower)).await.unwrap().value;
-    let read = fx.author.view(&upper.id, PrFields::DEPENDS_ON).await;
+    let upper = fx.author.create_pull(&on(&lower)).await.unwrap().value;
+    let read = fx.author.pull(&upper.id, PrFields::DEPENDS_ON).await;
     let base = match fx.facts.stacks_by_base {
         true => &lower.head_branch,
         false => &lower.base_branch,
@@ -46,7 +46,7 @@ async fn stacked_pull_has_only_own_changes(fx: Fixture) {
         assert_eq!(pr.depends_on.as_ref(), Some(&lower.id.key));
         assert_eq!(&pr.base_branch, base);
     }
-    let read = fx.author.view(&lower.id, PrFields::DEPENDS_ON).await;
+    let read = fx.author.pull(&lower.id, PrFields::DEPENDS_ON).await;
     assert_eq!(read.unwrap().depends_on, None);
     let page = forge_core::PageReq::first(10);
     let files = fx.author.files(&upper.id, page).await.unwrap().items;
@@ -56,7 +56,7 @@ async fn stacked_pull_has_only_own_changes(fx: Fixture) {
 
 async fn lower_pull_is_merged_first(fx: Fixture) {
     let lower = lower(&fx).await;
-    let upper = fx.author.create(&on(&lower)).await.unwrap().value;
+    let upper = fx.author.create_pull(&on(&lower)).await.unwrap().value;
     let merge = MergeReq::default();
     let can = fx.author.mergeability(&upper.id).await.unwrap();
     assert_eq!(can.state, MergeState::Mergeable, "{can:?}");
@@ -79,7 +79,7 @@ async fn lower_pull_is_merged_first(fx: Fixture) {
 
 async fn the_rest_is_merged_later(fx: Fixture) {
     let lower = lower(&fx).await;
-    let upper = fx.author.create(&on(&lower)).await.unwrap().value;
+    let upper = fx.author.create_pull(&on(&lower)).await.unwrap().value;
     fx.author
         .merge(&lower.id, &MergeReq::default())
         .await
@@ -99,7 +99,7 @@ async fn the_rest_is_merged_later(fx: Fixture) {
 
 async fn second_child_is_refused(fx: Fixture) {
     let lower = lower(&fx).await;
-    fx.author.create(&on(&lower)).await.unwrap();
+    fx.author.create_pull(&on(&lower)).await.unwrap();
     fx.git.set_branch("another", "lower");
     fx.git
         .commit("another", "Add another", &[("another.txt", Some("x\n"))]);
@@ -107,7 +107,7 @@ async fn second_child_is_refused(fx: Fixture) {
         depends_on: Some(lower.id.clone()),
         ..CreatePull::new("another", "Beside it")
     };
-    refused(fx.author.create(&req).await, "already_exists");
+    refused(fx.author.create_pull(&req).await, "already_exists");
 }
 
 async fn stack_on_closed_pull_is_refused(fx: Fixture) {
@@ -116,7 +116,10 @@ async fn stack_on_closed_pull_is_refused(fx: Fixture) {
         .close(&lower.id, &CloseReq::default())
         .await
         .unwrap();
-    refused(fx.author.create(&on(&lower)).await, "precondition_failed");
+    refused(
+        fx.author.create_pull(&on(&lower)).await,
+        "precondition_failed",
+    );
 }
 
 async fn stack_on_missing_pull_is_not_found(fx: Fixture) {
@@ -130,5 +133,5 @@ async fn stack_on_missing_pull_is_not_found(fx: Fixture) {
             PrKey::Record(uri)
         }
     };
-    refused(fx.author.create(&on(&lower)).await, "not_found");
+    refused(fx.author.create_pull(&on(&lower)).await, "not_found");
 }

@@ -69,7 +69,7 @@ async fn close_with_a_comment(fx: Fixture) {
         ..Default::default()
     };
     fx.author.close(&pr, &req).await.unwrap();
-    let read = fx.author.view(&pr, PrFields::COMMENTS).await.unwrap();
+    let read = fx.author.pull(&pr, PrFields::COMMENTS).await.unwrap();
     assert_eq!(read.state, PrState::Closed);
     let bodies: Vec<_> = read.comments.unwrap().into_iter().map(|c| c.body).collect();
     assert_eq!(bodies, ["Not now."]);
@@ -186,7 +186,7 @@ async fn close_of_missing_pull_is_not_found(fx: Fixture) {
     fx.open("feature").await;
     refused(
         fx.author
-            .close(&fx.author.pr(77), &CloseReq::default())
+            .close(&fx.author.pull_id(77), &CloseReq::default())
             .await,
         "not_found",
     );
@@ -241,7 +241,7 @@ async fn reopen_without_base_branch_is_refused(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Into a release");
     req.base = Some("release".into());
-    let pr = fx.author.create(&req).await.unwrap().value.id;
+    let pr = fx.author.create_pull(&req).await.unwrap().value.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     fx.git.delete_branch("release");
     invalid(fx.author.reopen(&pr, None).await, "base");
@@ -251,7 +251,7 @@ async fn ready_and_back(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Draft");
     req.draft = true;
-    let pr = fx.author.create(&req).await.unwrap().value.id;
+    let pr = fx.author.create_pull(&req).await.unwrap().value.id;
     assert!(!fx.author.set_draft(&pr, false).await.unwrap().value.draft);
     assert!(!fx.view(&pr).await.draft);
     assert!(fx.author.set_draft(&pr, true).await.unwrap().value.draft);
@@ -325,6 +325,6 @@ async fn lock_reason_is_replaced(fx: Fixture) {
 async fn states_survive_a_new_handle(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
-    let theirs = fx.reviewer.view(&pr, PrFields::NONE).await.unwrap();
+    let theirs = fx.reviewer.pull(&pr, PrFields::NONE).await.unwrap();
     assert_eq!(theirs.state, PrState::Closed);
 }

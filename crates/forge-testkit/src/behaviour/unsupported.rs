@@ -77,7 +77,7 @@ async fn no(fx: Fixture, capability: Capability) {
     let pr = if fx.author.supports(Capability::PrCreate) {
         fx.open("feature").await.id
     } else {
-        fx.author.pr(1)
+        fx.author.pull_id(1)
     };
     let before = fx.git.refs();
     let Some(error) = ask(&fx.author, &pr, capability).await else {
@@ -111,13 +111,13 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         key: "1".into(),
     };
     let new = || CreatePull::new("other", "Other");
-    let edit = |edit: EditPull| async move { refusal(repo.edit(pr, &edit).await) };
+    let edit = |edit: EditPull| async move { refusal(repo.edit_pull(pr, &edit).await) };
     let merge = |req: MergeReq| async move { refusal(repo.merge(pr, &req).await) };
     let page = || PageReq::first(1);
     match capability {
-        C::PrCreate => refusal(repo.create(&new()).await),
+        C::PrCreate => refusal(repo.create_pull(&new()).await),
         C::PrCreateDraft => refusal(
-            repo.create(&CreatePull {
+            repo.create_pull(&CreatePull {
                 draft: true,
                 ..new()
             })
@@ -129,17 +129,17 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
                 repo: None,
                 branch: "other".into(),
             };
-            refusal(repo.create(&CreatePull { head, ..new() }).await)
+            refusal(repo.create_pull(&CreatePull { head, ..new() }).await)
         }
         C::PrCreatePatch => refusal(
-            repo.create(&CreatePull {
+            repo.create_pull(&CreatePull {
                 patch: Some(b"x".to_vec()),
                 ..new()
             })
             .await,
         ),
         C::PrCreateEdits => refusal(
-            repo.create(&CreatePull {
+            repo.create_pull(&CreatePull {
                 edits: vec![FileEdit::write("a", "b")],
                 ..new()
             })
@@ -156,7 +156,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         ),
         C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
         C::PrCreateDependent => refusal(
-            repo.create(&CreatePull {
+            repo.create_pull(&CreatePull {
                 depends_on: Some(pr.clone()),
                 ..new()
             })
@@ -174,26 +174,26 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             };
             refusal(repo.diff(pr, &req).await)
         }
-        C::PrList => refusal(repo.list(&PullQuery::default(), page()).await),
+        C::PrList => refusal(repo.pulls(&PullQuery::default(), page()).await),
         C::PrListSearch => {
             let query = PullQuery {
                 search: Some("word".into()),
                 ..Default::default()
             };
-            refusal(repo.list(&query, page()).await)
+            refusal(repo.pulls(&query, page()).await)
         }
         C::PrListApp => {
             let query = PullQuery {
                 app: Some("robot".into()),
                 ..Default::default()
             };
-            refusal(repo.list(&query, page()).await)
+            refusal(repo.pulls(&query, page()).await)
         }
         C::Attachments => {
             let file = NewAttachment::new("a.png", "image/png", vec![0]);
             refusal(repo.attach(&[file]).await)
         }
-        C::PrView => refusal(repo.view(pr, PrFields::NONE).await),
+        C::PrView => refusal(repo.pull(pr, PrFields::NONE).await),
         C::PrEdit => {
             edit(EditPull {
                 title: Some("T".into()),

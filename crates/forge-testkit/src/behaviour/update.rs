@@ -245,7 +245,7 @@ async fn update_of_merged_pull_is_refused(fx: Fixture) {
 }
 
 async fn update_of_missing_pull_is_not_found(fx: Fixture) {
-    let pr = fx.author.pr(31);
+    let pr = fx.author.pull_id(31);
     refused(
         fx.author.update_branch(&pr, &UpdateBranch::default()).await,
         "not_found",

@@ -45,7 +45,7 @@ async fn stats(fx: Fixture) {
         &[("src/lib.rs", Some(&text)), ("new", Some("1\n2\n"))],
     );
     let pr = fx.open_from("feature").await;
-    let read = fx.author.view(&pr.id, PrFields::STATS).await.unwrap();
+    let read = fx.author.pull(&pr.id, PrFields::STATS).await.unwrap();
     assert_eq!(
         (read.additions, read.deletions, read.changed_files),
         (Some(3), Some(2), Some(2))
@@ -58,7 +58,7 @@ async fn mergeability_section(fx: Fixture) {
     let known = fx.author.mergeability(&pr.id).await.unwrap();
     let read = fx
         .author
-        .view(&pr.id, PrFields::MERGEABILITY)
+        .pull(&pr.id, PrFields::MERGEABILITY)
         .await
         .unwrap();
     assert_eq!(read.mergeability.unwrap(), known);
@@ -72,7 +72,7 @@ async fn conversation_sections(fx: Fixture) {
         .await
         .unwrap();
     let fields = PrFields::COMMENTS | PrFields::REVIEWS | PrFields::THREADS;
-    let read = fx.author.view(&pr, fields).await.unwrap();
+    let read = fx.author.pull(&pr, fields).await.unwrap();
     assert_eq!(read.comments.unwrap().len(), 1);
     assert_eq!(read.reviews.unwrap().len(), 1);
     assert_eq!(read.threads.unwrap().len(), 0);
@@ -87,7 +87,7 @@ async fn code_sections(fx: Fixture) {
     let pr = fx.open_from("feature").await.id;
     let read = fx
         .author
-        .view(&pr, PrFields::FILES | PrFields::COMMITS)
+        .pull(&pr, PrFields::FILES | PrFields::COMMITS)
         .await
         .unwrap();
     let files: Vec<_> = read.files.unwrap().into_iter().map(|f| f.path).collect();
@@ -106,7 +106,7 @@ async fn all_sections_at_once(fx: Fixture) {
         | PrFields::COMMITS
         | PrFields::FILES
         | PrFields::CHECKS;
-    let read = fx.author.view(&pr, fields).await.unwrap();
+    let read = fx.author.pull(&pr, fields).await.unwrap();
     assert!(read.comments.is_some() && read.reviews.is_some() && read.threads.is_some());
     assert!(read.commits.is_some() && read.files.is_some() && read.additions.is_some());
 }
@@ -115,7 +115,7 @@ async fn view_of_missing_pull_is_not_found(fx: Fixture) {
     let there = fx.open("feature").await.id;
     let repo: RepoId = there.repo;
     let gone = PrId::number(repo, 4711);
-    let e = refused(fx.author.view(&gone, PrFields::NONE).await, "not_found");
+    let e = refused(fx.author.pull(&gone, PrFields::NONE).await, "not_found");
     assert!(e.message().contains("4711"), "{e}");
 }
 
@@ -123,7 +123,7 @@ async fn a_number_zero_and_the_largest(fx: Fixture) {
     let repo = fx.open("feature").await.id.repo;
     for number in [0, u64::MAX] {
         let id = PrId::number(repo.clone(), number);
-        refused(fx.author.view(&id, PrFields::NONE).await, "not_found");
+        refused(fx.author.pull(&id, PrFields::NONE).await, "not_found");
     }
 }
 
@@ -135,7 +135,13 @@ async fn the_version_changes_with_every_change(fx: Fixture) {
             title: Some(format!("Title {n}")),
             ..Default::default()
         };
-        let now = fx.author.edit(&pr.id, &edit).await.unwrap().value.version;
+        let now = fx
+            .author
+            .edit_pull(&pr.id, &edit)
+            .await
+            .unwrap()
+            .value
+            .version;
         assert!(!seen.contains(&now));
         assert_eq!(fx.view(&pr.id).await.version, now);
         seen.push(now);
@@ -159,14 +165,14 @@ async fn a_deleted_head_branch_is_remembered(fx: Fixture) {
     let head = fx.feature("feature");
     let pr = fx.open_from("feature").await;
     fx.git.delete_branch("feature");
-    let read = fx.author.view(&pr.id, PrFields::NONE).await.unwrap();
+    let read = fx.author.pull(&pr.id, PrFields::NONE).await.unwrap();
     assert_eq!(read.head_branch, "feature");
     assert!(read.head_oid.is_none() || read.head_oid == Some(head));
 }
 
 async fn both_accounts_see_the_same(fx: Fixture) {
     let pr = fx.open("feature").await;
-    let theirs = fx.reviewer.view(&pr.id, PrFields::NONE).await.unwrap();
+    let theirs = fx.reviewer.pull(&pr.id, PrFields::NONE).await.unwrap();
     assert_eq!(theirs.title, pr.title);
     assert_eq!(theirs.author, pr.author);
     assert_eq!(theirs.version, pr.version);

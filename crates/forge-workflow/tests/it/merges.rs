@@ -151,7 +151,7 @@ async fn open(stage: &Stage, issues: &[IssueId]) -> PullRequest {
 
 async fn view(stage: &Stage, pull: &PullRequest) -> PullRequest {
     let fields = PrFields::LINKED_ISSUES;
-    stage.repo.view(&pull.id, fields).await.unwrap()
+    stage.repo.pull(&pull.id, fields).await.unwrap()
 }
 
 async fn merge(stage: &Stage, pull: &PullRequest) -> PullRequest {

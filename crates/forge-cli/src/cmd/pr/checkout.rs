@@ -126,7 +126,7 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
     }
     let repo = ctx.repo(repo).await?;
     let page = repo
-        .list(&PullQuery::default(), PageReq::first(MAX_CHOICES))
+        .pulls(&PullQuery::default(), PageReq::first(MAX_CHOICES))
         .await?;
     let lines: Vec<String> = page
         .items

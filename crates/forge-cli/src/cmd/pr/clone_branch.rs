@@ -29,7 +29,7 @@ pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> 
     if !ctx.is_here(&selected.repo).await {
         return Ok(false);
     }
-    let pull = selected.repo.view(&selected.id, PrFields::NONE);
+    let pull = selected.repo.pull(&selected.id, PrFields::NONE);
     let (branch, pull) = tokio::try_join!(current_branch(ctx.git()), pull)?;
     Ok(branch.as_ref() == Some(&pull.head_branch))
 }

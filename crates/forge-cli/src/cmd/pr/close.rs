@@ -54,7 +54,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         expected_head: None,
     };
     if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
-        let pull = selected.repo.view(&selected.id, PrFields::NONE).await?;
+        let pull = selected.repo.pull(&selected.id, PrFields::NONE).await?;
         clone_branch::switch_to_base(ctx, &pull).await?;
         // A hook may commit during the switch.
         req.expected_head = pull.head_oid;

@@ -357,7 +357,7 @@ async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Resul
 
 /// Creates the pull request. For an unpushed branch, a patch is sent if the forge accepts patches.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
-    let e = match repo.create(req).await {
+    let e = match repo.create_pull(req).await {
         Ok(mut opened) => {
             let warning = patch::left_out(ctx, repo, req, &opened.value).await;
             opened.warnings.extend(warning);
@@ -374,7 +374,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
         patch: Some(made.patch),
         ..req.clone()
     };
-    match repo.create(&from_patch).await {
+    match repo.create_pull(&from_patch).await {
         // Even on a forge that accepts patches, some repositories refuse them.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
             Err(unpushed(ctx, repo, &req.head, e).await)

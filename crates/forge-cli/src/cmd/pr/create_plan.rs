@@ -14,7 +14,7 @@ pub(super) async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<
         ..ctx.policy()?
     };
     let dry = ctx.forges()?.open(repo.id(), policy).await?;
-    match dry.create(req).await {
+    match dry.create_pull(req).await {
         Err(e) if matches!(e.kind(), ErrorKind::DryRun) => {}
         Err(e) => return Err(e),
         Ok(_) => {

@@ -380,7 +380,7 @@ async fn commits(
     head: &HeadRef,
 ) -> Result<Vec<CommitMessage>> {
     let start = match (onto.below, onto.base) {
-        (Some(below), _) => RangeStart::Pull(Box::new(repo.view(below, PrFields::NONE).await?)),
+        (Some(below), _) => RangeStart::Pull(Box::new(repo.pull(below, PrFields::NONE).await?)),
         (None, Some(base)) => RangeStart::Branch(base.to_owned()),
         (None, None) => RangeStart::Branch(default_base(repo).await?),
     };

@@ -173,7 +173,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
     }
     let pull = ctx
         .ui
-        .outcome(selected.repo.edit(&selected.id, &edit).await?)?;
+        .outcome(selected.repo.edit_pull(&selected.id, &edit).await?)?;
     ctx.ui.url(&pull.url)?;
     Ok(attached.report(ctx))
 }

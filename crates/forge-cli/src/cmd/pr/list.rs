@@ -111,7 +111,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
     let compared = std::cell::Cell::new(0);
     let found = collect(ctx, &repo, args.limit, async |request| {
         let limit = request.limit;
-        let mut page = repo.list(&query, request).await?;
+        let mut page = repo.pulls(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
             // A scan that the forge ended is not resumed.

@@ -112,7 +112,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     };
     let seen = match ctx.ui.is_tty() {
         true => {
-            let view = selected.repo.view(&selected.id, VERDICT_FIELDS).await;
+            let view = selected.repo.pull(&selected.id, VERDICT_FIELDS).await;
             // Without questions, read failures are left to the merge, which reports them.
             match asks {
                 true => Some(view?),

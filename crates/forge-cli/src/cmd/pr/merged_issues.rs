@@ -84,7 +84,7 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
     }
     // Links in the description came with the merge's answer.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
-        match repo.view(&pull.id, PrFields::LINKED_ISSUES).await {
+        match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
             Ok(viewed) => pull = viewed,
             Err(e) => {
                 ctx.ui.warning(&warning_of(&e, UNMOVED));

@@ -87,7 +87,7 @@ pub(super) async fn of_unpushed(
         return Ok(None);
     }
     let below = match &req.depends_on {
-        Some(below) => Some(repo.view(below, PrFields::NONE).await?),
+        Some(below) => Some(repo.pull(below, PrFields::NONE).await?),
         None => None,
     };
     let base = match (&req.base, &below) {
@@ -223,7 +223,7 @@ async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Resu
             repo: repo.id().clone(),
             key: key.clone(),
         };
-        let below = repo.view(&id, PrFields::NONE).await?;
+        let below = repo.pull(&id, PrFields::NONE).await?;
         if let (PrState::Open, Some(oid)) = (below.state, below.head_oid)
             && let Some(oid) = commit(ctx, &oid).await
         {

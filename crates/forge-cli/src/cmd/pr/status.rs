@@ -64,7 +64,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
         && head.is_none()
         && let Some(number) = ctx.working_copy()?.current_number(&repo).await?
     {
-        status.current_branch = Some(repo.view(&repo.pr(number), fields).await?);
+        status.current_branch = Some(repo.pull(&repo.pull_id(number), fields).await?);
     }
     print_row_warnings(ctx, &status);
     if let Some(selection) = selection {

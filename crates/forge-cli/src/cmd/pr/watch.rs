@@ -143,7 +143,7 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
 }
 
 async fn read_verdict(selected: &SelectedPull, settings: &ContextSettings) -> Result<Readiness> {
-    let pull = selected.repo.view(&selected.id, VERDICT_FIELDS).await?;
+    let pull = selected.repo.pull(&selected.id, VERDICT_FIELDS).await?;
     Ok(readiness(&selected.repo, &pull, settings).await)
 }
 
