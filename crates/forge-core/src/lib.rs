@@ -23,7 +23,7 @@ pub mod model;
 mod op;
 mod outcome;
 mod page;
-pub mod search;
+pub mod pull_filter;
 mod secret;
 mod settle;
 mod stream;

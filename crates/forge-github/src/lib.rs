@@ -56,13 +56,13 @@ mod reviews;
 mod summary;
 mod threads;
 mod timeline;
-mod token;
+mod token_source;
 mod web;
 mod weight;
 
 pub use caps::{CAPABILITIES, SERVER_CAPABILITIES};
 pub use endpoint::Endpoint;
-pub use token::{FixedToken, TokenSource};
+pub use token_source::{FixedToken, TokenSource};
 
 use api::Api;
 

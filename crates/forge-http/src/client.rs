@@ -21,8 +21,8 @@ use crate::{
     connections::Connections,
     failure::{self, Failure},
     host_limiter::HostLimiter,
-    proxy, rate,
-    rate::Rates,
+    proxy, rate_limit,
+    rate_limit::Rates,
     redact, redirect,
     resolve::{PrivateAddress, Resolver},
     tls,
@@ -356,7 +356,7 @@ impl Http {
             let pause = match outcome {
                 Ok(response) => {
                     let status = response.status();
-                    if let Some(wait) = rate::limited_for(status, response.headers()) {
+                    if let Some(wait) = rate_limit::limited_for(status, response.headers()) {
                         if writes {
                             call::write_refused();
                         }

@@ -3,7 +3,7 @@
 use forge_core::{
     Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
-    search::{Filter, SearchCandidate},
+    pull_filter::{Filter, SearchCandidate},
 };
 use forge_git::CatFile;
 

@@ -13,6 +13,7 @@ use forge_core::{
 
 use crate::Local;
 
+mod apply_patch;
 mod branches;
 mod create;
 mod edit;
@@ -20,7 +21,6 @@ mod edits;
 mod history;
 mod links;
 mod list;
-mod patch;
 mod push;
 mod revert;
 mod stack;

@@ -16,7 +16,7 @@ mod write;
 mod write_retry;
 
 pub(crate) use event::{Edited, LogEntry, MergeIntent, OpenedThread, PullEvent};
-pub(crate) use forge_core::search::same_login;
+pub(crate) use forge_core::pull_filter::same_login;
 pub(crate) use format::{FORMAT, ISSUE_FORMAT, Unreadable};
 pub(crate) use index::Index;
 pub(crate) use issue::{IssueSnapshot, StoredIssue};

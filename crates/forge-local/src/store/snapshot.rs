@@ -3,7 +3,7 @@
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
     model::{Actor, MergeMethod, PrState, ReviewCounts, ReviewState, Reviewer, fold_review},
-    search::same_login,
+    pull_filter::same_login,
 };
 use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};

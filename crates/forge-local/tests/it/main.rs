@@ -16,7 +16,7 @@ mod issues_history;
 mod issues_relations;
 mod life;
 mod on_top;
-mod patch;
+mod pulls_from_patch;
 mod recovery;
 mod repo;
 mod repo_file;

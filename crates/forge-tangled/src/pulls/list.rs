@@ -6,7 +6,7 @@ use forge_core::{
     Action, Arg, Cursor, Error, ErrorKind, Hint, MAX_TOUCH_SCAN, Op, Page, PageReq, Param,
     PathFilter, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
-    search::{Filter, SearchCandidate},
+    pull_filter::{Filter, SearchCandidate},
     text::one_line,
 };
 use futures::{StreamExt as _, future, stream};

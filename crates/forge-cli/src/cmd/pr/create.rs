@@ -17,7 +17,7 @@ use super::{
     create_plan::dry_run,
     create_push::{self, Push},
     create_text::{self, CommitBase, PullText},
-    edits, merged_issues, patch,
+    edits, merged_issues, patch_source,
     shared::{non_empty, repo_name, require, reviewers},
 };
 use crate::{
@@ -148,7 +148,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         require(&repo, Capability::MergeAuto)?;
     }
     let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
-    let patch = args.patch.as_deref().map(patch::read).transpose()?;
+    let patch = args.patch.as_deref().map(patch_source::read).transpose()?;
     let edits = edits::read(&args)?;
     let named = args.head.take();
     let mut head = match &patch {
@@ -359,14 +359,14 @@ async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Resul
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create_pull(req).await {
         Ok(mut opened) => {
-            let warning = patch::left_out(ctx, repo, req, &opened.value).await;
+            let warning = patch_source::left_out(ctx, repo, req, &opened.value).await;
             opened.warnings.extend(warning);
             return Ok(opened);
         }
         Err(e) if req.edits.is_empty() && e.is_no_branch("head") => e,
         Err(e) => return Err(e),
     };
-    let Some(made) = patch::of_unpushed(ctx, repo, req).await? else {
+    let Some(made) = patch_source::of_unpushed(ctx, repo, req).await? else {
         return Err(unpushed(ctx, repo, &req.head, e).await);
     };
     let from_patch = CreatePull {

@@ -28,7 +28,7 @@ mod lock;
 mod merge;
 mod merge_prompt;
 pub(crate) mod merged_issues;
-mod patch;
+mod patch_source;
 mod ready;
 mod reopen;
 mod resubmit;

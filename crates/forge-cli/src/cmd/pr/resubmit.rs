@@ -6,7 +6,7 @@ use forge_core::{
     model::{PrFields, PullRequest, Resubmit},
 };
 
-use super::{patch, shared::pull_name};
+use super::{patch_source, shared::pull_name};
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
     ctx::Ctx,
@@ -49,11 +49,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
     let named = args.selector.as_deref();
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     let patch = match (&args.patch, &args.head) {
-        (Some(file), _) => Some(patch::read(file)?),
+        (Some(file), _) => Some(patch_source::read(file)?),
         (None, Some(branch)) => {
             let pull = selected.view(PrFields::NONE).await?;
             let on = (pull.base_branch.as_str(), pull.depends_on.as_ref());
-            Some(patch::of_branch(ctx, &selected.repo, on, branch).await?)
+            Some(patch_source::of_branch(ctx, &selected.repo, on, branch).await?)
         }
         (None, None) => None,
     };
