@@ -31,9 +31,9 @@ pub use definition::{
     PhaseRule, PriorityScale, Quantifier, State, Terminal,
 };
 pub use engine::{
-    AdvanceReport, AdvancedIssue, ClaimRequest, FailedIssue, GroupView, InitReport, LeftIssue,
-    MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest, PickRequest, PickResult,
-    StateChange, Workflow, linked_issues, with_setup,
+    AdvanceReport, AdvancedIssue, ClaimRequest, DEFAULT_LEASE_S, FailedIssue, GroupView,
+    InitReport, LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, MoveRequest,
+    PickRequest, PickResult, StateChange, Workflow, linked_issues, with_setup,
 };
 pub use graph::mermaid;
 pub use group::{Group, IssueLinks, LinkMap, MAX_GROUP};

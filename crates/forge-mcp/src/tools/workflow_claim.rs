@@ -1,4 +1,4 @@
-use forge::workflow::{ClaimRequest, PickRequest, Workflow};
+use forge::workflow::{ClaimRequest, DEFAULT_LEASE_S, PickRequest, Workflow};
 use forge_core::{Error, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub(super) struct WorkflowClaimInput {
     /// For a pick
     max_estimate: Option<String>,
     holder: Option<String>,
-    /// Seconds; default 3600
+    #[schemars(description = format!("Seconds; default {DEFAULT_LEASE_S}"))]
     lease_s: Option<u64>,
     reason: Option<String>,
     /// Replace another claim; needs reason

@@ -20,8 +20,8 @@ use crate::{
     trail::MAX_LEASE_S,
 };
 
-/// Default lease, in seconds.
-const DEFAULT_LEASE_S: u64 = 3600;
+/// Default lease of a claim, in seconds.
+pub const DEFAULT_LEASE_S: u64 = 3600;
 /// Minimum lease, in seconds.
 const MIN_LEASE_S: u64 = 1;
 /// Maximum number of reads until the trail shows the entry just written.
@@ -34,7 +34,7 @@ pub struct ClaimRequest<'a> {
     pub command: &'a str,
     /// The holder; `None` means the viewer.
     pub holder: Option<&'a str>,
-    /// The lease in seconds, which a heartbeat renews; `None` means an hour.
+    /// The lease in seconds, which a heartbeat renews; `None` means [`DEFAULT_LEASE_S`].
     pub lease_s: Option<u64>,
     /// The reason.
     pub reason: Option<&'a str>,
@@ -475,5 +475,27 @@ fn check_lease(lease_s: Option<u64>) -> Result<u64> {
             format!("a lease is {MIN_LEASE_S} to {MAX_LEASE_S} seconds, and not {lease_s}"),
         )
         .with_hint("retry with a lease in between, and renew it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documented_lease_equals_constants() {
+        let page = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/workflow.md"
+        );
+        let page = std::fs::read_to_string(page).unwrap();
+        let sentence = format!(
+            "A lease is {DEFAULT_LEASE_S} seconds, unless `--lease` says {MIN_LEASE_S} to \
+             {MAX_LEASE_S}."
+        );
+        assert!(
+            page.contains(&sentence),
+            "docs/reference/workflow.md lacks '{sentence}'"
+        );
     }
 }

@@ -15,7 +15,7 @@ use forge_core::{
 };
 
 pub use advance::{AdvanceReport, AdvancedIssue, FailedIssue};
-pub use claim::ClaimRequest;
+pub use claim::{ClaimRequest, DEFAULT_LEASE_S};
 pub use group::GroupView;
 pub use init::InitReport;
 pub use merge::{LeftIssue, MergeEffects, MergePlan, MergeReport, MergeStep, linked_issues};

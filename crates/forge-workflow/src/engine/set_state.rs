@@ -29,7 +29,8 @@ pub struct MoveRequest<'a> {
     pub claim: Option<&'a str>,
     /// The holder, for a move to a lock state; `None` means the viewer.
     pub holder: Option<&'a str>,
-    /// The lease in seconds, which a heartbeat renews; `None` means an hour.
+    /// The lease in seconds, which a heartbeat renews; `None` means
+    /// [`DEFAULT_LEASE_S`](crate::DEFAULT_LEASE_S).
     pub lease_s: Option<u64>,
     /// True to override another holder's claim; needs [`Self::reason`].
     pub force: bool,

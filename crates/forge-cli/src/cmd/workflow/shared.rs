@@ -2,8 +2,8 @@
 
 use clap::Args;
 use forge::workflow::{
-    Claim, Definition, LeftIssue, Member, MergeReport, MergeStep, Recommendation, StateChange,
-    Workflow,
+    Claim, DEFAULT_LEASE_S, Definition, LeftIssue, Member, MergeReport, MergeStep, Recommendation,
+    StateChange, Workflow,
 };
 use forge_core::{
     Error, Outcome, PrKey, Result, Warning,
@@ -54,8 +54,14 @@ pub struct HolderArgs {
     /// The holder's name in the claim [default: the account]
     #[arg(long, value_name = "name")]
     pub holder: Option<String>,
-    /// Duration of the claim without a heartbeat, in seconds [default: 3600]
-    #[arg(long, value_name = "seconds")]
+    /// Duration of the claim without a heartbeat, in seconds.
+    #[arg(
+        long,
+        value_name = "seconds",
+        help = format!(
+            "Duration of the claim without a heartbeat, in seconds [default: {DEFAULT_LEASE_S}]"
+        )
+    )]
     pub lease: Option<u64>,
 }
 
