@@ -110,9 +110,9 @@ impl ReviewsOut {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckCountsOut {
     pub total: u64,
-    /// With skipped and neutral checks
+    /// Includes skipped and neutral checks
     pub success: u64,
-    /// With cancelled checks
+    /// Includes cancelled checks
     pub failure: u64,
     pub pending: u64,
     /// Included in success
