@@ -254,6 +254,7 @@ pub(crate) struct PullOut {
     /// mergeable, conflicting or unknown (ask again in some seconds)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mergeable: Option<String>,
+    /// Merge state in the forge's words
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_status: Option<Clean>,
     /// The first conflicting paths; on the first page only

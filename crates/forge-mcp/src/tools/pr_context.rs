@@ -282,6 +282,7 @@ struct DiffOut {
 struct PackedOut {
     path: Clean,
     status: String,
+    /// code, test, docs, ci, generated, lock or vendored
     class: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     additions: Option<u64>,

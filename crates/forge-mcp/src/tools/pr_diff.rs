@@ -71,6 +71,7 @@ pub(super) struct PrDiffOut {
 struct FileRow {
     path: Clean,
     status: String,
+    /// code, test, docs, ci, generated, lock or vendored
     class: String,
     additions: u64,
     deletions: u64,
