@@ -7,7 +7,8 @@ use clap::Args;
 /// `--wait` and `--no-wait`
 #[derive(Args, Clone, Debug, Default)]
 pub struct WaitArgs {
-    /// How long to wait until the forge's index shows the write, as in 30s, 2m or 500ms
+    /// How long to wait until the forge's index shows the write, as in 30s, 2m or 500ms [default:
+    /// 10s, or wait_s of the configuration]
     ///
     /// No effect on forges that show a write at once (GitHub, a git repository).
     #[arg(long, value_name = "duration")]

@@ -55,7 +55,7 @@ pub struct LoginArgs {
     /// The host [default: the default host]
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// The account: the handle on tangled; on GitHub the token has the login
+    /// The account: its handle on tangled; not needed on GitHub, where the token names it
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
     /// The forge that runs on the host, if the host is not known yet

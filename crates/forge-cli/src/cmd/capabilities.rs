@@ -16,7 +16,7 @@ use crate::{
 /// `forge capabilities`
 #[derive(Args, Debug)]
 pub struct CapabilitiesArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Option<String>,
     /// Flags for JSON output.

@@ -9,7 +9,7 @@ use crate::{ctx::Ctx, exit::Exit};
 /// `forge completion`
 #[derive(Args, Debug)]
 pub struct CompletionArgs {
-    /// The shell [default: bash, on a pipe]
+    /// The shell [default, if the output is not a terminal: bash]
     #[arg(value_enum, value_name = "shell")]
     pub shell: Option<Shell>,
     /// The shell

@@ -21,7 +21,7 @@ use crate::{
 /// `forge doctor`
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Option<String>,
     /// Ask the services of the repository's forge, and compare their answers with what forge expects;

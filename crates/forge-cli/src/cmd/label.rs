@@ -23,7 +23,7 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct LabelArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, global = true, value_name = "repository")]
     pub repo: Option<String>,
     /// The command.
@@ -83,7 +83,7 @@ pub struct LabelCreateArgs {
     /// Change the label if it exists
     #[arg(short, long)]
     pub force: bool,
-    /// A value that the label takes, put on issues as 'name:value'; can be repeated
+    /// Allow this value of the label; issues then have 'name:value'; can be repeated
     #[arg(long, value_name = "text")]
     pub value: Vec<String>,
     /// How long to wait.

@@ -19,8 +19,8 @@ use crate::{ctx::Ctx, exit::Exit};
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-The server reads and writes on standard input and output, as clients start it. It only reads unless \
---write is given. `forge mcp config --client NAME` prints what a client's configuration needs."
+The server speaks MCP on standard input and output. Its tools only read, unless --write is given. \
+`forge mcp config --client NAME` prints what a client's configuration needs."
 )]
 pub struct McpArgs {
     /// What else to do.
@@ -51,7 +51,8 @@ pub struct AllowArgs {
     /// A directory on this machine whose repository may also be used, or 'DIR/*'; can be repeated
     #[arg(long, value_name = "path")]
     pub allow_path: Vec<String>,
-    /// An allowed repository that may also be changed, or 'OWNER/*'; can be repeated
+    /// A repository that may also be changed, or 'OWNER/*'; can be repeated [default, with --write:
+    /// every allowed one]
     #[arg(long, value_name = "pattern", requires = "write")]
     pub allow_write: Vec<String>,
     /// Refuse merges, deletions and rewritten branches where the client cannot ask the user

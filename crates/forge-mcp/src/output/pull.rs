@@ -110,9 +110,9 @@ impl ReviewsOut {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckCountsOut {
     pub total: u64,
-    /// With skipped and neutral checks
+    /// Includes skipped and neutral checks
     pub success: u64,
-    /// With cancelled checks
+    /// Includes cancelled checks
     pub failure: u64,
     pub pending: u64,
     /// Included in success
@@ -254,6 +254,7 @@ pub(crate) struct PullOut {
     /// mergeable, conflicting or unknown (ask again in some seconds)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mergeable: Option<String>,
+    /// Merge state in the forge's words
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_status: Option<Clean>,
     /// The first conflicting paths; on the first page only

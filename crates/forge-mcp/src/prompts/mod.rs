@@ -70,9 +70,9 @@ const TASKS: &[PromptTask] = &[
 const LOOP: PromptTask = PromptTask {
     name: "workflow_loop",
     title: "Work through a workflow",
-    what: "Works on issues: position, claim, act, set-state, convergence",
+    what: "Works on issues, one at a time, as the workflow says",
     arguments: &[
-        ("command", "Who works: a command of the workflow", false),
+        ("command", "Command of the workflow to work as", false),
         REPO,
     ],
     text: "",

@@ -18,7 +18,7 @@ pub(super) struct IssueCommentInput {
     edit: Option<String>,
     /// Id of the comment to delete
     delete: Option<String>,
-    /// With edit
+    /// With edit: the issue's version
     expected_version: Option<String>,
 }
 

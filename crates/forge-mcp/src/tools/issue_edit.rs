@@ -66,7 +66,7 @@ impl Tool for IssueEdit {
     const SPEC: ToolSpec = ToolSpec {
         name: "issue_edit",
         title: "Edit an issue",
-        description: "Edits an issue. \"-\" clears body, parent, values, remove_*; \"-#1\" \
+        description: "\"-\" clears body, parent, value; remove_*: all; blocked_by \"-#1\" \
                       unblocks. Recovery: issue_view.",
         effect: ToolEffect::Replace,
     };

@@ -44,7 +44,7 @@ pub(super) struct IssueListOut {
     issues: Vec<IssueOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
-    /// How many were read to find these, if forge does the filtering
+    /// Number of issues read to find these; absent if the forge filters
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
     /// Which service answered, if several can

@@ -105,8 +105,10 @@ pub(super) struct LinkedIssuesOut {
     /// Issues that the merge closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_transitioned: Vec<Clean>,
+    /// Issues that could not be closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_failed: Vec<LeftIssueOut>,
+    /// Issues that were left as they are, and why
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_skipped: Vec<LeftIssueOut>,
     /// The same for the text.

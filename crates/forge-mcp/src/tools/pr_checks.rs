@@ -26,7 +26,7 @@ pub(super) struct PrChecksInput {
     /// Also the end of failed checks' logs
     #[serde(default)]
     logs: bool,
-    /// detailed adds pages
+    /// detailed adds URLs
     format: Option<Format>,
     max_chars: Option<u64>,
     cursor: Option<String>,
@@ -51,7 +51,7 @@ impl Tool for PrChecks {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_checks",
         title: "Read the checks",
-        description: "Every check of the head commit, failed ones first with summary and page, \
+        description: "Every check of the head commit, failed ones first with summary and URL, \
                       and with logs=true the end of their logs. To wait: pr_context \
                       wait_for=checks.",
         effect: ToolEffect::Read,

@@ -45,7 +45,7 @@ pub(super) struct PrContextInput {
     #[serde(default)]
     include: Vec<PrContextSection>,
     context_lines: Option<u32>,
-    /// Changes since then: a commit, a review's id, or "review" for my latest
+    /// Instead of the diff, changes since a commit, review id or "review", my latest
     since: Option<String>,
     /// At most 45 s; continue with cursor
     wait_for: Option<WaitFor>,
@@ -196,7 +196,7 @@ struct RequirementOut {
     rule: String,
     /// unmet, unknown or met
     status: String,
-    /// own is advice; others block the merge
+    /// own: advice of this program; any other source blocks the merge
     source: String,
     /// Name of the ruleset
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -282,6 +282,7 @@ struct DiffOut {
 struct PackedOut {
     path: Clean,
     status: String,
+    /// code, test, docs, ci, generated, lock or vendored
     class: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     additions: Option<u64>,

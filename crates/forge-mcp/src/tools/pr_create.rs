@@ -16,9 +16,9 @@ pub(super) struct PrCreate;
 pub(super) struct PrCreateInput {
     repo: Option<String>,
     title: String,
-    /// Or owner:branch
+    /// Also owner:branch
     head: Option<String>,
-    /// Whole files; head: the new branch
+    /// Whole files, on new branch head
     #[serde(default)]
     edits: Vec<Edit>,
     patch: Option<String>,

@@ -28,7 +28,7 @@ pub(super) struct PrDiffInput {
     /// Only these files and directories
     #[serde(default)]
     paths: Vec<String>,
-    /// As in pr_context: a commit, a review, "review"
+    /// Only changes since a commit, review id or "review", my latest
     since: Option<String>,
     /// Only names and counts
     #[serde(default)]
@@ -56,7 +56,7 @@ pub(super) struct PrDiffOut {
     /// Changed files that the forge did not send, if it counts them
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<u64>,
-    /// Files without lines: binary, or left out by the forge
+    /// Number of files whose lines are missing: binary, or not sent by the forge
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld_lines: Option<usize>,
     /// Files that begin on this page; the diff is in the text
@@ -71,6 +71,7 @@ pub(super) struct PrDiffOut {
 struct FileRow {
     path: Clean,
     status: String,
+    /// code, test, docs, ci, generated, lock or vendored
     class: String,
     additions: u64,
     deletions: u64,
@@ -96,9 +97,9 @@ impl Tool for PrDiff {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_diff",
         title: "Read the diff",
-        description: "The unified diff, cut between hunks: code, tests, docs; generated, lock and \
-                      vendored files only as counts, unless paths names them. No comments: \
-                      pr_view include=threads.",
+        description: "The unified diff: code, then tests, docs; long generated, lock and vendored \
+                      files as counts, unless paths names them. No comments: pr_view \
+                      include=threads.",
         effect: ToolEffect::Read,
     };
     type Args = PrDiffInput;

@@ -57,8 +57,8 @@ impl Tool for PrEdit {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_edit",
         title: "Edit a pull request",
-        description: "Changes the given fields; \"-\" clears body or a remove list. Prefer append \
-                      to body: pr_view shows descriptions without HTML comments. Closing: \
+        description: "Changes the given fields; \"-\" empties body; remove_*: [\"-\"] removes all. \
+                      Prefer append: body drops HTML comments, which pr_view hides. To close: \
                       pr_set_state.",
         // With append, a repeated call adds the text to the description again.
         effect: ToolEffect::Replace,

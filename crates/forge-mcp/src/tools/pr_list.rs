@@ -31,12 +31,13 @@ pub(super) struct PrListInput {
     base: Option<String>,
     head: Option<String>,
     draft: Option<DraftState>,
-    /// Words, qualifiers
+    /// Words, GitHub qualifiers
     search: Option<String>,
     /// Paths, globs
     #[serde(default)]
     touches: Vec<String>,
     limit: Option<u64>,
+    /// detailed adds opening time, URL
     format: Option<Format>,
     max_chars: Option<u64>,
     cursor: Option<String>,
@@ -57,7 +58,7 @@ pub(super) struct PrListOut {
     pull_requests: Vec<RowOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
-    /// How many were read to find these, if forge does the filtering
+    /// Number of pull requests read to find these; absent if the forge filters
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
     /// With touches: whether every pull request was checked

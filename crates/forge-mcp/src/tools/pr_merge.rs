@@ -51,7 +51,7 @@ pub(super) struct PrMergeInput {
     require_checks: bool,
     #[serde(default)]
     require_approval: bool,
-    /// From the failed call
+    /// Code from the failed call
     confirm: Option<String>,
 }
 
@@ -68,6 +68,7 @@ pub(super) struct PrMergeOut {
     #[serde(flatten)]
     written: WriteOut,
     merged: bool,
+    /// Merged before this call
     already_merged: bool,
     /// Auto-merge is on: the forge merges later
     queued: bool,

@@ -35,7 +35,7 @@ pub(super) struct PrSetStateInput {
     #[serde(default)]
     delete_branch: bool,
     expected_head: Option<String>,
-    /// From the failed call
+    /// Code from the failed call
     confirm: Option<String>,
 }
 

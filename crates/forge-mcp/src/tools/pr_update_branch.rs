@@ -31,7 +31,7 @@ pub(super) struct PrUpdateBranchInput {
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<UpdateMethodArg>,
     expected_head: Option<String>,
-    /// From the failed call
+    /// Code from the failed call
     confirm: Option<String>,
 }
 
@@ -46,8 +46,8 @@ impl Tool for PrUpdateBranch {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_update_branch",
         title: "Update the head branch",
-        description: "Brings the head branch up to date with the base. Does not merge the pull \
-                      request: pr_merge. Does not resolve conflicts.",
+        description: "Brings the head branch up to date with the base. Does not resolve \
+                      conflicts. To merge the pull request: pr_merge.",
         effect: ToolEffect::Destroy,
     };
     type Args = PrUpdateBranchInput;

@@ -26,7 +26,7 @@ pub(super) struct PrViewInput {
     number: String,
     #[serde(default)]
     include: Vec<PrViewSection>,
-    /// concise (default) shortens comments, skips resolved ones
+    /// concise (default) shortens comments, skips those of resolved threads
     format: Option<Format>,
     max_chars: Option<u64>,
     cursor: Option<String>,
@@ -87,9 +87,9 @@ impl Tool for PrView {
     const SPEC: ToolSpec = ToolSpec {
         name: "pr_view",
         title: "View a pull request",
-        description: "One pull request: state, head, merge state, reviews, description, and in the \
-                      same call the sections of include, with the ids that write tools take. No \
-                      diff: pr_diff. merge unknown: ask again in some seconds.",
+        description: "One pull request: state, head, merge state, reviews, description, and the \
+                      sections of include, with ids for write tools. For the diff: pr_diff. If merge \
+                      is unknown, ask again in some seconds.",
         effect: ToolEffect::Read,
     };
     type Args = PrViewInput;

@@ -22,6 +22,7 @@ pub(super) struct ReviewersOut {
     /// Reviewers that were asked
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requested: Vec<Clean>,
+    /// Reviewers that were not asked, and why
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<SkippedReviewer>,
 }

@@ -28,15 +28,15 @@ pub(super) struct WorkflowAdvanceInput {
     repo: Option<String>,
     /// The issue whose sub-issues move
     issue: String,
-    /// Absent with parent
+    /// State for sub-issues
     target_state: Option<String>,
-    /// Move the parent of issue to the last gate that all its sub-issues have reached
+    /// Move the parent to the last gate that all of its sub-issues have reached
     #[serde(default)]
     parent: bool,
     /// Also move claimed sub-issues
     #[serde(default)]
     pass_locks: bool,
-    /// From the failed call
+    /// Code from the failed call
     confirm: Option<String>,
 }
 

@@ -24,9 +24,9 @@ pub(super) struct WorkflowClaimInput {
     command: Option<String>,
     /// For heartbeat, release
     claim: Option<String>,
-    /// State to pick from, or to release to
+    /// State to pick from or release to
     state: Option<String>,
-    /// For a pick
+    /// Without issue
     max_estimate: Option<String>,
     holder: Option<String>,
     #[schemars(description = format!("Seconds; default {DEFAULT_LEASE_S}"))]

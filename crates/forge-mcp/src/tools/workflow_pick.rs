@@ -12,7 +12,7 @@ pub(super) struct WorkflowPick;
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkflowPickInput {
     repo: Option<String>,
-    /// Or a role: picks from the states from which it takes issues
+    /// Command or role that takes issues
     command: Option<String>,
     /// Pick only from this state
     state: Option<String>,

@@ -35,9 +35,9 @@ impl Tool for WorkflowSetState {
     const SPEC: ToolSpec = ToolSpec {
         name: "workflow_set_state",
         title: "Move an issue to a state",
-        description: "Moves an issue as its command may. A state with a lock claims it, other \
-                      states end your claim, a last state closes it. Recovery: the error lists \
-                      the states and intents of the command; after a conflict workflow_view.",
+        description: "Moves an issue to a state that command allows. A state with a lock claims it, \
+                      other states end your claim, a final state closes it. Recovery: the error \
+                      lists the command's states and intents; after a conflict workflow_view.",
         effect: ToolEffect::Set,
     };
     type Args = WorkflowSetStateInput;

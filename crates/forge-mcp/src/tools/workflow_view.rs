@@ -47,6 +47,7 @@ pub(super) struct WorkflowViewOut {
     /// The issues that the phase waits for
     convergence: WaitOut,
     is_group: bool,
+    /// The first issue of the group
     #[serde(skip_serializing_if = "Option::is_none")]
     group_primary: Option<String>,
     /// The issues of the group, each after its blockers
@@ -72,7 +73,7 @@ pub(super) struct WorkflowViewOut {
     /// The issue's claim
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimOut>,
-    /// exclusive, ordered by the server, or advisory
+    /// Guarantee of claims: exclusive, ordered (by the server) or advisory
     claims: String,
     /// The issue's last moves
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -126,8 +127,8 @@ impl Tool for WorkflowView {
         name: "workflow_view",
         title: "Where an issue is in the workflow",
         description: "Shows an issue's group: phase and why, what it waits for, claim and last \
-                      moves; with target_state whether all have reached it; with state and \
-                      command which state that is. Recovery: issue_list has the numbers.",
+                      moves; with target_state, whether all reached it; with state and \
+                      command, what state means. Recovery: issue_list has the numbers.",
         effect: ToolEffect::Read,
     };
     type Args = WorkflowViewInput;

@@ -29,13 +29,13 @@ pub struct IssueCommentArgs {
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
-    /// Delete the comment with this id
+    /// Delete the comment with this id, as "view --json comments" prints it
     #[arg(long, value_name = "id", conflicts_with_all = ["body", "body_file", "editor", "web"])]
     pub delete: Option<String>,
     /// Delete your last comment
     #[arg(long, conflicts_with_all = ["delete", "body", "body_file", "editor", "web"])]
     pub delete_last: bool,
-    /// Replace the comment with this id
+    /// Replace the comment with this id, as "view --json comments" prints it
     #[arg(long, value_name = "id", conflicts_with_all = ["delete", "delete_last", "web"])]
     pub edit: Option<String>,
     /// Replace your last comment

@@ -21,7 +21,7 @@ use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
 #[derive(Args, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct IssueArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, global = true, value_name = "repository")]
     pub repo: Option<String>,
     /// The command.

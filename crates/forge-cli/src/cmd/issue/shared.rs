@@ -17,10 +17,10 @@ use crate::{
 /// `--estimate` and `--priority`
 #[derive(Args, Clone, Debug, Default)]
 pub struct ValueArgs {
-    /// Set the estimate, such as M; "" clears it
+    /// The estimate, such as M; "" for none
     #[arg(long, value_name = "value")]
     pub estimate: Option<String>,
-    /// Set the priority, such as P1; "" clears it
+    /// The priority, such as P1; "" for none
     #[arg(long, value_name = "value")]
     pub priority: Option<String>,
 }

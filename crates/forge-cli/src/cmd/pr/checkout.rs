@@ -28,7 +28,7 @@ use crate::{
 /// `forge pr checkout`
 #[derive(Args, Debug, Default)]
 pub struct CheckoutArgs {
-    /// Number, URL or branch; without it, a terminal asks for one of the newest
+    /// Number, URL or branch [default, on a terminal: choose one of the newest]
     #[arg(value_name = "pull request")]
     pub selector: Option<String>,
     /// The name of the local branch [default: the name of the head branch]

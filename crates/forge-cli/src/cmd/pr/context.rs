@@ -41,18 +41,19 @@ pub struct ContextArgs {
     /// Maximum size of the shown diff, in bytes
     #[arg(long, value_name = "bytes", default_value_t = forge::context::DEFAULT_DIFF_BYTES)]
     pub max_diff: usize,
-    /// Lines of context around changes, if git can make the diff
+    /// Lines of context around changes, if git can make the diff [default: 5, or
+    /// context.diff_context_lines]
     #[arg(short = 'U', long, value_name = "lines")]
     pub context_lines: Option<u32>,
-    /// Instead of the diff, show what changed since a commit (in a clone, any git revision), since
-    /// a review's id, or since "review", your latest review; also after a rebase
+    /// Instead of the diff, show the changes since a commit (in a clone, any git revision), a
+    /// review's id, or "review", your latest one; works across a rebase
     #[arg(long, value_name = "review")]
     pub since: Option<String>,
     /// Write an HTML page to a file ("-" for standard output); without --include it has the default
     /// sections and related_prs
     #[arg(long, value_name = "file", conflicts_with_all = ["json", "jq", "template"])]
     pub html: Option<PathBuf>,
-    /// Say on stderr what is read, a JSON object a line
+    /// Report each read on stderr, one JSON object per line
     #[arg(long, value_name = "format", value_parser = ["jsonl"])]
     pub events: Option<String>,
     /// Flags for JSON output.

@@ -51,7 +51,7 @@ pub struct CreateArgs {
     /// The files.
     #[command(flatten)]
     pub attach: AttachArgs,
-    /// The branch into which you want your changes merged
+    /// The branch to merge into [default: the configured one, else the default branch]
     #[arg(short = 'B', long, value_name = "branch")]
     pub base: Option<String>,
     /// The description

@@ -49,7 +49,7 @@ pub struct DiffArgs {
     /// Show this round instead of the newest; the first round is 0
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web"])]
     pub round: Option<usize>,
-    /// Leave out the files that this earlier round changed in the same way
+    /// Leave out files whose changes are the same as in this earlier round
     #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "stat", "web", "patch"])]
     pub since: Option<usize>,
     /// Open the diff in the browser

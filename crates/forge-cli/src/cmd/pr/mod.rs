@@ -54,10 +54,10 @@ use crate::{args::wait::WaitArgs, ctx::Ctx, exit::Exit};
 #[derive(Args, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct PrArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     ///
-    /// "list" and "status" take several, and "@mine": the repositories of your accounts at every
-    /// host that you are logged in to, and for "status" whatever concerns you there.
+    /// "list" and "status" take several. "@mine" is the repositories of your accounts on every host
+    /// that you are logged in to; for "status", everything there that concerns you.
     #[arg(short = 'R', long, global = true, value_name = "repository")]
     pub repo: Vec<String>,
     /// The command.
@@ -68,7 +68,7 @@ pub struct PrArgs {
 /// `forge co`, which gh has from the start as an alias of `pr checkout`.
 #[derive(Args, Debug)]
 pub struct CoArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, value_name = "repository")]
     pub repo: Option<String>,
     /// What is checked out, and where.
@@ -94,7 +94,7 @@ pub enum PrCommand {
     /// List pull requests
     #[command(alias = "ls")]
     List(list::ListArgs),
-    /// Show what concerns you
+    /// Show the pull requests that concern you
     Status(status::StatusArgs),
     /// Show a pull request
     View(view::ViewArgs),

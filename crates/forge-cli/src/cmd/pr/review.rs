@@ -37,7 +37,7 @@ pub struct ReviewArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Dismiss the review with this id, as "view --json reviews" prints it; the text says why
+    /// Dismiss the review with this id; give the reason with --body
     ///
     /// "forge pr view --json reviews" has the ids.
     #[arg(

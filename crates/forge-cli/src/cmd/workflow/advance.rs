@@ -23,7 +23,7 @@ pub struct WorkflowAdvanceArgs {
     /// Print what would move, and move nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Move the parent of the issue to the last gate that all of its sub-issues have reached
+    /// Move the issue's parent to the last gate that all sub-issues of the parent have reached
     #[arg(long, conflicts_with_all = ["to", "pass_locks"])]
     pub parent: bool,
     /// Also move sub-issues that somebody works on

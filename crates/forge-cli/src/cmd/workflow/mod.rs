@@ -44,7 +44,7 @@ new issue gets its first state by set-state.
   forge workflow set-state 7 __COMPLETE__ --command research --claim <id>"
 )]
 pub struct WorkflowArgs {
-    /// Use another repository: owner/repo, a URL, file:///…, a path, or local:.
+    /// Use another repository: owner/repo, a URL, file:///…, a path or local:PATH
     #[arg(short = 'R', long, global = true, value_name = "repository")]
     pub repo: Option<String>,
     /// The command.
@@ -73,8 +73,7 @@ pub enum WorkflowCommand {
     SetState(set_state::WorkflowSetStateArgs),
     /// Move an issue to a following state of the workflow, with a reason
     Handoff(set_state::WorkflowSetStateArgs),
-    /// Move the sub-issues of an issue to a state, or its parent to the last gate that all
-    /// sub-issues have reached
+    /// Move the sub-issues of an issue to a state; with --parent, move the issue's parent to a gate
     Advance(advance::WorkflowAdvanceArgs),
     /// Move or close the issues that a merged pull request closes, if that has not happened yet
     Reconcile(reconcile::WorkflowReconcileArgs),
@@ -88,7 +87,7 @@ pub enum WorkflowCommand {
     Show(show::WorkflowShowArgs),
     /// Print the states as a Mermaid diagram
     Graph(graph::WorkflowGraphArgs),
-    /// Print the state that a state's name or an intent means for a command
+    /// Print which state a name or an intent means, for a command of the workflow
     Resolve(resolve::WorkflowResolveArgs),
 }
 

@@ -21,8 +21,7 @@ pub struct WorkflowPickArgs {
     /// Claim the issue for --command, and print the id of the claim
     #[arg(long)]
     pub claim: bool,
-    /// Pick from the states from which this command (without --claim, also a role) takes issues,
-    /// such as research
+    /// The workflow's command that takes the issue, such as research; without --claim, a role also
     #[arg(short, long, value_name = "name")]
     pub command: Option<String>,
     /// Who claims the issue, with --claim.

@@ -15,6 +15,7 @@ use crate::{
 pub(super) struct SourceOut {
     path: Clean,
     status: String,
+    /// code, test, docs, ci, generated, lock or vendored
     class: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lines_total: Option<usize>,
