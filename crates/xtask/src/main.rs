@@ -1,5 +1,6 @@
-//! The commands of this workspace: `cargo xtask test | docs | picture | bench | dist`.
+//! The commands of this workspace: `cargo xtask test | api | docs | picture | bench | dist`.
 
+mod api;
 mod atproto;
 mod bench;
 mod cargo;
@@ -25,6 +26,7 @@ usage: cargo xtask <command>
 commands:
   test [--quick]   run every lane of tests; --quick leaves out the stress lane and the older git
   test --mcp       run the MCP server with the programs of others alone
+  api [--update]   compare the public API with docs/reference/api/; --update writes it
   docs             write the generated pages of docs/
   picture          draw a session of the demo, as docs/demo.svg
   bench            measure, and write docs/reference/benchmarks.md
@@ -33,12 +35,17 @@ commands:
 ";
 
 fn main() -> ExitCode {
+    if let Some(rustdoc) = std::env::var_os(api::RUSTDOC) {
+        return api::run_rustdoc(&rustdoc);
+    }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test"] => test::run(test::Extent::All),
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["test", "--mcp"] => test::run_mcp(),
+        ["api"] => api::run(),
+        ["api", "--update"] => api::update(),
         ["docs"] => docs::run(),
         ["picture"] => picture::run(),
         ["bench"] => bench::run(bench::BenchExtent::All),

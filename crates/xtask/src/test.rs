@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 
 use crate::{
-    atproto,
+    api, atproto,
     cargo::{cargo, has, in_ci, root, watched},
     chromium,
     count::{Count, failed_tests},
@@ -121,6 +121,39 @@ impl TestReport {
                 self.broken.push(format!("{name}: {why:#}"));
             }
         }
+    }
+
+    /// Compares the public API of the library with its snapshots.
+    fn public_api(&mut self, extent: Extent) {
+        let name = "public API";
+        if extent == Extent::Quick {
+            return self.skip(name, "--quick");
+        }
+        if !in_ci() {
+            return self.skip(name, "only in CI, or with `cargo xtask api`");
+        }
+        println!("\n== {name}");
+        let begun = Instant::now();
+        match api::compare() {
+            Ok(compared) => {
+                for (library, current) in compared {
+                    if current {
+                        self.count.passed += 1;
+                    } else {
+                        self.count.failed += 1;
+                        self.broken.push(format!(
+                            "{name}: {library} has changed: run `cargo xtask api --update`"
+                        ));
+                    }
+                }
+            }
+            Err(why) => {
+                self.count.failed += 1;
+                self.broken.push(format!("{name}: {why:#}"));
+            }
+        }
+        let seconds = begun.elapsed().as_secs();
+        self.seconds.push((name.to_owned(), seconds));
     }
 
     fn skip(&mut self, name: &str, why: &str) {
@@ -348,6 +381,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
     )?;
+    report.public_api(extent);
     report.print();
     Ok(report.count.failed == 0)
 }

@@ -1,0 +1,254 @@
+//! `cargo xtask api`: compares the public API of the library with its committed snapshots.
+//!
+//! rustdoc writes JSON only where unstable options are allowed, and `RUSTC_BOOTSTRAP=1` allows them
+//! in a stable toolchain. For cargo the variable stays unset: build scripts read it, so cargo would
+//! compile most dependencies again. `RUSTDOC` therefore names this program, which sets the variable
+//! and starts rustdoc.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    fs,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo::{cargo, root, watched};
+
+/// The environment variable that turns this program into [`run_rustdoc`]. Its value is the rustdoc
+/// to start.
+pub const RUSTDOC: &str = "XTASK_RUSTDOC";
+
+/// The packages that a dependent of `forge` sees, each with the items that `forge` exports from it.
+/// No item means all items.
+const LIBRARIES: [(&str, &[&str]); 5] = [
+    ("forge", &[]),
+    ("forge-context", &[]),
+    ("forge-core", &[]),
+    ("forge-tangled", &["IndexShows", "IngestionReport"]),
+    ("forge-workflow", &[]),
+];
+
+/// Automatic impls that no snapshot lists: nearly all types have them, and a lost `Send` or `Sync`
+/// is listed as `impl !core::marker::Send for …`.
+const UNLISTED: [&str; 7] = [
+    " core::marker::Send for ",
+    " core::marker::Sync for ",
+    "core::marker::Freeze for ",
+    "core::marker::Unpin for ",
+    "core::marker::UnsafeUnpin for ",
+    "core::panic::unwind_safe::RefUnwindSafe for ",
+    "core::panic::unwind_safe::UnwindSafe for ",
+];
+
+/// The number of changed lines to print for each package.
+const MAX_CHANGES: usize = 60;
+
+/// Compares every snapshot; `false` if any differs.
+pub fn run() -> Result<bool> {
+    Ok(compare()?.iter().all(|(_, current)| *current))
+}
+
+/// Compares every snapshot and prints the changes. Returns each package, and whether its snapshot
+/// is current.
+pub fn compare() -> Result<Vec<(&'static str, bool)>> {
+    document()?;
+    let mut compared = Vec::new();
+    for (library, exported) in LIBRARIES {
+        let file = snapshot(library);
+        let committed = fs::read_to_string(root().join(&file)).unwrap_or_default();
+        let changed = changes(&committed, &list(library, exported)?);
+        if !changed.is_empty() {
+            println!("The public API of {library} differs from {file}:");
+            for line in changed.iter().take(MAX_CHANGES) {
+                println!("{line}");
+            }
+            if let Some(more @ 1..) = changed.len().checked_sub(MAX_CHANGES) {
+                println!("… and {more} more lines");
+            }
+            println!("To accept the changes, run `cargo xtask api --update` and commit {file}.");
+        }
+        compared.push((library, changed.is_empty()));
+    }
+    Ok(compared)
+}
+
+/// Writes every snapshot.
+pub fn update() -> Result<bool> {
+    document()?;
+    for (library, exported) in LIBRARIES {
+        let path = root().join(snapshot(library));
+        let text = list(library, exported)?;
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("cannot create {}", directory.display()))?;
+        }
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(true)
+}
+
+/// Starts rustdoc for the crates in [`LIBRARIES`], and does nothing for other crates.
+pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if named_crate(&args).is_some_and(|name| !is_library(name)) {
+        return ExitCode::SUCCESS;
+    }
+    let status = Command::new(rustdoc)
+        .args(&args)
+        .env_remove(RUSTDOC)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .status();
+    match status {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!(
+                "error: cannot start {}: {why}",
+                Path::new(rustdoc).display()
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace, because
+/// a selection of packages has other features, and cargo would check the dependencies again.
+fn document() -> Result<()> {
+    let this = std::env::current_exe().context("cannot find this program")?;
+    let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
+    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
+    command
+        .env("RUSTDOC", this)
+        .env(RUSTDOC, rustdoc)
+        // cargo runs rustdoc again when these flags change, so HTML and JSON do not pass for each
+        // other.
+        .env("RUSTDOCFLAGS", "-Z unstable-options --output-format json")
+        .env_remove("CARGO_ENCODED_RUSTDOCFLAGS");
+    let (documented, _) = watched(&mut command)?;
+    ensure!(documented, "cannot document the library: see above");
+    Ok(())
+}
+
+/// The public items of a package, one on each line: first the types of a module, each followed by
+/// its fields, methods and impls. Derived impls are listed without their methods.
+fn list(library: &str, exported: &[&str]) -> Result<String> {
+    let name = crate_name(library);
+    let json = root().join("target/doc").join(format!("{name}.json"));
+    let items = |only_written: bool| {
+        let api = public_api::Builder::from_rustdoc_json(&json)
+            .omit_blanket_impls(true)
+            .omit_auto_trait_impls(only_written)
+            .omit_auto_derived_impls(only_written)
+            .build()
+            .with_context(|| {
+                format!(
+                    "cannot read {}: the version of `public-api` in Cargo.toml must read the JSON \
+                     of the toolchain in rust-toolchain.toml",
+                    json.display()
+                )
+            })?;
+        anyhow::Ok(api.items().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let written: BTreeSet<String> = items(true)?.into_iter().collect();
+    let mut lines = items(false)?;
+    // A type with several inherent impls has the line of the impl several times.
+    let mut listed = BTreeSet::new();
+    lines.retain(|line| {
+        (written.contains(line) || is_listed_impl(line))
+            && is_exported(line, &name, exported)
+            && listed.insert(line.clone())
+    });
+    ensure!(!lines.is_empty(), "{library} has no public item");
+    Ok(lines.join("\n") + "\n")
+}
+
+/// Whether the line is an impl other than those in [`UNLISTED`].
+fn is_listed_impl(line: &str) -> bool {
+    line.starts_with("impl") && !UNLISTED.iter().any(|part| line.contains(part))
+}
+
+/// Whether the first item of crate `name` in the line is one of `exported`.
+fn is_exported(line: &str, name: &str, exported: &[&str]) -> bool {
+    exported.is_empty()
+        || line
+            .split_once(&format!("{name}::"))
+            .is_some_and(|(_, path)| exported.iter().any(|item| path.starts_with(item)))
+}
+
+/// The lines of one text that the other lacks: `-` before those that are gone, `+` before new ones.
+fn changes(before: &str, after: &str) -> Vec<String> {
+    let before: BTreeSet<&str> = before.lines().collect();
+    let after: BTreeSet<&str> = after.lines().collect();
+    let gone = before.difference(&after).map(|line| format!("- {line}"));
+    let new = after.difference(&before).map(|line| format!("+ {line}"));
+    gone.chain(new).collect()
+}
+
+/// The snapshot of a package, relative to the root.
+fn snapshot(library: &str) -> String {
+    format!("docs/reference/api/{library}.txt")
+}
+
+fn crate_name(library: &str) -> String {
+    library.replace('-', "_")
+}
+
+fn is_library(name: &str) -> bool {
+    LIBRARIES
+        .iter()
+        .any(|(library, _)| crate_name(library) == name)
+}
+
+/// The crate in the arguments of rustdoc.
+fn named_crate(args: &[OsString]) -> Option<&str> {
+    let flag = args.iter().position(|arg| arg == "--crate-name")?;
+    args.get(flag + 1)?.to_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_lines_are_listed_in_any_order() {
+        assert!(changes("a\nb\n", "b\na\n").is_empty());
+        assert_eq!(changes("a\nb\n", "b\nc\n"), ["- a", "+ c"]);
+        assert_eq!(changes("", "a\n"), ["+ a"]);
+    }
+
+    #[test]
+    fn lost_send_is_listed_and_usual_send_is_not() {
+        assert!(is_listed_impl("impl core::clone::Clone for forge::Config"));
+        assert!(is_listed_impl("impl !core::marker::Send for forge::Config"));
+        assert!(!is_listed_impl("impl core::marker::Send for forge::Config"));
+        assert!(!is_listed_impl(
+            "impl !core::marker::Freeze for forge::Config"
+        ));
+        assert!(!is_listed_impl("pub fn forge::open()"));
+    }
+
+    #[test]
+    fn items_outside_the_exports_are_left_out() {
+        let exported = |line| is_exported(line, "forge_tangled", &["IndexShows"]);
+        assert!(exported("pub enum forge_tangled::IndexShows"));
+        assert!(exported(
+            "impl core::fmt::Debug for forge_tangled::IndexShows"
+        ));
+        assert!(!exported(
+            "pub fn forge_tangled::Tangled::shows(&self) -> forge_tangled::IndexShows"
+        ));
+        assert!(is_exported("pub mod forge", "forge", &[]));
+    }
+
+    #[test]
+    fn rustdoc_runs_only_for_libraries() {
+        let args = ["--crate-name", "forge_core", "src/lib.rs"].map(OsString::from);
+        assert_eq!(named_crate(&args), Some("forge_core"));
+        assert_eq!(named_crate(&[OsString::from("-vV")]), None);
+        assert!(is_library("forge_core"));
+        assert!(!is_library("forge_cli"));
+    }
+}
