@@ -2,15 +2,30 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicI64, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use crate::Run;
 
-/// Returns the git program that tests and backends use: `FORGE_GIT`, or `git`.
+/// Returns the git program that tests use: `FORGE_GIT`, or the first `git` of `PATH`.
+///
+/// The path is absolute, because std copies the page tables of the whole process (`fork`) to start a
+/// bare name under a `PATH` that the command sets.
 #[must_use]
 pub fn git_program() -> PathBuf {
-    std::env::var_os("FORGE_GIT").map_or_else(|| PathBuf::from("git"), PathBuf::from)
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+        let of_path = || {
+            let path = std::env::var_os("PATH")?;
+            let mut places = std::env::split_paths(&path).map(|dir| dir.join("git"));
+            places.find(|git| git.is_absolute() && git.is_file())
+        };
+        let named = std::env::var_os("FORGE_GIT").map(PathBuf::from);
+        named.or_else(of_path).unwrap_or_else(|| "git".into())
+    });
+    PROGRAM.clone()
 }
 
 /// An author of commits.
