@@ -97,12 +97,19 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         .map(|(_, _, advice)| *advice)
 }
 
-/// Removes misleading tips of clap: to pass an unknown flag as a value, and similar names if there
-/// is `advice`.
+/// Removes misleading tips of clap: to pass an unknown flag as a value, all similar commands but the
+/// nearest, and every similar name if there is `advice`.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
         e.remove(ContextKind::SuggestedArg);
+    }
+    // clap puts the nearest name last.
+    if let Some(ContextValue::Strings(mut names)) = e.remove(ContextKind::SuggestedSubcommand)
+        && let Some(nearest) = names.pop()
+    {
+        let nearest = ContextValue::Strings(vec![nearest]);
+        e.insert(ContextKind::SuggestedSubcommand, nearest);
     }
     if let Some(ContextValue::StyledStrs(mut tips)) = e.remove(ContextKind::Suggested) {
         tips.retain(|tip| !tip.to_string().starts_with("to pass"));
@@ -144,5 +151,18 @@ mod tests {
         assert!(!text.contains("as a value"), "{text}");
         let (_, text) = refused(&["pr", "chekcout"]);
         assert!(text.contains("'checkout'"), "{text}");
+    }
+
+    #[test]
+    fn only_nearest_command_is_offered() {
+        for (typed, nearest) in [
+            ("creat", "create"),
+            ("chekcout", "checkout"),
+            ("lsit", "list"),
+        ] {
+            let (_, text) = refused(&["pr", typed]);
+            let tip = format!("tip: a similar subcommand exists: '{nearest}'");
+            assert!(text.contains(&tip), "{text}");
+        }
     }
 }
