@@ -34,6 +34,8 @@ fn man_pages_cover_every_command() {
     }
     let merge = fs::read_to_string(dir.join("forge-pr-merge.1")).unwrap();
     assert!(merge.contains("\\-\\-squash"), "{merge}");
+    let of_git = fs::read_to_string(dir.join("git-forge.1")).unwrap();
+    assert_eq!(of_git, ".so man1/forge.1\n");
     let why = scratch.run(example_binary("man")).output();
     assert_ne!(why.code, Some(0), "{why:?}");
 }
