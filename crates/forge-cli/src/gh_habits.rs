@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
+const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
 const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
 
 /// The typed word, the part of the usage line that shows the command, and the advice.
@@ -36,13 +37,38 @@ const COMMANDS: &[Habit] = &[
     ),
     ("alias", ROOT, GH_ALONE),
     ("api", ROOT, GH_ALONE),
+    ("attestation", ROOT, GH_ALONE),
+    ("cache", ROOT, GH_ALONE),
+    ("codespace", ROOT, GH_ALONE),
+    ("copilot", ROOT, GH_ALONE),
+    ("discussion", ROOT, GH_ALONE),
+    ("extension", ROOT, GH_ALONE),
     ("gist", ROOT, GH_ALONE),
+    ("gpg-key", ROOT, GH_ALONE),
+    ("org", ROOT, GH_ALONE),
     ("project", ROOT, GH_ALONE),
     ("release", ROOT, GH_ALONE),
     ("ruleset", ROOT, GH_ALONE),
     ("secret", ROOT, GH_ALONE),
+    ("ssh-key", ROOT, GH_ALONE),
     ("variable", ROOT, GH_ALONE),
     ("refresh", "forge auth ", TOKEN),
+    (
+        "setup-git",
+        "forge auth ",
+        "git asks its own credential helper, which gh can be: gh auth setup-git",
+    ),
+    ("develop", "forge issue ", GH_ISSUE),
+    ("lock", "forge issue ", GH_ISSUE),
+    ("pin", "forge issue ", GH_ISSUE),
+    ("transfer", "forge issue ", GH_ISSUE),
+    ("unlock", "forge issue ", GH_ISSUE),
+    ("unpin", "forge issue ", GH_ISSUE),
+    (
+        "edit",
+        "forge label ",
+        "define it again: forge label create NAME --force",
+    ),
     (
         "status",
         "forge issue ",
