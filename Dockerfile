@@ -3,7 +3,8 @@
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN cargo build --locked --profile dist -p forge-cli --bin forge
+# The image's own toolchain: `rust-toolchain.toml` would also download clippy and rustfmt.
+RUN RUSTUP_TOOLCHAIN=$RUST_VERSION cargo build --locked --profile dist -p forge-cli --bin forge
 
 FROM debian:bookworm-slim
 # The registry of MCP servers compares this name with the one in server.json.

@@ -56,6 +56,15 @@ fn edit_adds_and_removes_labels_and_people() {
 }
 
 #[test]
+fn unknown_label_to_remove_names_present_labels() {
+    let world = World::with_pull();
+    let edit = ["pr", "edit", "1", "--add-label", "bug", "--remove-label"];
+    let refused = world.forge(&edit).args(["wip"]).output().exits(1);
+    let hint = "there are no labels on it at all";
+    assert!(refused.stderr_text().contains(hint), "{refused:?}");
+}
+
+#[test]
 fn edit_changes_the_base() {
     let world = World::with_pull();
     world.feature("release");

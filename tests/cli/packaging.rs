@@ -34,6 +34,8 @@ fn man_pages_cover_every_command() {
     }
     let merge = fs::read_to_string(dir.join("forge-pr-merge.1")).unwrap();
     assert!(merge.contains("\\-\\-squash"), "{merge}");
+    let of_git = fs::read_to_string(dir.join("git-forge.1")).unwrap();
+    assert_eq!(of_git, ".so man1/forge.1\n");
     let why = scratch.run(example_binary("man")).output();
     assert_ne!(why.code, Some(0), "{why:?}");
 }
@@ -80,14 +82,15 @@ fn check_package(package: &Value) -> Result<(), String> {
 /// <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json> and of the
 /// registry itself, as far as our entry uses them.
 fn check_server(server: &Value) -> Result<(), String> {
-    const FIELDS: [&str; 8] = [
+    // The registry takes a `repository` on GitHub and GitLab alone:
+    // <https://github.com/modelcontextprotocol/registry/blob/main/internal/validators/utils.go>
+    const FIELDS: [&str; 7] = [
         "$schema",
         "name",
         "title",
         "description",
         "version",
         "websiteUrl",
-        "repository",
         "packages",
     ];
     let fields = server.as_object().ok_or("no object")?;
@@ -113,13 +116,10 @@ fn check_server(server: &Value) -> Result<(), String> {
     if !is_version(text(server, "version", 255)?) {
         return Err("the version is not exact".to_owned());
     }
-    for (of, field) in [(server, "websiteUrl"), (&server["repository"], "url")] {
-        let url = text(of, field, 255)?;
-        if !url.starts_with("https://") {
-            return Err(format!("{url} is no address"));
-        }
+    let url = text(server, "websiteUrl", 255)?;
+    if !url.starts_with("https://") {
+        return Err(format!("{url} is no address"));
     }
-    text(&server["repository"], "source", 50)?;
     let mut packages = server["packages"].as_array().into_iter().flatten();
     packages.try_for_each(check_package)
 }
@@ -150,6 +150,7 @@ fn server_entry_fits_the_rules_of_the_registry() {
         ("name", "forge"),
         ("version", "^0.1"),
         ("description", ""),
+        ("repository", "https://tangled.org/forge/forge"),
         ("extra", "1"),
     ] {
         let mut wrong = server.clone();
@@ -175,7 +176,7 @@ fn server_entry_and_image_are_of_this_version() {
     assert!(image.contains(&format!("FROM rust:{rust}-")), "{rust}");
     let manifest: toml_edit::DocumentMut = file("Cargo.toml").parse().unwrap();
     let repository = manifest["workspace"]["package"]["repository"].as_str();
-    assert_eq!(server["repository"]["url"].as_str(), repository);
+    assert_eq!(server["websiteUrl"].as_str(), repository);
 }
 
 #[test]

@@ -173,6 +173,20 @@ fn merge_with_base_edited_during_question_is_refused() {
 }
 
 #[test]
+fn merge_of_stacked_pull_names_the_lower_pull() {
+    let world = World::with_pull();
+    world.feature("upper");
+    let create = ["pr", "create", "-H", "upper", "-t", "T", "-b", "B"];
+    world.forge(&create).args(["--depends-on", "1"]).ok();
+    let out = answer(&world.forge(&["pr", "merge", "2"]), &[]);
+    let said = out.plain();
+    assert_eq!(out.code, Some(1), "{said}");
+    assert!(said.contains("first: forge pr merge 1"), "{said}");
+    assert!(!said.contains("--auto"), "{said}");
+    assert!(!said.contains("What merge method"), "{said}");
+}
+
+#[test]
 fn configured_merge_method_is_preselected() {
     let world = World::with_pull();
     world

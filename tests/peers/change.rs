@@ -3,7 +3,8 @@
 use crate::{
     list::four,
     twins::Twins,
-    world::{REVIEWER, Tool},
+    update_branch::behind,
+    world::{REVIEWER, Tool, World},
 };
 
 #[test]
@@ -242,4 +243,34 @@ fn merged_pull_stays_merged() {
         run.env("GH_TOKEN", REVIEWER)
     });
     twins.same_state();
+}
+
+// The benchmarks count the requests of the other commands.
+#[test]
+fn new_commands_send_no_more_requests_than_gh() {
+    let spent = |tool: Tool| {
+        let world = World::new();
+        behind(&world, Tool::Gh);
+        let count = |line: &str| {
+            world.double.reset_record();
+            world.command(tool, line).ok();
+            world.double.counts().api
+        };
+        let lines = [
+            "pr lock 1 --reason spam",
+            "pr unlock 1",
+            "pr checkout 1",
+            "pr update-branch 1",
+        ];
+        let mut spent = lines.map(count).to_vec();
+        world.command(Tool::Gh, "pr merge 1 --merge").ok();
+        spent.push(count("pr revert 1"));
+        spent
+    };
+    let (ours, theirs) = (spent(Tool::Forge), spent(Tool::Gh));
+    let mut pairs = ours.iter().zip(&theirs);
+    assert!(
+        pairs.all(|(ours, theirs)| (1..=*theirs).contains(ours)),
+        "forge sent {ours:?}, and gh {theirs:?}"
+    );
 }

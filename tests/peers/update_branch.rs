@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// Pull request 1 from `feature`, behind the base branch by one commit.
-fn behind(world: &World, maker: Tool) {
+pub fn behind(world: &World, maker: Tool) {
     world.push("feature");
     world.command(maker, "pr create -t T -b B").ok();
     base_moves(world, "elsewhere.txt", "x\n");

@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and labels";
+const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
 const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
 
 /// The typed word, the part of the usage line that shows the command, and the advice.
@@ -36,13 +37,38 @@ const COMMANDS: &[Habit] = &[
     ),
     ("alias", ROOT, GH_ALONE),
     ("api", ROOT, GH_ALONE),
+    ("attestation", ROOT, GH_ALONE),
+    ("cache", ROOT, GH_ALONE),
+    ("codespace", ROOT, GH_ALONE),
+    ("copilot", ROOT, GH_ALONE),
+    ("discussion", ROOT, GH_ALONE),
+    ("extension", ROOT, GH_ALONE),
     ("gist", ROOT, GH_ALONE),
+    ("gpg-key", ROOT, GH_ALONE),
+    ("org", ROOT, GH_ALONE),
     ("project", ROOT, GH_ALONE),
     ("release", ROOT, GH_ALONE),
     ("ruleset", ROOT, GH_ALONE),
     ("secret", ROOT, GH_ALONE),
+    ("ssh-key", ROOT, GH_ALONE),
     ("variable", ROOT, GH_ALONE),
     ("refresh", "forge auth ", TOKEN),
+    (
+        "setup-git",
+        "forge auth ",
+        "git asks its own credential helper, which gh can be: gh auth setup-git",
+    ),
+    ("develop", "forge issue ", GH_ISSUE),
+    ("lock", "forge issue ", GH_ISSUE),
+    ("pin", "forge issue ", GH_ISSUE),
+    ("transfer", "forge issue ", GH_ISSUE),
+    ("unlock", "forge issue ", GH_ISSUE),
+    ("unpin", "forge issue ", GH_ISSUE),
+    (
+        "edit",
+        "forge label ",
+        "define it again: forge label create NAME --force",
+    ),
     (
         "status",
         "forge issue ",
@@ -97,12 +123,19 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         .map(|(_, _, advice)| *advice)
 }
 
-/// Removes misleading tips of clap: to pass an unknown flag as a value, and similar names if there
-/// is `advice`.
+/// Removes misleading tips of clap: to pass an unknown flag as a value, all similar commands but the
+/// nearest, and every similar name if there is `advice`.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
         e.remove(ContextKind::SuggestedArg);
+    }
+    // clap puts the nearest name last.
+    if let Some(ContextValue::Strings(mut names)) = e.remove(ContextKind::SuggestedSubcommand)
+        && let Some(nearest) = names.pop()
+    {
+        let nearest = ContextValue::Strings(vec![nearest]);
+        e.insert(ContextKind::SuggestedSubcommand, nearest);
     }
     if let Some(ContextValue::StyledStrs(mut tips)) = e.remove(ContextKind::Suggested) {
         tips.retain(|tip| !tip.to_string().starts_with("to pass"));
@@ -144,5 +177,18 @@ mod tests {
         assert!(!text.contains("as a value"), "{text}");
         let (_, text) = refused(&["pr", "chekcout"]);
         assert!(text.contains("'checkout'"), "{text}");
+    }
+
+    #[test]
+    fn only_nearest_command_is_offered() {
+        for (typed, nearest) in [
+            ("creat", "create"),
+            ("chekcout", "checkout"),
+            ("lsit", "list"),
+        ] {
+            let (_, text) = refused(&["pr", typed]);
+            let tip = format!("tip: a similar subcommand exists: '{nearest}'");
+            assert!(text.contains(&tip), "{text}");
+        }
     }
 }

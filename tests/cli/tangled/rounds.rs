@@ -136,6 +136,34 @@ fn round_comes_from_a_file_or_clone() {
 }
 
 #[test]
+fn checkout_makes_the_commits_of_a_round() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    t.forge(&t.alice, &["pr", "resubmit", &uri]).ok();
+    let path = t.repo.path().to_str().unwrap();
+    let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", path, "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    let in_clone = |args: &[&str]| git(args).dir(&clone).text();
+    let url = "git@tangled.org:alice.test/widget";
+    in_clone(&["remote", "set-url", "origin", url]);
+    // Answers as the knot does over ssh, whatever the arguments.
+    let ssh = format!("sh -c 'exec git upload-pack \"{path}\"'");
+    let checkout = |more: &[&str]| {
+        let args = [&["pr", "checkout", "topic"], more].concat();
+        t.forge_in(clone.clone(), &t.alice, &args)
+            .env("GIT_SSH_COMMAND", &ssh)
+            .env("GIT_SSH_VARIANT", "simple")
+            .ok();
+        in_clone(&["log", "--format=%s", "origin/main.."])
+    };
+    assert_eq!(checkout(&["--round", "0", "--detach"]), "Add topic\n");
+    assert_eq!(checkout(&[]), "Add more\nAdd topic\n");
+    assert_eq!(in_clone(&["branch", "--show-current"]), "topic\n");
+}
+
+#[test]
 fn unpushed_branch_is_opened_from_the_clone() {
     let t = Tangled::new();
     let path = t.repo.path().to_str().unwrap();

@@ -171,6 +171,7 @@ pub(crate) fn change_labels(
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     // Labels deleted from the repository are dropped with the next edit of labels.
     labels.retain(|l| book.current(l).is_some());
+    let before: Vec<String> = labels.iter().map(|l| l.name.clone()).collect();
     for label in resolve_labels(book, &change.add)? {
         if !labels.iter().any(|l| l.id == label.id) {
             added.push(label.name.clone());
@@ -179,7 +180,7 @@ pub(crate) fn change_labels(
     }
     for name in &change.remove {
         let wanted = book.resolve(name).map_err(|_| {
-            let on_it = || labels.iter().map(|l| l.name.as_str());
+            let on_it = || before.iter().map(String::as_str);
             let shown = text::one_line(name).into_owned();
             let hint = suggest::hint(name, on_it(), "labels on it");
             let corrected = suggest::corrected(&[Param::RemoveLabel], name, on_it());

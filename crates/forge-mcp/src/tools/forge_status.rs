@@ -250,7 +250,7 @@ fn text(out: &ForgeStatusOut) -> String {
         }
     }
     if out.accounts.is_empty() {
-        text.push_str("no accounts: repositories on this machine and public reading work without; `forge auth login` adds one\n");
+        text.push_str("no accounts: repositories on this machine, and reading on tangled, work without; `forge auth login` adds one\n");
     }
     for a in &out.accounts {
         let account = a.account.as_deref();

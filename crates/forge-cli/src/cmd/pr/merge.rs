@@ -6,7 +6,7 @@ use forge::{
     context::{RequirementSource, RequirementStatus, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
-    Error, Repo, Result,
+    Capability, Error, Repo, Result,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
 
@@ -14,7 +14,7 @@ use super::{
     body,
     clone_branch::{self, BaseUpdate},
     merge_prompt, merged_issues,
-    shared::{non_empty, pull_name, pull_with_title},
+    shared::{has, non_empty, pull_name, pull_with_title},
 };
 use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
@@ -150,7 +150,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     }
     match &seen {
         Some(pull) if asks && pull.state != PrState::Merged => {
-            merge_prompt::check(pull, &req)?;
+            let can_wait = has(&selected.repo, Capability::MergeAuto);
+            merge_prompt::check(pull, &req, can_wait)?;
             merge_prompt::ask_merge(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
             // The merge is bound to the head and the base that were shown.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));

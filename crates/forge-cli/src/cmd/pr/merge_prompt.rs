@@ -1,7 +1,7 @@
 //! Summary and questions of `forge pr merge` on a terminal without a method flag.
 
 use forge_core::{
-    Action, Capability, Error, Hint, Op, Param, Precondition, Repo, Result,
+    Action, Capability, Error, Hint, Op, Param, PrId, PrKey, Precondition, Repo, Result,
     model::{
         BaseRuleKind, CheckStatus, MergeMethod, MergeReq, MergeState, Mergeability, PrState,
         PullRequest,
@@ -61,13 +61,14 @@ fn counted(count: usize, unit: &str) -> String {
     plural(i64::try_from(count).unwrap_or(i64::MAX), unit)
 }
 
-/// Refuses a merge that would fail, before the user answers questions.
+/// Refuses a merge that would fail, before the user answers questions. `can_wait` says whether the
+/// forge merges automatically later.
 ///
 /// # Errors
 ///
 /// `precondition_failed` for a closed pull request. Unless the merge waits for its requirements,
 /// also for a draft, conflicts or unmet rules.
-pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
+pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Result<()> {
     let (pr, key) = (&pull.id, &pull.id.key);
     if pull.state == PrState::Closed {
         let reopen = Action::op(Op::PrReopen).on(key);
@@ -99,6 +100,12 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
         return Ok(());
     }
     let (why, hint) = match found.status.as_str() {
+        "BLOCKED" if !can_wait => {
+            return pull
+                .depends_on
+                .as_ref()
+                .map_or(Ok(()), |below| Err(stacked(pull, below)));
+        }
         "BLOCKED" => (
             "its requirements are not met",
             Hint::new("merge once they are with --auto, or despite them with --admin"),
@@ -111,6 +118,18 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq) -> Result<()> {
     };
     let message = format!("{pr} cannot be merged: {why}");
     Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
+}
+
+/// The refusal of a merge before the pull request `below`.
+fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
+    let first = PrId {
+        repo: pull.id.repo.clone(),
+        key: below.clone(),
+    };
+    let message = format!("{} is on top of {first}, which is merged first", pull.id);
+    let merge = Action::op(Op::PrMerge).on(below);
+    Error::precondition(Precondition::Stacked, message)
+        .with_hint(Hint::new("merge that one first").with_action(merge))
 }
 
 fn conflicts(pull: &PullRequest, found: &Mergeability) -> Error {
@@ -284,14 +303,15 @@ mod tests {
             },
         );
         for pull in [&closed, &draft, &conflicting, &blocked, &behind] {
-            assert!(check(pull, &plain).is_err(), "{pull:?}");
+            assert!(check(pull, &plain, true).is_err(), "{pull:?}");
         }
         for pull in [&draft, &conflicting, &blocked, &behind] {
-            assert!(check(pull, &auto).is_ok(), "{pull:?}");
+            assert!(check(pull, &auto, true).is_ok(), "{pull:?}");
         }
-        assert!(check(&blocked, &admin).is_ok() && check(&conflicting, &admin).is_err());
-        assert!(check(&pull(), &plain).is_ok());
-        let message = check(&conflicting, &plain).unwrap_err();
+        assert!(check(&blocked, &admin, true).is_ok());
+        assert!(check(&conflicting, &admin, true).is_err());
+        assert!(check(&pull(), &plain, true).is_ok());
+        let message = check(&conflicting, &plain, true).unwrap_err();
         assert!(message.message().ends_with("conflicts with main in a.txt"));
     }
 
