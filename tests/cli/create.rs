@@ -116,10 +116,7 @@ fn fill_of_endless_message_is_refused() {
     let run = world.forge(&["pr", "create", "-H", "feature", "--fill"]);
     let out = run.output().exits(1);
     let said = out.stderr_text();
-    assert!(
-        said.contains("the messages of the commits are too long"),
-        "{said}"
-    );
+    assert!(said.contains("the commit messages are too long"), "{said}");
 }
 
 #[test]

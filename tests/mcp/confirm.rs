@@ -145,7 +145,7 @@ fn client_without_elicitation_returns_the_seal() {
     ] {
         wire.call("pr_merge", with(&args, brought))
             .fails("invalid_input")
-            .says("does not count");
+            .says("is not valid");
     }
     let close = json!({"number": 1, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", with(&close, &seal))

@@ -300,7 +300,7 @@ fn wrong_arguments_name_the_right_ones() {
         (
             "issue_edit",
             json!({"issue": 1, "reason": "completed"}),
-            "that of closing",
+            "only for closing",
         ),
         (
             "issue_edit",

@@ -147,7 +147,7 @@ fn bare_repository_opens_only_by_exact_path() {
     let all = text(&world.scratch.path("srv")) + "/*";
     let mut wire = world.server(MODERN, &["--allow-path", &all]);
     let refused = view(&mut wire, &text(&bare)).to_string();
-    let why = "opens only where a person has named exactly its path";
+    let why = "opens only if the user named its exact path";
     assert!(refused.contains(why), "{refused}");
     let mut wire = world.server(MODERN, &["--allow-path", &text(&bare)]);
     let found = view(&mut wire, &text(&bare));

@@ -301,7 +301,7 @@ fn released_claim_restores_the_previous_state() {
         (json!({}), "the command is missing"),
         (
             json!({"command": "plan", "force": true, "reason": "x"}),
-            "a pick passes no claim",
+            "force needs the issue of the claim",
         ),
     ] {
         wire.call("workflow_claim", args)

@@ -87,8 +87,7 @@ impl WatchUntil {
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
             let known = suggest::hint(wanted, names, "what can be waited for");
-            Error::invalid("until", format!("nothing can be waited for as '{wanted}'"))
-                .with_hint(known)
+            Error::invalid("until", format!("unknown condition '{wanted}'")).with_hint(known)
         })
     }
 

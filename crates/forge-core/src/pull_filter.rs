@@ -336,7 +336,7 @@ fn qualifier(key: &str, value: &str) -> Result<TermTest> {
     }
     let wrong = |known: &str| {
         let shown = text::one_line(value).into_owned();
-        Error::invalid("search", format!("'{key}:{shown}' says nothing"))
+        Error::invalid("search", format!("'{key}:{shown}' is not valid"))
             .with_hint(format!("{key}: takes {known}"))
     };
     if value.is_empty() {

@@ -185,7 +185,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| {
         Error::new(
             ErrorKind::Internal,
-            format!("what git made of a patch cannot be read: {e}"),
+            format!("the output of git for a patch cannot be read: {e}"),
         )
         .with_source(e)
     })

@@ -203,8 +203,8 @@ impl Signing {
                 sso_url: None,
             },
             format!(
-                "cannot sign the commit: the repository's own configuration sets {}, and what it \
-                 chooses runs only for a person who stands in the repository; nothing was changed",
+                "cannot sign the commit: the repository's own configuration sets {}, which a \
+                 stranger may have written; nothing was changed",
                 own.join(", ")
             ),
         )

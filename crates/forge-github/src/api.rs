@@ -280,7 +280,7 @@ impl Api {
         }
         Err(Error::new(
             ErrorKind::Internal,
-            "a loop without an end ended",
+            "the retry loop ended without an answer",
         ))
     }
 
@@ -340,7 +340,7 @@ impl Api {
             Some(e) => self.error(answer, e),
             None => Error::new(
                 ErrorKind::Protocol,
-                format!("the answer of {} lacks what was asked for", self.host),
+                format!("the answer of {} lacks the requested data", self.host),
             ),
         }
     }

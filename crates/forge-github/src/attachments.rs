@@ -113,7 +113,7 @@ impl GitHub {
             Err(e) => Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
-                    "{} took it and did not say where it is: {}",
+                    "{} took the file but sent no URL: {}",
                     self.info.host,
                     self.api.about(true).words(&e.to_string())
                 ),

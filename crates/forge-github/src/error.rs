@@ -311,7 +311,7 @@ fn upstream(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &st
     let request_id = request_id(about, headers);
     let error = Error::new(
         ErrorKind::Upstream { status, request_id },
-        format!("{} failed while it worked on this: {said}", about.host),
+        format!("{} failed during the request: {said}", about.host),
     );
     if about.write {
         ambiguous(error)

@@ -289,11 +289,10 @@ fn check(review: &NewReview) -> Result<()> {
             .with_hint(Hint::new("say what should change").with_action(CHOOSE_BODY)));
     }
     if silent && review.verdict == Verdict::Comment && review.threads.is_empty() {
-        return Err(Error::invalid(
-            "body",
-            "a review that is a comment needs a text, or comments on lines",
-        )
-        .with_hint(Hint::new("write a text").with_action(CHOOSE_BODY)));
+        return Err(
+            Error::invalid("body", "a comment review needs a text or line comments")
+                .with_hint(Hint::new("write a text").with_action(CHOOSE_BODY)),
+        );
     }
     for new in &review.threads {
         LIMITS.check_comment("body", &new.body)?;

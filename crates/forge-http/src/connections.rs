@@ -47,7 +47,7 @@ impl Connections {
         let runtime = self.runtime().map_err(|e| Failure::NotSent {
             error: Error::new(
                 ErrorKind::Internal,
-                format!("the thread of the connections cannot start: {e}"),
+                format!("the connection thread cannot start: {e}"),
             )
             .with_source(e),
             again: false,
@@ -58,11 +58,8 @@ impl Connections {
             Err(e) => match e.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
                 Err(e) => Err(Failure::Unknown(
-                    Error::new(
-                        ErrorKind::Internal,
-                        "the thread of the connections has ended",
-                    )
-                    .with_source(e),
+                    Error::new(ErrorKind::Internal, "the connection thread has ended")
+                        .with_source(e),
                 )),
             },
         }

@@ -251,7 +251,7 @@ impl Local {
         what: &str,
     ) -> Result<Option<RefConflict>> {
         let mut json = serde_json::to_vec_pretty(book).map_err(|e| {
-            Error::new(ErrorKind::Internal, format!("labels have no JSON: {e}")).with_source(e)
+            Error::new(ErrorKind::Internal, format!("cannot encode labels: {e}")).with_source(e)
         })?;
         json.push(b'\n');
         let tree = self.store.put_file(LABELS_FILE, &json).await?;

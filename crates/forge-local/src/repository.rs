@@ -266,7 +266,7 @@ fn leads_outwards(link: &Path) -> Error {
             sso_url: None,
         },
         format!(
-            "{} is a link out of its repository, which opens only where a person has named exactly its path",
+            "{} is a link out of its repository, which opens only if the user named its exact path",
             show(link)
         ),
     )
@@ -289,7 +289,7 @@ fn bare(path: &Path) -> Error {
             sso_url: None,
         },
         format!(
-            "{} is a bare repository, which opens only where a person has named exactly its path",
+            "{} is a bare repository, which opens only if the user named its exact path",
             show(path)
         ),
     )

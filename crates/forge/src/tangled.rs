@@ -254,7 +254,7 @@ impl LoginSource for Logins {
                 ErrorKind::Unauthenticated {
                     host: host.to_owned(),
                 },
-                format!("{} is set, and nothing says whose it is", credential.source),
+                format!("{} is set without an account", credential.source),
             )
             .with_hint("set TANGLED_HANDLE to your handle as well"));
         };

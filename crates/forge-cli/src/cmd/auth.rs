@@ -280,7 +280,7 @@ fn login_jira(ctx: &Ctx, accounts: &Accounts, args: &LoginArgs) -> Result<Exit> 
         (None, Some(url)) => url,
         (None, None) if asks => prompt::line("Base URL", "")?,
         (None, None) => {
-            return Err(Error::invalid("base_url", "nothing says where JIRA is")
+            return Err(Error::invalid("base_url", "no base URL of JIRA is set")
                 .with_hint("pass --base-url with its address, or set jira.base_url"));
         }
     };

@@ -245,7 +245,7 @@ async fn delete(ctx: &Ctx, repo: Option<&str>, args: &LabelDeleteArgs) -> Result
     if !args.yes {
         if !ctx.ui.can_prompt() {
             return Err(
-                Error::invalid("yes", "there is no terminal to ask whether to delete it")
+                Error::invalid("yes", "there is no terminal to confirm the deletion")
                     .with_hint("pass --yes"),
             );
         }

@@ -55,7 +55,7 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
     match fs::read_to_string(&path) {
         Ok(text) => Ok(text),
         Err(e) if e.kind() == Io::InvalidData => {
-            Err(Error::invalid("body", "what the editor saved is not UTF-8"))
+            Err(Error::invalid("body", "the saved text is not UTF-8"))
         }
         Err(e) => Err(io_error(e)),
     }

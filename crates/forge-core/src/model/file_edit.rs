@@ -174,7 +174,7 @@ impl FileEdit {
         Error::invalid(
             "edits",
             format!(
-                "'{}' is in '{}' just so already, so the edit changes nothing",
+                "'{}' is already the same in '{}', so the edit changes nothing",
                 self.shown(),
                 text::one_line(branch)
             ),
@@ -210,7 +210,7 @@ impl FileEdit {
         Error::invalid(
             "edits",
             format!(
-                "the edits leave no room for '{}', which is in '{}'",
+                "the edits conflict with '{}', which is in '{}'",
                 text::one_line(path),
                 text::one_line(branch)
             ),

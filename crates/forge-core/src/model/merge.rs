@@ -134,7 +134,7 @@ impl MergeReq {
         }
         Err(Error::precondition(
             Precondition::Open,
-            format!("{pr} is not merged, and only what a merge leaves over was to be done"),
+            format!("{pr} is not merged, and this call only finishes an earlier merge"),
         )
         .with_hint("somebody may have opened it again: look at it once more"))
     }

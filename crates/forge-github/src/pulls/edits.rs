@@ -109,7 +109,7 @@ pub(super) fn changes(
     let (tip, there) = onto(repo).ok_or_else(|| {
         Error::not_found(
             Noun::Branch,
-            format!("the branch {} has no commit to be seen", quote_branch(base)),
+            format!("the commit of branch {} cannot be read", quote_branch(base)),
         )
         .with_hint("look whether the account may read the files of the repository")
     })?;

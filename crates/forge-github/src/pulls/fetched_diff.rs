@@ -28,7 +28,7 @@ impl GitHub {
             }),
             _ => Err(Error::new(
                 ErrorKind::Protocol,
-                format!("{} does not say what it compares", self.info.host),
+                format!("{} sent no head or base commit", self.info.host),
             )),
         }
     }
@@ -66,7 +66,7 @@ impl GitHub {
         if !wanted.is_empty() && !may_fetch {
             return Err(Error::not_found(
                 Noun::Commit,
-                format!("{} has not all commits of {pr}", clone.dir.display()),
+                format!("{} lacks commits of {pr}", clone.dir.display()),
             ));
         }
         if !wanted.is_empty() {

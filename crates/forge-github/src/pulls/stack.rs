@@ -79,7 +79,7 @@ impl GitHub {
             return Err(Error::invalid(
                 "author_email",
                 format!(
-                    "{} is part of a stack, and {} takes no author's e-mail address for the merge of one",
+                    "{} is part of a stack, and {} takes no author e-mail for the merge of a stack",
                     ask.pr, self.info.host
                 ),
             )

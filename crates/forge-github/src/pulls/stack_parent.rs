@@ -83,7 +83,7 @@ pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u6
     if below.repo.comparison_key() != repo.comparison_key() {
         return Err(Error::invalid(
             "depends_on",
-            format!("{below} is not in {repo}: a stack on GitHub is of one repository"),
+            format!("{below} is not in {repo}: a stack on GitHub stays in one repository"),
         )
         .with_hint(
             Hint::new("name a pull request of the same repository")
@@ -93,7 +93,9 @@ pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u6
     if let Some((owner, name)) = fork(repo, req) {
         return Err(Error::invalid(
             "head",
-            format!("the head branch is in {owner}/{name}: a stack on GitHub is of one repository"),
+            format!(
+                "the head branch is in {owner}/{name}: a stack on GitHub stays in one repository"
+            ),
         )
         .with_hint(
             Hint::from(format!("push the branch to {repo}, or open it on its own"))
@@ -112,7 +114,7 @@ impl StackParent {
                 return Err(Error::invalid(
                     "depends_on",
                     format!(
-                        "the branch of {id} is in a fork: a stack on GitHub is of one repository"
+                        "the branch of {id} is in a fork: a stack on GitHub stays in one repository"
                     ),
                 )
                 .with_hint(

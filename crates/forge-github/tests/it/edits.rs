@@ -162,7 +162,7 @@ async fn edits_conflicting_with_base_are_refused_before_writes() {
         (
             json!({ "file0": null, "file1": { "mode": 0o100_644, "oid": OLD } }),
             one(FileEdit::write("a.txt/b", "x")),
-            "no room for 'a.txt'",
+            "conflict with 'a.txt'",
         ),
     ] {
         let script = Script::play(vec![data("CreatePrepare", there(part))]).await;

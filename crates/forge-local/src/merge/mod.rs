@@ -27,7 +27,7 @@ const MAX_NAMED_FILES: usize = 5;
 impl Local {
     pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
-        crate::pulls::require_open(&pull, "an open one alone can be merged")?;
+        crate::pulls::require_open(&pull, "only an open one can be merged")?;
         self.mergeability_of(&pull).await
     }
 
@@ -147,7 +147,7 @@ impl Local {
     /// Refuses an impossible merge before any object is created.
     async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
         let number = pull.number;
-        crate::pulls::require_open(pull, "an open one alone can be merged")?;
+        crate::pulls::require_open(pull, "only an open one can be merged")?;
         if pull.snapshot.draft {
             return Err(Error::precondition(
                 Precondition::Draft,
@@ -167,7 +167,7 @@ impl Local {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
                 format!(
-                    "'{}' has everything that #{number} would bring",
+                    "'{}' already has all commits of #{number}",
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )

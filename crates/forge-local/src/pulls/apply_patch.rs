@@ -31,7 +31,7 @@ impl Local {
         };
         if mails.is_empty() {
             return Err(
-                Error::invalid("patch", "no mail of the patch has a diff in it")
+                Error::invalid("patch", "the mails of the patch have no diff")
                     .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
             );
         }

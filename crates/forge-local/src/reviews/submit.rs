@@ -48,7 +48,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            crate::pulls::require_open(&pull, "an open one alone is reviewed")?;
+            crate::pulls::require_open(&pull, "only an open one is reviewed")?;
             if by.is(&pull.snapshot.author.login) && review.verdict != Verdict::Comment {
                 let verb = match review.verdict {
                     Verdict::Approve => "approve",
@@ -231,7 +231,7 @@ fn check_texts(review: &NewReview) -> Result<()> {
                 .with_hint(Hint::new("say what should change").with_action(CHOOSE_BODY)));
         }
         Verdict::Comment if empty && review.threads.is_empty() => {
-            return Err(Error::invalid("body", "the review says nothing").with_hint(
+            return Err(Error::invalid("body", "the review is empty").with_hint(
                 Hint::new("give it a body, or comments on lines").with_action(CHOOSE_BODY),
             ));
         }

@@ -107,7 +107,11 @@ impl Snapshot {
     /// Encodes the blob, indented for `git show` and `git diff`.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|e| {
-            Error::new(ErrorKind::Internal, format!("a snapshot has no JSON: {e}")).with_source(e)
+            Error::new(
+                ErrorKind::Internal,
+                format!("cannot encode a snapshot: {e}"),
+            )
+            .with_source(e)
         })?;
         bytes.push(b'\n');
         Ok(bytes)

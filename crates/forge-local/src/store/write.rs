@@ -285,5 +285,5 @@ impl EventStore {
 }
 
 pub(super) fn no_json(e: serde_json::Error) -> Error {
-    Error::new(ErrorKind::Internal, format!("an event has no JSON: {e}")).with_source(e)
+    Error::new(ErrorKind::Internal, format!("cannot encode an event: {e}")).with_source(e)
 }

@@ -88,7 +88,7 @@ pub(crate) async fn confirm(
                 )
                 .build()
                 .map_err(|e| {
-                    Error::new(ErrorKind::Internal, format!("no form: {e}")).with_source(e)
+                    Error::new(ErrorKind::Internal, format!("invalid form: {e}")).with_source(e)
                 })?;
             let form = ElicitRequestParams::FormElicitationParams {
                 meta: None,
@@ -216,7 +216,7 @@ fn no_elicitation_error(tool: &str, ask: &ConfirmationRequest<'_>) -> Error {
             sso_url: None,
         },
         format!(
-            "{tool} needs the user's word on {}, and this client cannot ask the user (it offers no \
+            "{tool} needs the user's consent for {}, and this client cannot ask the user (it has no \
              elicitation)",
             ask.id
         ),

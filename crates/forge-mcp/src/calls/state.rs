@@ -170,7 +170,7 @@ impl ServerState {
                     Error::invalid(
                         "repo",
                         format!(
-                            "no repository is named, and none is meant here: {}",
+                            "no repository is named, and none is found here: {}",
                             e.message()
                         ),
                     )

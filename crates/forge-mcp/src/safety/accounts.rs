@@ -138,10 +138,7 @@ fn stranger(repo: &RepoId, uri: &AtUri) -> Error {
             missing: vec!["--allow-repo".to_owned()],
             sso_url: None,
         },
-        format!(
-            "{who} has no pull request in {repo}, and this server looks up nobody else: \
-             {uri} is not read"
-        ),
+        format!("{who} has no pull request in {repo}, so this server does not read {uri}"),
     )
     .with_hint(Hint::fixed(
         "pass the number or the at-uri that the list of this repository has",

@@ -77,9 +77,8 @@ impl Seals {
 
     /// Opens a seal. A seal that was used before is refused.
     pub fn open(&self, bind: &str, state: &str) -> Result<()> {
-        let refused = |why: &str| {
-            Error::invalid("confirm", format!("the confirmation does not count: {why}"))
-        };
+        let refused =
+            |why: &str| Error::invalid("confirm", format!("the confirmation is not valid: {why}"));
         let another = "it was given for another call, or the pull request has changed since";
         let sealed: Sealed = self
             .codec

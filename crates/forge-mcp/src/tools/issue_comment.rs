@@ -65,13 +65,11 @@ impl Tool for IssueComment {
                 let gone = repo.delete_issue_comment(issue, &id).await?;
                 Ok(of_comment(call, issue, "comment deleted", (&id, ""), &gone))
             }
-            _ => Err(
-                Error::invalid("body", "the arguments are not those of one comment")
-                    .with_hint(
-                        "pass body; body and edit, perhaps with expected_version; or delete alone",
-                    )
-                    .into(),
-            ),
+            _ => Err(Error::invalid("body", "these arguments do not go together")
+                .with_hint(
+                    "pass body; body and edit, perhaps with expected_version; or delete alone",
+                )
+                .into()),
         }
     }
 }

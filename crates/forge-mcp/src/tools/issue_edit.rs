@@ -91,7 +91,7 @@ impl Tool for IssueEdit {
             IssueEditState::Closed => IssueState::Closed,
         });
         if reason.is_some() && state != Some(IssueState::Closed) {
-            return Err(Error::invalid("reason", "a reason is that of closing")
+            return Err(Error::invalid("reason", "a reason is only for closing")
                 .with_hint("pass state=closed with it, or leave reason away")
                 .into());
         }
@@ -162,7 +162,7 @@ impl Tool for IssueEdit {
             if has_hidden(&stored.body) {
                 return Err(Error::invalid(
                     "body",
-                    "it has the marker of a hidden text, which would be lost",
+                    "a marker in the body would replace hidden text",
                 )
                 .with_hint("leave the marker out to replace all of it, or leave body away")
                 .into());

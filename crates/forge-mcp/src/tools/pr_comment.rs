@@ -66,11 +66,9 @@ impl Tool for PrComment {
                 return Ok(write_output::answer(out));
             }
             _ => {
-                return Err(
-                    Error::invalid("body", "the arguments are not those of one comment")
-                        .with_hint("pass body, perhaps with reply_to or edit; or delete alone")
-                        .into(),
-                );
+                return Err(Error::invalid("body", "these arguments do not go together")
+                    .with_hint("pass body, perhaps with reply_to or edit; or delete alone")
+                    .into());
             }
         };
         let mut out = write_output::of(call, pr, did, &outcome);

@@ -182,11 +182,8 @@ pub(super) fn remove_all<T: PartialEq>(
 
 /// The error for a description that contains markers of hidden parts, which the edit would lose.
 fn lost() -> Error {
-    Error::invalid(
-        "body",
-        "it has the marker of a hidden text, which would be lost",
-    )
-    .with_hint("pass what is new as append; to replace all of it, leave the marker out")
+    Error::invalid("body", "a marker in the body would replace hidden text")
+        .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }
 
 /// The error if only the change of the draft state failed, because repeating the whole call would

@@ -447,7 +447,7 @@ pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result
 fn closed(target: &PullTarget) -> Error {
     Error::precondition(
         Precondition::Closed,
-        format!("{} is closed, and nobody is asked to merge it", target.id),
+        format!("{} is closed and cannot be merged", target.id),
     )
     .with_hint(Hint::fixed("reopen it first", Action::op(Op::PrReopen)))
 }

@@ -105,7 +105,7 @@ impl Tool for WorkflowAdvance {
             (true, Some(_)) => {
                 return Err(Error::invalid(
                     "target_state",
-                    "a parent goes where its sub-issues are",
+                    "the sub-issues give the state of a parent",
                 )
                 .with_hint("leave target_state or parent away")
                 .into());

@@ -123,9 +123,11 @@ impl Tool for WorkflowClaim {
             return Ok(changed(moved(call, &outcome), None));
         }
         if args.force {
-            return Err(Error::invalid("force", "a pick passes no claim")
-                .with_hint("name the issue, or leave force away")
-                .into());
+            return Err(
+                Error::invalid("force", "force needs the issue of the claim")
+                    .with_hint("name the issue, or leave force away")
+                    .into(),
+            );
         }
         let repo = call.repo(repo.as_deref()).await?;
         let workflow = call.server.forges().workflow(&repo).await?;

@@ -403,7 +403,7 @@ impl<'w> MergeEffects<'w> {
                     true => Ok(self.yield_to_earlier(&planned.id, merge, &entry).await),
                     false => Err(Error::precondition(
                         forge_core::Precondition::Rule,
-                        "its record is stored, and nothing that shows issues has it",
+                        "its record is stored, but no index shows it",
                     )),
                 };
             }

@@ -197,7 +197,7 @@ impl Workflow {
             true => Err(Error::invalid(
                 "command",
                 format!(
-                    "{} takes no issues from any state",
+                    "{} has no input state to pick from",
                     definition.full_name(name)
                 ),
             )

@@ -121,7 +121,7 @@ fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) ->
         Error::new(
             ErrorKind::Config,
             format!(
-                "`{part}` in {} is not a table, so `{}` has no place",
+                "`{part}` in {} is not a table, so `{}` cannot be set",
                 path.display(),
                 name.text()
             ),

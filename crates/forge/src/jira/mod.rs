@@ -162,7 +162,7 @@ impl Jira {
         };
         let authorization = format!("{scheme} {credential}");
         // The text of the original error would contain the token.
-        let unfit = |_| Error::new(ErrorKind::Config, "the token for JIRA fits into no header");
+        let unfit = |_| Error::new(ErrorKind::Config, "a header cannot hold the JIRA token");
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
         authorization.set_sensitive(true);
         let request = Request::get(format!("{base_url}/rest/api/{version}/{path}"))
@@ -171,7 +171,7 @@ impl Jira {
             .extension(NoRedirect)
             .extension(MaxRetries(1))
             .body(Bytes::new())
-            .map_err(|e| Error::new(ErrorKind::Config, format!("JIRA cannot be asked: {e}")))?;
+            .map_err(|e| Error::new(ErrorKind::Config, format!("malformed JIRA request: {e}")))?;
         let response = self.http()?.send(request).await?;
         let (parts, body) = response.into_parts();
         let bytes = body.into_bytes().unwrap_or_default();
@@ -184,7 +184,7 @@ impl Jira {
             return read.map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
-                    format!("what JIRA at {} answers is no ticket", self.host()),
+                    format!("the answer of JIRA at {} is not a ticket", self.host()),
                 )
                 .with_hint("look whether jira.base_url is the address of JIRA itself")
             });
@@ -249,11 +249,8 @@ impl Jira {
                     missing: Vec::new(),
                     sso_url: None,
                 };
-                Error::new(
-                    kind,
-                    format!("JIRA at {host} lets this account read nothing"),
-                )
-                .with_hint("log in to JIRA with an account that may read the project")
+                Error::new(kind, format!("JIRA at {host} denies this account access"))
+                    .with_hint("log in to JIRA with an account that may read the project")
             }
             StatusCode::NOT_FOUND if is_jiras() => {
                 Error::not_found(Noun::Issue, format!("JIRA at {host} has no such ticket"))

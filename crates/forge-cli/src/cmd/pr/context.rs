@@ -172,7 +172,7 @@ pub(super) fn check_repo(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) 
         {
             Err(Error::invalid(
                 "repo",
-                format!("-R is {of_flag}, and the pull request is one of {named}"),
+                format!("-R is {of_flag}, but the pull request is in {named}"),
             )
             .with_hint("name the repository once"))
         }

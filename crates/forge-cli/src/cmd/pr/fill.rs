@@ -45,14 +45,14 @@ pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Co
         Ok(Some(output)) => Ok(parse(&String::from_utf8_lossy(&output))),
         Ok(None) => Err(Error::invalid(
             "body",
-            "the messages of the commits are too long to take the text from",
+            "the commit messages are too long for a title and body",
         )
         .with_hint("pass --title and --body, or name a closer base branch with --base")),
         Err(_) if !has(git, head).await => {
             let branch = head.trim_start_matches("refs/heads/");
             Err(Error::invalid(
                 "head",
-                format!("there is no branch '{branch}' here to take the text from"),
+                format!("this clone has no branch '{branch}' to fill from"),
             )
             .with_hint("name a branch that exists with --head, or pass --title and --body"))
         }
