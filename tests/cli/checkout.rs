@@ -146,7 +146,7 @@ fn checkout_outside_clone_is_refused_with_recovery() {
     let other = world.scratch.repository("other");
     let run = world.forge(&["pr", "checkout", "1", "-R", &from]);
     let run = run.dir(other.path()).output().exits(1);
-    let _ = run.says("is no clone of").says("git clone");
+    let _ = run.says("is not a clone of").says("git clone");
 }
 
 #[test]

@@ -223,9 +223,9 @@ fn since_unknown_commit_or_review_is_section_error() {
     for (asked, why) in [
         (GONE, "the repository has no commit 1111"),
         ("abcdef0", "the repository has no commit abcdef0"),
-        ("r99", "'r99' is no review of this pull request"),
-        ("main~99", "'main~99' is no review of this pull request"),
-        ("--all", "'--all' is no review of this pull request"),
+        ("r99", "'r99' is not a review of this pull request"),
+        ("main~99", "'main~99' is not a review of this pull request"),
+        ("--all", "'--all' is not a review of this pull request"),
     ] {
         let args = [
             "pr",

@@ -97,7 +97,7 @@ fn r_001_15_7_unknown_intent_lists_the_intents() {
 #[test]
 fn r_001_15_8_state_of_another_command_lists_own_states() {
     let says = [
-        "Ready for Plan is no state for ralph_impl",
+        "Ready for Plan is not a state for ralph_impl",
         "it has In Progress, In Review, Human Needed",
         "__COMPLETE__",
     ];
@@ -120,7 +120,7 @@ fn r_001_15_9_lock_state_of_the_command_is_taken() {
 #[test]
 fn r_001_15_10_done_of_research_offers_complete_and_close() {
     let says = [
-        "Done is no state for ralph_research",
+        "Done is not a state for ralph_research",
         "__COMPLETE__",
         "__CLOSE__",
     ];
@@ -214,7 +214,7 @@ fn advance_without_a_goal_is_refused() {
     assert!(text.contains("--to"), "{text}");
     let args = ["advance", "1", "--to", "Canceled"];
     let text = world.workflow_fails(&args, 1).stderr_text();
-    assert!(text.contains("no state of the order of work"), "{text}");
+    assert!(text.contains("not a state of the order of work"), "{text}");
     let text = world.workflow_fails(&["advance", "1", "--parent"], 1);
     assert!(text.stderr_text().contains("has no parent"), "{text:?}");
 }

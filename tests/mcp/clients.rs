@@ -177,10 +177,13 @@ fn relative_paths_in_lists_survive_another_directory() {
     // `mcp config` refuses the arguments that the server refuses.
     for run in [forge(&config), forge(&["mcp", "--write"])] {
         for (args, why) in [
-            (["--allow-repo", "*"], "'*' is no pattern for repositories"),
+            (
+                ["--allow-repo", "*"],
+                "'*' is not a pattern for repositories",
+            ),
             (
                 ["--allow-path", "/a*b"],
-                "'/a*b' is no pattern for directories",
+                "'/a*b' is not a pattern for directories",
             ),
             (["--tools", "pr_veiw"], "there is no tool 'pr_veiw'"),
             (["--exclude-tools", "merge"], "there is no tool 'merge'"),

@@ -158,7 +158,7 @@ fn files_are_committed_on_an_unmoved_branch() {
     for (branch, said) in [
         ("MAIN", "but for case"),
         ("refs/heads/Main", "but for case"),
-        ("refs/heads/refs/heads/main", "is no name of a branch"),
+        ("refs/heads/refs/heads/main", "is not a branch name"),
     ] {
         let mut other = push.clone();
         other["branch"] = json!(branch);

@@ -118,7 +118,7 @@ impl ContextSection {
         found.ok_or_else(|| {
             let names = || Self::ALL.iter().map(|s| s.name());
             let all = names().collect::<Vec<_>>().join(", ");
-            let message = format!("'{name}' is no section; there are {all}");
+            let message = format!("'{name}' is not a section; there are {all}");
             let error = Error::invalid("include", message);
             match suggest::near(&wanted, names()).first() {
                 Some(near) => {

@@ -97,7 +97,7 @@ impl SincePoint {
                 commit: Some(commit.to_ascii_lowercase()),
             });
         }
-        let message = format!("'{}' is no review of this pull request", one_line(asked));
+        let message = format!("'{}' is not a review of this pull request", one_line(asked));
         Err(unknown(message, reviews))
     }
 

@@ -40,7 +40,7 @@ pub fn is_expected_head(
     if !is_full_id(expected) {
         let (shown, _) = text::truncate_chars(expected, 80);
         let message = format!(
-            "'{}' is no full commit id, which has 40 or 64 hex digits",
+            "'{}' is not a full commit id, which has 40 or 64 hex digits",
             text::one_line(&shown)
         );
         return Err(

@@ -126,7 +126,7 @@ pub fn check_label_color(color: &str) -> Result<String> {
     if digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(digits.to_ascii_lowercase());
     }
-    let message = format!("'{}' is no colour", one_line(color));
+    let message = format!("'{}' is not a colour", one_line(color));
     Err(Error::invalid("color", message).with_hint("write six hex digits, such as c0392b"))
 }
 

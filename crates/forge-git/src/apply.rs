@@ -192,7 +192,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 fn no_patch(why: &str) -> Error {
-    Error::invalid("patch", format!("this is no patch: {why}"))
+    Error::invalid("patch", format!("this is not a patch: {why}"))
         .with_hint("make it with `git format-patch --stdout BASE..HEAD`")
 }
 

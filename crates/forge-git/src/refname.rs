@@ -28,7 +28,7 @@ pub fn branch_problem(name: &str) -> Option<&'static str> {
         return Some("it starts with '-'");
     }
     if name == "HEAD" {
-        return Some("'HEAD' is no branch");
+        return Some("'HEAD' is not a branch");
     }
     component_problem(name)
 }

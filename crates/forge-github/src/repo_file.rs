@@ -105,7 +105,7 @@ impl GitHub {
                 Ok(Some(PathContent::File(text.into_bytes())))
             }
             ("Blob", _) => Err(invalid(path, "is a binary file")),
-            _ => Err(invalid(path, "is no file")),
+            _ => Err(invalid(path, "is not a file")),
         }
     }
 }

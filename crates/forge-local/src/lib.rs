@@ -150,7 +150,7 @@ impl Local {
             PrKey::Number(n) => Ok(*n),
             PrKey::Record(_) => Err(Error::invalid(
                 "pr",
-                format!("{pr} is no pull request of a git repository"),
+                format!("{pr} is not a pull request of a git repository"),
             )
             .with_hint("name it by its number")),
         }
@@ -163,7 +163,7 @@ impl Local {
             PrKey::Number(n) => Ok(*n),
             PrKey::Record(_) => Err(Error::invalid(
                 "issue",
-                format!("{issue} is no issue of a git repository"),
+                format!("{issue} is not an issue of a git repository"),
             )
             .with_hint("name it by its number")),
         }

@@ -120,7 +120,7 @@ impl Local {
         let found = found.map(|info| info.oid);
         found.ok_or_else(|| {
             let shown = text::one_line(at);
-            let message = format!("'{shown}' is no branch, tag or commit of {}", self.url());
+            let message = format!("'{shown}' is not a branch, tag or commit of {}", self.url());
             Error::not_found(Noun::Branch, message)
                 .with_hint("see the branches and tags with `git for-each-ref`")
         })
@@ -139,7 +139,7 @@ fn check_path(path: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    let message = format!("'{}' is no path of a file: {why}", text::one_line(path));
+    let message = format!("'{}' is not a file path: {why}", text::one_line(path));
     Err(Error::invalid("path", message)
         .with_hint("write it from the top of the repository, such as docs/plan.md"))
 }

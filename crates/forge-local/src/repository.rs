@@ -48,7 +48,7 @@ impl Repository {
         let git = Git::at(&path).with_trust(trust);
         if !path.is_dir() {
             let why = if path.exists() {
-                "it is no directory"
+                "it is not a directory"
             } else {
                 "there is no such directory"
             };
@@ -316,7 +316,7 @@ fn expand(path: &Path) -> Result<PathBuf> {
         Err(_) => path.to_owned(),
     };
     std::path::absolute(&path).map_err(|e| {
-        Error::invalid("repo", format!("{} is no usable path: {e}", show(&path)))
+        Error::invalid("repo", format!("{} is not a usable path: {e}", show(&path)))
             .with_hint("give the path of a git repository")
             .with_source(e)
     })
@@ -329,7 +329,7 @@ pub(crate) fn show(path: &Path) -> String {
 fn no_repository(path: &Path, why: &str) -> Error {
     Error::not_found(
         Noun::Repo,
-        format!("{} is no git repository: {why}", show(path)),
+        format!("{} is not a git repository: {why}", show(path)),
     )
     .with_hint("give the path of a git repository, or make one with git init")
 }

@@ -18,7 +18,7 @@ pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
             .any(|c| c.is_control() || c.is_whitespace() || c == ',');
     if bad {
         let shown = text::one_line(login).into_owned();
-        return Err(Error::invalid(field, format!("'{shown}' is no login"))
+        return Err(Error::invalid(field, format!("'{shown}' is not a login"))
             .with_hint("a login here is the part of a git e-mail address before the @"));
     }
     Ok(())
@@ -49,10 +49,11 @@ impl Local {
     ) -> Result<String> {
         let shown = text::one_line(branch).into_owned();
         if let Some(problem) = refname_problem(&branch_ref(branch)) {
-            return Err(
-                Error::invalid(field, format!("'{shown}' is no branch name: {problem}"))
-                    .with_hint("see the branches with `git branch --list`"),
-            );
+            return Err(Error::invalid(
+                field,
+                format!("'{shown}' is not a branch name: {problem}"),
+            )
+            .with_hint("see the branches with `git branch --list`"));
         }
         if let Some(info) = cat.info(&branch_ref(branch)).await? {
             return Ok(info.oid);

@@ -123,7 +123,7 @@ pub(crate) fn ordered_state<'d>(definition: &'d Definition, name: &str) -> Resul
         let error = Error::invalid(
             "target_state",
             format!(
-                "'{}' is no state of the order of work: these are {names}",
+                "'{}' is not a state of the order of work: these are {names}",
                 one_line(name)
             ),
         );

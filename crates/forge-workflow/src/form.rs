@@ -209,7 +209,7 @@ fn find_oversized(value: &Value, path: &mut KeyPath, found: &mut Vec<(KeyPath, S
     }
     let no_name = |name: &str| {
         let name = shown_name(name);
-        format!("'{name}' is no name: a name is one line of at most {MAX_NAME} characters")
+        format!("'{name}' is not a name: a name is one line of at most {MAX_NAME} characters")
     };
     match value {
         Value::Array(list) => {

@@ -181,7 +181,7 @@ impl<'d> DefinitionCheck<'d> {
         for (at, state) in definition.states.iter().enumerate() {
             let place = at.to_string();
             if state.name.is_empty() || one_line(state.name.trim()) != state.name {
-                let why = format!("'{}' is no name of a state", shown_name(&state.name));
+                let why = format!("'{}' is not a name for a state", shown_name(&state.name));
                 self.say(&["state", &place, "name"], why);
             }
             if !seen.insert(state.name.to_lowercase()) {
@@ -214,7 +214,7 @@ impl<'d> DefinitionCheck<'d> {
                 let place = at.to_string();
                 let path = [table, "scale", place.as_str()];
                 if one_line(value) != *value {
-                    let why = format!("'{}' is no name of a value", shown_name(value));
+                    let why = format!("'{}' is not a name for a value", shown_name(value));
                     self.say(&path, why);
                 }
                 if !seen.insert(value.to_lowercase()) {
@@ -269,7 +269,7 @@ impl<'d> DefinitionCheck<'d> {
         let definition = self.definition;
         let prefix = &definition.command_prefix;
         if one_line(prefix) != *prefix {
-            let why = format!("'{}' is no beginning of a name", shown_name(prefix));
+            let why = format!("'{}' is not the start of a name", shown_name(prefix));
             self.say(&["command_prefix"], why);
         }
         for (name, command) in &definition.commands {
@@ -280,7 +280,7 @@ impl<'d> DefinitionCheck<'d> {
                 self.known_state(lock, &path);
                 let is_free = definition.state(lock).is_some_and(|state| !state.lock);
                 if is_free && !self.form.touches("state") {
-                    let why = format!("the state {} is no lock", shown_name(lock));
+                    let why = format!("the state {} is not a lock", shown_name(lock));
                     self.say(&path, why);
                 }
             }
@@ -459,13 +459,13 @@ mod tests {
                 "name = \"Backlog\"",
                 "name = \" \"",
                 "state.0.name",
-                "is no name",
+                "is not a name",
             ),
             (
                 "lock = \"Research in Progress\"",
                 "lock = \"Ready for Plan\"",
                 "command.research.lock",
-                "is no lock",
+                "is not a lock",
             ),
             (
                 "max_pick = \"S\"",
@@ -685,14 +685,14 @@ mod tests {
                 let found = lint(&value.to_string());
                 let mistake = found.iter().find(|m| m.key == format!("{table}.{key}.0"));
                 let mistake = mistake.unwrap_or_else(|| panic!("{table}: {found:?}"));
-                let start = format!("'{shown}' is no name");
+                let start = format!("'{shown}' is not a name");
                 assert!(mistake.message.starts_with(&start), "{mistake}");
             }
             let mut value = ralph.clone();
             value["intent"][name.as_str()] = ralph["intent"]["CLOSE"].clone();
             let found = lint(&value.to_string());
             assert_eq!((found.len(), found[0].key.as_str()), (1, "intent"));
-            let start = format!("'{shown}' is no name");
+            let start = format!("'{shown}' is not a name");
             assert!(found[0].message.starts_with(&start), "{found:?}");
         }
     }

@@ -156,7 +156,7 @@ fn by_name<'d>(
     Err(Error::invalid(
         "state",
         format!(
-            "{} is no state for {command}: it has {}",
+            "{} is not a state for {command}: it has {}",
             state.name,
             direct_states(of).collect::<Vec<_>>().join(", ")
         ),
@@ -420,13 +420,13 @@ mod tests {
             (
                 "Ready for Plan",
                 "impl",
-                "Ready for Plan is no state for ralph_impl: it has In Progress, In Review, Human Needed",
+                "Ready for Plan is not a state for ralph_impl: it has In Progress, In Review, Human Needed",
                 "__COMPLETE__, __ESCALATE__, __LOCK__",
             ),
             (
                 "Done",
                 "research",
-                "Done is no state for ralph_research",
+                "Done is not a state for ralph_research",
                 "__CLOSE__, __COMPLETE__",
             ),
             (

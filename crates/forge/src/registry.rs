@@ -73,7 +73,7 @@ static BACKENDS: &[Backend] = &[
         open: |forges, id, trust| {
             Box::pin(async move {
                 let forge_core::RepoPath::Dir(dir) = &id.path else {
-                    return Err(Error::invalid("repo", format!("{id} is no directory"))
+                    return Err(Error::invalid("repo", format!("{id} is not a directory"))
                         .with_hint("name a local repository by its path, such as local:."));
                 };
                 let shared = forges.local();

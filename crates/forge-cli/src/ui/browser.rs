@@ -36,7 +36,7 @@ pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
     let Some((program, args)) = words.split_first() else {
         return Err(Error::new(
             ErrorKind::Config,
-            format!("the browser '{command}' is no command"),
+            format!("the browser '{command}' is not a command"),
         ));
     };
     if ui.err_is_tty() {

@@ -23,7 +23,7 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
     let Some((program, args)) = words.split_first() else {
         return Err(Error::new(
             ErrorKind::Config,
-            format!("the editor '{command}' is no command"),
+            format!("the editor '{command}' is not a command"),
         )
         .with_hint("set FORGE_EDITOR, or pass the text with --body or --body-file"));
     };

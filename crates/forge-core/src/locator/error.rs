@@ -91,7 +91,7 @@ pub enum ParseLocatorError {
         why: &'static str,
     },
     /// The at-uri of a record that is not a repository, pull request or issue.
-    #[error("a record of '{collection}' is no repository, pull request or issue")]
+    #[error("a record of '{collection}' is not a repository, pull request or issue")]
     UnsupportedRecord {
         /// The record's collection.
         collection: String,

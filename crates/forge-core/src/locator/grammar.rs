@@ -113,7 +113,7 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
         Locator::Repo(repo) => Ok(repo),
         _ => Err(ParseLocatorError::invalid_because(
             text,
-            "a remote is no page of a forge",
+            "a remote is not a page of a forge",
         )),
     }
 }
@@ -169,7 +169,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
             if !is_owner(owner) {
                 return Err(ParseLocatorError::InvalidBranch {
                     branch: sanitize_input(text),
-                    why: "what stands before ':' is no owner",
+                    why: "the part before ':' is not an owner",
                 });
             }
             let branch = branch_name(branch)?;
@@ -249,7 +249,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
 
 /// A `forge://` address: the repository, or the pull request or issue that its part belongs to.
 fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
-    let refuse = || ParseLocatorError::invalid_because(body, "it is no address of a repository");
+    let refuse =
+        || ParseLocatorError::invalid_because(body, "it is not the address of a repository");
     let Address { repo, part } = Address::parse(body).ok_or_else(refuse)?;
     if repo.starts_with(address::SCHEME) {
         return Err(refuse());

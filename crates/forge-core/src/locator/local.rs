@@ -77,7 +77,7 @@ pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocator
         return Err(refuse("it has a query"));
     }
     if !lenient && path.contains('#') {
-        return Err(refuse("it has a fragment that is no number"));
+        return Err(refuse("it has a fragment that is not a number"));
     }
     // `file:///C:/x` is `C:/x`.
     let path = match path.strip_prefix('/') {

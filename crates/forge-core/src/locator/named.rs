@@ -95,7 +95,7 @@ pub(super) fn did_repo(host: String, did: String) -> RepoId {
 /// Parses the owner of a tangled repository: `handle`, `@handle` or a DID.
 fn tangled_owner(text: &str) -> Result<String, &'static str> {
     if text.starts_with("did:") {
-        atproto::did(text).map_err(|_| "the owner is no valid DID")
+        atproto::did(text).map_err(|_| "the owner is not a valid DID")
     } else {
         let text = text.strip_prefix('@').unwrap_or(text);
         atproto::handle(text).map_err(|_| "an owner on tangled is a handle with a dot, or a DID")
@@ -131,7 +131,7 @@ pub(super) fn exact(
 ) -> Result<RepoId, &'static str> {
     match *segments {
         [did] if kind == ForgeKind::TANGLED && did.starts_with("did:") => {
-            let did = atproto::did(did).map_err(|_| "this is no valid DID")?;
+            let did = atproto::did(did).map_err(|_| "this is not a valid DID")?;
             Ok(did_repo(host, did))
         }
         [owner, name] => repo(kind, host, owner, name),

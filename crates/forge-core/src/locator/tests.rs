@@ -710,7 +710,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("at://1.2.3.4/sh.tangled.repo/x", "not a valid handle"),
     (
         "at://did:plc:abc/app.bsky.feed.post/3lk",
-        "'app.bsky.feed.post' is no repository",
+        "'app.bsky.feed.post' is not a repository",
     ),
     (
         "at://did:plc:abc/sh.tangled.repo.pull/3lk#7",
@@ -972,9 +972,9 @@ fn selectors_are_parsed() {
         ("@", "not a valid branch"),
         ("x@{1}", "not a valid branch"),
         ("x\x1b", "not a valid branch"),
-        ("a b:x", "no owner"),
+        ("a b:x", "not an owner"),
         ("alice:", "not a valid branch"),
-        (":x", "no owner"),
+        (":x", "not an owner"),
     ] {
         let message = parse_selector(text, &hosts()).expect_err(text).to_string();
         assert!(message.contains(part), "{text}: {message}");

@@ -136,7 +136,7 @@ impl DiffReq {
     pub fn check_since(&self) -> Result<()> {
         match &self.since {
             Some(since) if !Self::is_commit(since) => {
-                let message = format!("'{}' is no commit", one_line(since));
+                let message = format!("'{}' is not a commit", one_line(since));
                 Err(Error::invalid("since", message)
                     .with_hint("give 7 or more hex digits of the commit"))
             }

@@ -91,7 +91,7 @@ impl FileEdit {
             if let Some(problem) = path_problem(&edit.path) {
                 return Err(Error::invalid(
                     "edits",
-                    format!("'{}' is no path of a file: {problem}", edit.shown()),
+                    format!("'{}' is not a file path: {problem}", edit.shown()),
                 )
                 .with_hint("name files from the root of the repository, as in src/main.rs"));
             }
@@ -320,7 +320,7 @@ mod tests {
             &"x".repeat(4096),
         ] {
             let said = refused(&[FileEdit::write(path, "x")]);
-            assert!(said.contains("is no path of a file"), "{path:?}: {said}");
+            assert!(said.contains("is not a file path"), "{path:?}: {said}");
         }
         for path in [
             "a",

@@ -223,7 +223,7 @@ impl NewThread {
             (None, None) => return Ok(()),
             (Some(_), None) => "has a first line and no last one",
             (first, Some(line)) => match first.unwrap_or(line) {
-                first if first == 0 || first > line => "is no range of lines",
+                first if first == 0 || first > line => "is not a range of lines",
                 _ => return Ok(()),
             },
         };

@@ -251,7 +251,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
             places.variables.insert(alias.clone(), json!(owner));
             places.named.push((owner.clone(), alias, false));
         } else {
-            let e = Error::invalid("owner", "this is no name of an account on GitHub")
+            let e = Error::invalid("owner", "this is not the name of an account on GitHub")
                 .with_hint("name a user or an organization");
             across.failed.push((owner.clone(), e));
         }

@@ -48,7 +48,7 @@ pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
         Some(problem) => Err(Error::invalid(
             "head",
             format!(
-                "{} is no branch name: {problem}",
+                "{} is not a branch name: {problem}",
                 quote_branch(&req.head.branch)
             ),
         )

@@ -218,7 +218,7 @@ fn check_value(name: &str, value: &str) -> Result<()> {
     if !is_name {
         let (shown, _) = text::truncate_chars(name, MAX_FIELD_NAME);
         let message = format!(
-            "'{}' is no name of a field: it has 1 to {MAX_FIELD_NAME} characters, none of them a \
+            "'{}' is not a field name: it has 1 to {MAX_FIELD_NAME} characters, none of them a \
              control character, and no blank at its ends",
             text::one_line(&shown)
         );

@@ -385,10 +385,11 @@ fn check_request(req: &MergeReq) -> Result<()> {
                 .any(|c| c.is_control() || c.is_whitespace() || "<>".contains(c));
         if bad {
             let shown = text::one_line(email).into_owned();
-            return Err(
-                Error::invalid("author_email", format!("'{shown}' is no e-mail address"))
-                    .with_hint("give an address such as you@example.com"),
-            );
+            return Err(Error::invalid(
+                "author_email",
+                format!("'{shown}' is not an e-mail address"),
+            )
+            .with_hint("give an address such as you@example.com"));
         }
     }
     Ok(())

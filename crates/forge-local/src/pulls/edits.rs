@@ -78,10 +78,11 @@ impl Local {
     pub(super) async fn new_branch(&self, cat: &mut CatFile, branch: &str) -> Result<()> {
         let shown = text::one_line(branch).into_owned();
         if let Some(problem) = branch_problem(branch) {
-            return Err(
-                Error::invalid("head", format!("'{shown}' is no branch name: {problem}"))
-                    .with_hint("give the new branch another name, or none"),
-            );
+            return Err(Error::invalid(
+                "head",
+                format!("'{shown}' is not a branch name: {problem}"),
+            )
+            .with_hint("give the new branch another name, or none"));
         }
         if cat.info(&branch_ref(branch)).await?.is_some() {
             return Err(taken(&shown, &shown));

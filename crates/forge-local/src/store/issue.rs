@@ -322,7 +322,7 @@ impl EventStore {
 fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<StoredIssue> {
     let object = match file {
         ObjectLookup::Object(object) if object.kind == "blob" => object,
-        ObjectLookup::Object(_) => return Err(broken(number, "issue.json is no file")),
+        ObjectLookup::Object(_) => return Err(broken(number, "issue.json is not a file")),
         ObjectLookup::Missing => return Err(broken(number, Unreadable::Missing("issue.json"))),
         ObjectLookup::Unreadable(e) => return Err(broken(number, e)),
     };

@@ -122,7 +122,7 @@ impl EventStore {
                     .ok_or_else(|| bad("it is missing"))?;
                 bytes += object.data.len();
                 let commit =
-                    RawCommit::parse(&object.data).ok_or_else(|| bad("it is no commit"))?;
+                    RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
                 match LogEntry::of(&commit) {
                     Ok(Some(entry)) => events.push(LoggedEvent {
                         oid: object.oid,

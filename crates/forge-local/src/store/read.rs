@@ -303,7 +303,9 @@ fn is_ref_file(file: &Path) -> bool {
 fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
     let object = match file {
         ObjectLookup::Object(object) if object.kind == "blob" => object,
-        ObjectLookup::Object(_) => return PullRead::Broken(broken(number, "pull.json is no file")),
+        ObjectLookup::Object(_) => {
+            return PullRead::Broken(broken(number, "pull.json is not a file"));
+        }
         ObjectLookup::Missing => {
             return PullRead::Broken(broken(number, Unreadable::Missing("pull.json")));
         }

@@ -155,7 +155,7 @@ impl Snapshot {
         {
             let hex = oid.bytes().all(|b| b.is_ascii_hexdigit());
             if !hex || !matches!(oid.len(), 40 | 64) {
-                return Err(format!("'{oid}' in pull.json is no commit id"));
+                return Err(format!("'{oid}' in pull.json is not a commit id"));
             }
         }
         let intended = self.intent.iter().map(|i| &i.base_branch);
@@ -165,7 +165,7 @@ impl Snapshot {
         {
             if let Some(problem) = refname_problem(&refs::branch(branch)) {
                 return Err(format!(
-                    "'{branch}' in pull.json is no branch name: {problem}"
+                    "'{branch}' in pull.json is not a branch name: {problem}"
                 ));
             }
         }

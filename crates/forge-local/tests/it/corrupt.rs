@@ -296,7 +296,7 @@ async fn stored_option_like_commit_id_is_refused() {
         .view(&pr(&local, 1), PrFields::STATS)
         .await
         .unwrap_err();
-    assert!(e.message().contains("no commit id"), "{e}");
+    assert!(e.message().contains("not a commit id"), "{e}");
     assert!(!out.exists());
 }
 

@@ -243,7 +243,7 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
-        return Err(other_owner(owner, "is no name"));
+        return Err(other_owner(owner, "is not a name"));
     };
     if name.is_empty() {
         return Ok(());
@@ -580,7 +580,7 @@ mod tests {
                 json!({"owner": "x", "repo": "o/r"}),
                 "\"x\" is not in \"o/r\"",
             ),
-            (json!({"owner": 7, "repo": "r"}), "7 is no name"),
+            (json!({"owner": 7, "repo": "r"}), "7 is not a name"),
         ] {
             sent["number"] = json!(1);
             let e = parse(sent).unwrap_err();

@@ -71,7 +71,7 @@ impl AllowList {
                 let shown = forge_core::text::one_line(text);
                 return Err(Error::invalid(
                     "path",
-                    format!("'{shown}' is no pattern for directories"),
+                    format!("'{shown}' is not a pattern for directories"),
                 )
                 .with_hint("pass a directory, or all below one: /srv/git/tools, '/srv/git/*'"));
             }
@@ -147,7 +147,7 @@ const ANY: &str = "any-repository";
 
 fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> Result<Pattern> {
     let refused = |why: String| {
-        Error::invalid("repo", format!("'{}' is no pattern for repositories: {why}", forge_core::text::one_line(text)))
+        Error::invalid("repo", format!("'{}' is not a pattern for repositories: {why}", forge_core::text::one_line(text)))
             .with_hint("pass a repository, or all of an owner: 'octo/tools', 'github.com/octo/*', '/srv/git/*'")
     };
     let parse = |text: &str| match locator::parse(text, hosts) {

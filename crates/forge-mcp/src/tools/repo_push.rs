@@ -104,7 +104,7 @@ fn answer(
 /// The error for a full ref name, which some forges read as the branch in it.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
-    Error::invalid("branch", format!("'{shown}' is no name of a branch"))
+    Error::invalid("branch", format!("'{shown}' is not a branch name"))
         .with_hint("pass the name without refs/heads/")
 }
 

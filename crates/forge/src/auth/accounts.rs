@@ -623,7 +623,7 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
     };
     Err(Error::invalid(
         "account",
-        format!("'{}' is no account: {why}", account.escape_debug()),
+        format!("'{}' is not an account: {why}", account.escape_debug()),
     )
     .with_hint(
         Hint::new("name the account by its login, handle or DID").with_action(CHOOSE_ACCOUNT),

@@ -111,7 +111,7 @@ impl Accounts {
         };
         match email {
             Some(email) if !is_address(email) => {
-                return Err(Error::invalid("email", "this is no e-mail address")
+                return Err(Error::invalid("email", "this is not an e-mail address")
                     .with_hint("pass the address that the account at JIRA Cloud has"));
             }
             None if host_of(&base_url).ends_with(".atlassian.net") => {

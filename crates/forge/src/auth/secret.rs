@@ -20,7 +20,7 @@ pub fn parse_secret(text: &str) -> Result<Secret> {
         return Ok(Secret::new(text));
     };
     Err(
-        Error::invalid("token", format!("this is no token: {why}")).with_hint(
+        Error::invalid("token", format!("this is not a token: {why}")).with_hint(
             Hint::new("pass the token alone on standard input")
                 .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
         ),

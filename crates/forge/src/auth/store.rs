@@ -87,7 +87,7 @@ impl CredentialFile {
             let hosts = doc.entry("hosts").or_insert_with(implicit);
             let hosts = hosts
                 .as_table_mut()
-                .ok_or_else(|| self.broken("`hosts` is no table"))?;
+                .ok_or_else(|| self.broken("`hosts` is not a table"))?;
             edit(hosts)
         })
     }

@@ -419,7 +419,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
             format!("is '{}'", sanitize_text(value))
         }
         (Some(_), _) => "has a value that does not fit".to_owned(),
-        (None, _) => "is no plain value".to_owned(),
+        (None, _) => "is not a plain value".to_owned(),
     };
     format!("`{name}` {value}; it takes {}", ty.accepts())
 }
@@ -490,7 +490,7 @@ mod tests {
             [
                 "error f:2:9: `color` is 'purple'; it takes `auto`, `always`, `never`",
                 "warning f:4:3: unknown key `merge.methd`",
-                "error f:5:12: `merge.method` is no plain value; it takes `merge`, `squash`, `rebase`",
+                "error f:5:12: `merge.method` is not a plain value; it takes `merge`, `squash`, `rebase`",
                 "error f:6:8: 'a b' is not a valid host: only letters, digits, '-', '_' and '.' are allowed",
                 "error f:9:9: `pr.draft` is 'perhaps'; it takes `true` or `false`",
                 "warning f:10:1: unknown key `pr.timeout_s`",

@@ -267,7 +267,7 @@ async fn add_others(
         if !parent.is_some_and(|parent| ids.contains(&parent.id)) {
             let message = match parent {
                 Some(parent) => format!("{} is a part of {}", name(&part), name(&parent.id)),
-                None => format!("{} is no part of another issue", name(&part)),
+                None => format!("{} is not part of another issue", name(&part)),
             };
             return Err(Error::invalid("remove_sub_issue", message)
                 .with_hint("name an issue that is a part of it"));

@@ -156,7 +156,7 @@ async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
         Some(remote) => Ok(remote),
         None => Err(Error::invalid(
             "repo",
-            format!("this directory is no clone of {}", repo.id()),
+            format!("this directory is not a clone of {}", repo.id()),
         )
         .with_hint("run it in a clone of the repository, or `git clone` it first")),
     }
@@ -177,7 +177,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
         None => Ok(name),
         Some(problem) => Err(Error::invalid(
             "branch",
-            format!("'{}' is no name for a branch: {problem}", one_line(&name)),
+            format!("'{}' is not a branch name: {problem}", one_line(&name)),
         )
         .with_hint("name the local branch with `--branch`")),
     }

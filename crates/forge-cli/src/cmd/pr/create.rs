@@ -436,7 +436,7 @@ async fn head(
         let name = repo_name(repo.id());
         return Err(Error::invalid(
             "head",
-            format!("the `--head` flag is required: {name} is no remote of this clone"),
+            format!("the `--head` flag is required: {name} is not a remote of this clone"),
         ));
     }
     ctx.current_head(repo).await?.ok_or_else(|| {

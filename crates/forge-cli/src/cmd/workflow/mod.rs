@@ -148,7 +148,7 @@ impl DefinitionArgs {
         };
         read.map_err(failed)?;
         if text.len() as u64 > MAX_FILE {
-            let message = format!("{name} is no definition: it is larger than 1 MiB");
+            let message = format!("{name} is not a definition: it is larger than 1 MiB");
             return Err(Error::invalid("file", message));
         }
         Ok(text)

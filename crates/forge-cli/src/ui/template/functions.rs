@@ -192,7 +192,7 @@ fn colored(palette: Palette, args: &[Value]) -> FunctionResult<Value> {
     let spec = string(args, 0, "color")?;
     let style = style(&spec).ok_or_else(|| {
         TemplateError::Exec(format!(
-            "'{spec}' is no colour (as 'green', 'red+b', 'white+u')"
+            "'{spec}' is not a colour (as 'green', 'red+b', 'white+u')"
         ))
     })?;
     Ok(text(
