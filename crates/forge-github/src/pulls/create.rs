@@ -328,8 +328,8 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Adds labels, people, milestone and boards to a new pull request. A failure becomes a warning
-    /// with the call that completes the addition; opening the pull request again would be wrong.
+    /// Adds labels, people, milestone and projects to a new pull request. A failure becomes a warning
+    /// whose hint adds the missing part, because the pull request is open already.
     async fn decorate(
         &self,
         req: &CreatePull,

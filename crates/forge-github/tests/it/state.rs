@@ -1,4 +1,4 @@
-//! Close, reopen, ready and draft: two requests.
+//! Close, reopen, ready and draft take two requests each.
 
 use forge_core::{
     Action, Op, Param, Retry,

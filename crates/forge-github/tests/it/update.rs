@@ -1,4 +1,4 @@
-//! Updating a head branch: two requests.
+//! Updating a head branch takes two requests.
 
 use forge_core::{
     ErrorKind, Precondition,

@@ -111,13 +111,13 @@ pub(super) struct LinkedIssuesOut {
     /// Issues that were left as they are, and why
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_skipped: Vec<LeftIssueOut>,
-    /// The same for the text.
+    /// The closed or moved issues, as lines of the text.
     #[serde(skip)]
     lines: Vec<String>,
-    /// Whether they were moved, and not merely closed.
+    /// Whether the issues were moved, not only closed.
     #[serde(skip)]
     moved: bool,
-    /// Whether a write of one was tried and failed.
+    /// Whether a write to an issue failed.
     #[serde(skip)]
     tried: bool,
 }
@@ -170,7 +170,7 @@ impl LinkedIssuesOut {
         }
     }
 
-    /// Returns true if no issue was closed, moved or changed.
+    /// Returns true if no issue was closed or moved, and no write failed.
     pub fn is_unchanged(&self) -> bool {
         self.linked_issues_transitioned.is_empty() && !self.tried
     }

@@ -37,7 +37,7 @@ impl Scene {
         self.waiting(self.stage.settings().wait)
     }
 
-    /// Returns a new process that waits for the index for `wait`.
+    /// Returns a new process that waits up to `wait` for the index.
     fn waiting(&self, wait: Duration) -> Tangled {
         let settings = Settings {
             sessions: Some(self.sessions.path().to_owned()),

@@ -211,9 +211,9 @@ pub enum EventKind {
     BlockedByAdded(Id),
     /// An issue is no longer blocked by another.
     BlockedByRemoved(Id),
-    /// An issue blocked by this one was added.
+    /// An issue began to block another.
     BlockingAdded(Id),
-    /// An issue blocked by this one was removed.
+    /// An issue stopped blocking another.
     BlockingRemoved(Id),
     /// The subject was added to a project.
     ProjectAdded(Id),

@@ -33,7 +33,7 @@ pub struct WorkflowReconcileArgs {
     pub wait: WaitArgs,
 }
 
-/// Applies the effects. A second call does nothing.
+/// Applies the issue effects of the merge. A second call does nothing.
 ///
 /// # Errors
 /// `precondition_failed` for a pull request that is not merged.
