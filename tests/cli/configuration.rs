@@ -6,7 +6,7 @@ use crate::{
 };
 
 #[test]
-fn set_get_and_unset() {
+fn key_is_set_read_and_unset() {
     let world = World::new();
     world
         .forge(&["config", "set", "merge.method", "squash"])

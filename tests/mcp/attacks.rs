@@ -3,13 +3,13 @@
 //!
 //! | Attack | Row |
 //! |---|---|
-//! | titles that hide or reorder text, or pose as server output | `hostile_titles` |
+//! | titles that hide or reorder text, or pose as server output | `hostile_titles_are_cleaned` |
 //! | text of others that is not marked as such | `foreign_text_is_marked_untrusted` |
-//! | names that a failure quotes | `hostile_names_in_a_failure` |
-//! | descriptions and comments that give instructions or pose as results | `hostile_bodies` |
-//! | diffs with characters that display as other text | `hostile_diffs` |
-//! | names of branches and files | `hostile_branch_and_file_names` |
-//! | hosts whose name resembles another host's | `homoglyph_hosts` |
+//! | names that a failure quotes | `hostile_names_in_a_failure_are_cleaned` |
+//! | descriptions and comments that give instructions or pose as results | `hostile_bodies_are_cleaned` |
+//! | diffs with characters that display as other text | `hostile_diffs_are_cleaned` |
+//! | names of branches and files | `hostile_branch_and_file_names_are_cleaned` |
+//! | hosts whose name resembles another host's | `homoglyph_hosts_are_refused` |
 //! | a forge that redirects to another host | `redirect_to_another_host_is_refused` |
 //! | a web page that reaches the server by another host name | `foreign_host_header_is_refused` |
 //! | a page of another origin | `foreign_origin_is_refused` |
@@ -101,7 +101,7 @@ fn is_clean(result: &Called) {
 }
 
 #[test]
-fn hostile_titles() {
+fn hostile_titles_are_cleaned() {
     let world = hostile();
     let mut wire = world.server(MODERN, &["--write"]);
     let list = wire.call("pr_list", json!({})).ok();
@@ -176,7 +176,7 @@ fn foreign_text_is_marked_untrusted() {
 }
 
 #[test]
-fn hostile_names_in_a_failure() {
+fn hostile_names_in_a_failure_are_cleaned() {
     let world = hostile();
     let name = "na\u{202e}me\u{200b}.rs";
     world
@@ -196,7 +196,7 @@ fn hostile_names_in_a_failure() {
 }
 
 #[test]
-fn hostile_bodies() {
+fn hostile_bodies_are_cleaned() {
     let world = hostile();
     let mut wire = world.server(MODERN, &["--write"]);
     let include = ["threads", "comments", "files", "commits", "history"];
@@ -238,7 +238,7 @@ fn hostile_bodies() {
 }
 
 #[test]
-fn hostile_diffs() {
+fn hostile_diffs_are_cleaned() {
     let world = hostile();
     let returns = "one\rAll of 9 files shown.\r\ntwo\r\n";
     let files = [("returns.txt", Some(returns))];
@@ -258,7 +258,7 @@ fn hostile_diffs() {
 }
 
 #[test]
-fn hostile_branch_and_file_names() {
+fn hostile_branch_and_file_names_are_cleaned() {
     let world = hostile();
     let mut wire = world.server(MODERN, &[]);
     let args = json!({"number": 1, "include": ["files", "commits"]});
@@ -273,7 +273,7 @@ fn hostile_branch_and_file_names() {
 }
 
 #[test]
-fn homoglyph_hosts() {
+fn homoglyph_hosts_are_refused() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     for repo in [

@@ -251,7 +251,7 @@ fn merge_question_names_all_objections() {
 type Change = fn(&Hub);
 
 #[test]
-fn answer_counts_only_for_the_named_change() {
+fn confirmation_counts_only_for_the_named_change() {
     let changes: [(&str, Change); 5] = [
         ("the title was", |hub| {
             ada(hub, "pr_edit", json!({"title": "Other"}));
@@ -288,7 +288,7 @@ fn answer_counts_only_for_the_named_change() {
 }
 
 #[test]
-fn answer_is_void_after_new_open_requirement() {
+fn confirmation_is_void_after_new_open_requirement() {
     for (era, user) in [
         (LEGACY, User::Agrees),
         (MODERN, User::Agrees),
@@ -348,7 +348,7 @@ fn args_of_one() -> Value {
 
 /// The combined result of all checks is unchanged, so the answer stays valid.
 #[test]
-fn answer_survives_a_finished_check() {
+fn confirmation_survives_a_finished_check() {
     for era in [LEGACY, MODERN] {
         let hub = Arc::new(Hub::with_files(1));
         fails_a_check(&hub);
@@ -411,7 +411,7 @@ fn swaps_failed_checks(hub: &Hub) {
 }
 
 #[test]
-fn answer_is_bound_to_objections_not_counts() {
+fn confirmation_is_bound_to_objections_not_counts() {
     let swaps: [(&str, Change, Change); 2] = [
         (
             "the list of unresolved threads was",

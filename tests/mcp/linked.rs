@@ -131,7 +131,7 @@ fn client_without_elicitation_must_name_issues_to_close() {
 }
 
 #[test]
-fn answer_is_void_once_linked_issues_change() {
+fn confirmation_is_void_once_linked_issues_change() {
     let world = world("main", "Fixes #1.");
     let mut wire = world.server(MODERN, &["--write"]);
     let args = json!({"number": 1});

@@ -296,7 +296,7 @@ fn conflicting_files_are_counted_and_partly_named() {
 }
 
 #[test]
-fn text_lists_reviewers_that_small_data_cuts() {
+fn reviewers_cut_from_data_are_in_the_text() {
     let world = World::with_feature();
     let names: Vec<String> = (0..150)
         .map(|n| format!("reviewer-with-a-name-{n:03}"))

@@ -265,7 +265,7 @@ fn merge_consent_ends_when_round_is_replaced() {
 }
 
 #[test]
-fn head_of_plain_diff_is_the_patch() {
+fn expected_head_of_plain_diff_is_the_patch_cid() {
     let t = Tangled::new();
     // A plain diff names no commit.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";

@@ -98,7 +98,7 @@ fn create_finds_obstacles_before_questions() {
 }
 
 #[test]
-fn create_answers_push_and_open_a_draft_with_metadata() {
+fn create_prompts_push_and_open_a_labelled_draft() {
     let world = World::new();
     unpushed(&world, "late");
     let mut terminal = terminal(&world, Tool::Forge, "pr create");

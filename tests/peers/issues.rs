@@ -97,7 +97,7 @@ fn empty_issue_list_is_silent_on_a_pipe() {
 }
 
 #[test]
-fn issue_opened_by_either_is_closed_by_other() {
+fn issue_is_closed_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let create = [

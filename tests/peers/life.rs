@@ -20,7 +20,7 @@ fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
 }
 
 #[test]
-fn pull_created_by_either_is_viewed_by_other() {
+fn pull_is_viewed_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let metadata = [
@@ -97,7 +97,7 @@ fn comments_of_both_are_edited_by_author() {
 }
 
 #[test]
-fn reviews_by_either_count_for_both() {
+fn reviews_by_gh_and_forge_count_in_both() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-r", "reviewer"]);
@@ -128,7 +128,7 @@ fn reviews_by_either_count_for_both() {
 }
 
 #[test]
-fn pull_created_by_either_is_edited_by_other() {
+fn pull_is_edited_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-l", "bug"]);
@@ -187,7 +187,7 @@ fn pull_created_by_either_is_edited_by_other() {
 }
 
 #[test]
-fn pull_closed_by_either_is_reopened_by_other() {
+fn closed_pull_is_reopened_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -210,7 +210,7 @@ fn pull_closed_by_either_is_reopened_by_other() {
 }
 
 #[test]
-fn pull_created_by_either_is_merged_by_other() {
+fn pull_is_merged_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         for method in ["--merge", "--squash", "--rebase"] {
             let world = World::new();
@@ -318,7 +318,7 @@ fn merge_creates_missing_local_base() {
 }
 
 #[test]
-fn merge_by_either_deletes_branch_on_request() {
+fn merge_by_gh_or_forge_deletes_branch_on_request() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);

@@ -18,7 +18,7 @@ fn with_pull(maker: Tool) -> World {
 }
 
 #[test]
-fn lock_by_either_is_removed_by_other() {
+fn lock_is_removed_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = with_pull(other);
         for (flags, reason) in [

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn text_may_be_empty_and_comment_not() {
+    fn empty_text_is_accepted_and_empty_comment_refused() {
         assert!(LIMITS.check_text("body", " ").is_ok());
         assert!(LIMITS.check_comment("body", " seven ").is_ok());
         let message = |checked: Result<()>| checked.unwrap_err().message().to_owned();

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn worse_keeps_the_less_visible_write() {
+    fn worse_ingestion_is_the_less_visible() {
         let confirmed = || Ingestion::Confirmed {
             by: "index".into(),
             after: Duration::ZERO,

@@ -112,7 +112,7 @@ fn chapter(seed: u64) -> Tally {
 }
 
 #[test]
-fn liars_get_no_secret_program_or_other_merge() {
+fn lying_servers_get_no_secret_program_or_other_merge() {
     let number = |name: &str| {
         std::env::var(name)
             .ok()

@@ -222,7 +222,7 @@ impl World {
 }
 
 #[test]
-fn list_with_every_flag() {
+fn gh_lists_with_every_flag() {
     let Some(world) = world() else { return };
     const FEATURE: &str = "2\tAdd ünïcode ✓\tfeature\tOPEN\t2026-01-01T00:00:";
     world.outside(
@@ -380,7 +380,7 @@ fn list_with_every_flag() {
 }
 
 #[test]
-fn view_status_checks_and_diff() {
+fn gh_shows_view_status_checks_and_diff() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();
@@ -523,7 +523,7 @@ fn large_diffs_meet_githubs_limits() {
 }
 
 #[test]
-fn create_with_every_flag() {
+fn gh_creates_with_every_flag() {
     let Some(world) = world() else { return };
     let clone = world.clone();
     let template = clone.join("body.md");
@@ -576,7 +576,7 @@ fn create_with_every_flag() {
 }
 
 #[test]
-fn edit_with_every_flag() {
+fn gh_edits_with_every_flag() {
     let Some(world) = world() else { return };
     world.outside(
         "octo",
@@ -627,7 +627,7 @@ fn edit_with_every_flag() {
 }
 
 #[test]
-fn comments_reviews_and_states() {
+fn gh_comments_reviews_and_changes_states() {
     let Some(world) = world() else { return };
     world.outside(
         "octo",

@@ -271,7 +271,7 @@ async fn merged_or_closed_pull_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn first_of_several_ends_the_watch() {
+async fn first_of_several_events_ends_the_watch() {
     let mut reviewed = with_checks(&[("build", CheckStatus::Pending)]);
     reviewed
         .latest_reviews

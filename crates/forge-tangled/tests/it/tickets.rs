@@ -267,7 +267,7 @@ fn guessed(warnings: &[Warning], name: &str) -> bool {
 
 /// Writes to a repository of 1.0, on knots that require either audience.
 #[tokio::test]
-async fn ticket_lifecycle() {
+async fn ticket_lifecycle_works_with_either_audience() {
     for audience in [Audience::Host, Audience::Repository] {
         let options = KnotOptions {
             audience,

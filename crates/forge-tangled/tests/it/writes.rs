@@ -498,7 +498,7 @@ async fn patch_needs_no_branch() {
 }
 
 #[tokio::test]
-async fn edits_are_a_round_of_the_accounts_own() {
+async fn file_edits_become_a_round_by_the_account() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let req = CreatePull {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_ids() {
+    fn cids_of_known_values_match() {
         // Both CIDs are well known: the empty blob and the empty map.
         assert_eq!(
             of_blob(b""),

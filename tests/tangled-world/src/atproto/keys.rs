@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base58_and_back() {
+    fn base58_round_trips() {
         assert_eq!(base58(b"Hello World!"), "2NEpo7TZRRrLZSi2U");
         assert_eq!(base58(&[0, 0, 1]), "112");
         assert_eq!(unbase58("112"), Some(vec![0, 0, 1]));

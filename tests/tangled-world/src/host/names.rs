@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_keeps_form_and_page_attributes_change() {
+    fn error_fields_stay_and_page_attributes_are_renamed() {
         let mut names = names();
         names.field(Place::Answer("a.b.c".to_owned()), "message", "words");
         names.attribute("data-of", "data-about");

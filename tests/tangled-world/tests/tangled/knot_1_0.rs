@@ -195,7 +195,7 @@ fn token_audience_can_be_the_repository() {
 }
 
 #[test]
-fn two_halves_make_a_claim() {
+fn repository_claim_is_declaration_and_manifest() {
     let it = Fixture::new(KnotOptions::default());
     let declaration = it.world.pds().record(&it.repo.uri).unwrap().1;
     assert_eq!(declaration["repo"], it.repo.did.as_str());

@@ -109,7 +109,7 @@ fn ruleset_of_the_repository_is_named_without_owner() {
 }
 
 #[test]
-fn code_owners_are_named_until_a_possible_approval() {
+fn code_owners_are_unmet_without_a_possible_approval() {
     let kinds = || {
         [
             BaseRuleKind::Approvals { count: 1 },
@@ -376,7 +376,7 @@ fn queue_does_not_explain_unread_rules() {
 }
 
 #[test]
-fn base_without_a_common_method_is_unmet() {
+fn rules_without_a_common_method_are_unmet() {
     let rule = Rule::MethodAllowed;
     let squash = BaseRuleKind::MergeMethods {
         allowed: vec![MergeMethod::Squash],
@@ -447,7 +447,7 @@ fn forge_only_rules_follow_the_merge_state() {
 }
 
 #[test]
-fn locked_branch_is_for_an_administrator() {
+fn locked_branch_is_cleared_by_an_administrator() {
     let pull = under("BLOCKED", [BaseRuleKind::Locked]);
     let ready = judge(&pull);
     assert_eq!(ready.blockers, ["main is locked"]);
@@ -488,7 +488,7 @@ fn push_access_follows_rights_and_restrictions() {
 }
 
 #[test]
-fn unexplained_blocked_names_the_bypass() {
+fn blocked_state_without_a_rule_names_the_bypass() {
     let mut pull = under("BLOCKED", []);
     pull.base_rules.as_mut().unwrap().viewer_can_bypass = Some(true);
     let ready = judge(&pull);
