@@ -38,8 +38,7 @@ impl Stage {
         self.hosts().iter().for_each(|host| host.reset_record());
     }
 
-    /// Checks a bundle's requests (to the PDS, and in total) and the bytes from other hosts than
-    /// the PDS.
+    /// Checks the number of requests for a bundle, and the bytes from hosts other than the PDS.
     fn check_cost(&self, face: &str, requests: usize, printed: usize) {
         let hosts = self.hosts();
         let of_hosts = hosts.iter().flat_map(|host| host.requests());

@@ -19,7 +19,7 @@ const MAX_COMMITS: usize = 250;
 /// Maximum size of compared changes per version, in bytes.
 const MAX_COMPARED: usize = 32 << 20;
 
-/// Length of a line's start that determines the line's kind: the longest start is a commit id.
+/// Number of bytes that determine a line's kind; the longest such start is a commit id.
 const MAX_LINE_START: usize = 65;
 
 /// Two heads of a pull request.

@@ -274,7 +274,7 @@ impl FormCheck {
         None
     }
 
-    /// Records a mistake that serde reports and repairs the value, so that serde reports the next.
+    /// Records the mistake in serde's message, and repairs the value so that serde goes on.
     fn put_right(&mut self, value: &mut Value, mut path: KeyPath, message: &str) -> Option<()> {
         let missing = message.strip_prefix("missing field `");
         path.extend(missing.and_then(|rest| Some(rest.split_once('`')?.0.to_owned())));

@@ -141,7 +141,7 @@ impl AccountShape {
         (self.name_rule)(name)
     }
 
-    /// The variables of a host of this kind.
+    /// The environment variables of a host of this kind.
     pub(crate) fn variables(&self, host: &str) -> Variables {
         (self.variables)(host)
     }

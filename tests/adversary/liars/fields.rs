@@ -113,7 +113,7 @@ fn namesake(text: &str, stock: &Stock) -> Option<String> {
 }
 
 fn collect(value: &Value, here: &mut Path, all: &mut Vec<Path>) {
-    // The items of a long list are equal enough to look at only some.
+    // Only the first items of a long list are candidates, because the items are alike.
     const SIBLINGS: usize = 50;
     all.push(here.clone());
     let mut inner = |key: String, value: &Value| {

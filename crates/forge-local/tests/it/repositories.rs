@@ -461,7 +461,7 @@ async fn guarded_repository_with_links_outwards_is_refused() {
         let repo = Repo::new();
         repo.git(&["pack-refs", "--all"]);
         let dot_git = repo.path.join(".git");
-        // Hooks never run here, and a clone with `--reference` borrows objects.
+        // Linked hooks are allowed, because hooks never run here, and so are alternates.
         std::fs::remove_dir_all(dot_git.join("hooks")).unwrap();
         std::os::unix::fs::symlink("/usr/share", dot_git.join("hooks")).unwrap();
         let elsewhere = repo.path.with_file_name("elsewhere");

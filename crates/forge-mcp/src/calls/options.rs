@@ -40,7 +40,7 @@ pub struct ServerOptions {
     /// The repositories that calls may access; an empty list allows all. A local directory must be
     /// in [`Self::paths`] or be the directory where the server was started.
     pub repos: AllowList,
-    /// Directories whose repositories calls may also access.
+    /// Directories; calls may also access the repositories in them.
     pub paths: AllowList,
     /// The repositories among these that calls may change; an empty list allows all.
     pub writable: AllowList,

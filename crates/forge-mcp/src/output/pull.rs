@@ -510,7 +510,7 @@ pub(crate) struct WriteOut {
     pub did: String,
     /// This was already so, and nothing was written
     pub unchanged: bool,
-    /// What was done although it was so before, for the text.
+    /// Steps done although the state was in effect before, for the text.
     #[serde(skip)]
     pub all_the_same: Option<String>,
     /// Whether the index shows the write: immediate, confirmed, pending, pds_only or ineffective

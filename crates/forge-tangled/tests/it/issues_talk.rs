@@ -196,7 +196,7 @@ async fn history_has_states_labels_and_comments_in_order() {
     assert_eq!(
         events,
         [
-            // The time is taken from the record key, which is of May.
+            // The time comes from the record key, which dates from May.
             (Labeled, "carol.test", "none"),
             (Opened, "alice.test", "author"),
             (Assigned, "alice.test", "owner"),

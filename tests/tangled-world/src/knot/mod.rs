@@ -343,7 +343,7 @@ impl KnotDouble {
     ///
     /// # Panics
     ///
-    /// Panics if the account is not here, or the record is none.
+    /// Panics if the knot lacks the account, or `record` is invalid.
     pub fn put_record(
         &self,
         repo: &str,
