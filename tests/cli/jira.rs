@@ -296,9 +296,9 @@ fn answer_about_another_ticket_is_protocol_error() {
             "answers with another ticket for PROJ-123",
         ),
         ("", "done", "answers with another ticket for PROJ-123"),
-        ("PROJ-123", "fixed", "puts PROJ-123 into no known category"),
-        ("PROJ-123", "Done", "puts PROJ-123 into no known category"),
-        ("PROJ-123", "", "puts PROJ-123 into no known category"),
+        ("PROJ-123", "fixed", "an unknown status category"),
+        ("PROJ-123", "Done", "an unknown status category"),
+        ("PROJ-123", "", "an unknown status category"),
     ] {
         let found = answer(key, category);
         let error = &found["errors"][0];

@@ -24,7 +24,7 @@ pub(crate) fn refusal(capability: Capability) -> Error {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),
         _ => Error::new(
             ErrorKind::Internal,
-            format!("{} is supported and was refused", capability.name()),
+            format!("{} was refused although it is supported", capability.name()),
         ),
     }
 }

@@ -390,7 +390,7 @@ impl Http {
                 Err(Failure::Unknown(error)) => {
                     if !again {
                         return Err(error.with_retry(Retry::Ambiguous).with_hint(
-                            "look whether it happened before trying again: it may have",
+                            "check whether it happened before trying again: it may have",
                         ));
                     }
                     if attempt >= most {

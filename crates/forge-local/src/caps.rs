@@ -267,7 +267,7 @@ impl Local {
             No { why, instead } => Error::unsupported(capability, why, instead),
             _ => Error::new(
                 forge_core::ErrorKind::Internal,
-                format!("{} is supported and was refused", capability.name()),
+                format!("{} was refused although it is supported", capability.name()),
             ),
         }
     }

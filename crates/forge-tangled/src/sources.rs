@@ -843,7 +843,7 @@ impl Tangled {
             }
             Err(e) => e,
         };
-        // Older ones do not know the question.
+        // Knots of an older version lack the method, so their refusal is no doubt.
         let is_old = fault::is_unknown_method(&why)
             && self
                 .is_knot_without(repository.knot(), LISTS_COLLABORATORS)

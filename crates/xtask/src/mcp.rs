@@ -96,6 +96,7 @@ impl McpPeers {
     /// Fails if the server cannot be started.
     pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<String> {
         let mut printed = String::new();
+        // The tests have built the program and its examples before.
         let built = root().join("target/debug");
         for revision in REVISIONS {
             let fixtures = FixtureServer::start(&built.join("examples/conformance"))?;

@@ -111,7 +111,7 @@ pub(super) fn changes(
             Noun::Branch,
             format!("the commit of branch {} cannot be read", quote_branch(base)),
         )
-        .with_hint("look whether the account may read the files of the repository")
+        .with_hint("check whether the account may read the files of the repository")
     })?;
     let (mut additions, mut deletions) = (Vec::new(), Vec::new());
     let paths = paths_to_check(edits);

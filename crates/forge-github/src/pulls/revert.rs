@@ -56,7 +56,7 @@ impl GitHub {
             Ok(payload) => payload,
             // An earlier revert looks the same, so reading back cannot resolve a lost answer.
             Err(e) if e.retry() == Retry::Ambiguous => {
-                let look = Hint::new("look whether it was opened before you try again")
+                let look = Hint::new("check whether it was opened before you try again")
                     .with_action(Action::op(Op::PrList));
                 return Err(e.with_hint(look));
             }

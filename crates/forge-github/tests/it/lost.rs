@@ -465,7 +465,7 @@ async fn failed_read_back_keeps_first_error() {
         e.hint()
             .unwrap()
             .text()
-            .contains("look whether it happened")
+            .contains("check whether it happened")
     );
     assert_eq!(
         script.names().iter().filter(|n| *n == "addComment").count(),

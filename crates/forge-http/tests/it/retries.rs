@@ -91,7 +91,7 @@ async fn broken_connection_is_retried_only_for_reads() {
                 .hint()
                 .unwrap()
                 .text()
-                .contains("look whether it happened")
+                .contains("check whether it happened")
         );
         assert!(!is_no_connection(&error), "{error:?}");
     }

@@ -93,7 +93,7 @@ impl Local {
                     return review.map(Outcome::immediate).ok_or_else(|| {
                         Error::new(
                             forge_core::ErrorKind::Internal,
-                            format!("the review {id} is not in the log that it was written to"),
+                            format!("the submitted review {id} is missing from the log"),
                         )
                     });
                 }

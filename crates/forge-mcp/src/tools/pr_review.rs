@@ -72,7 +72,7 @@ impl Tool for PrReview {
         if args.comments.len() > 100 {
             return Err(Error::invalid(
                 "comments",
-                format!("{} comments are more than 100", args.comments.len()),
+                format!("{} comments are too many: at most 100", args.comments.len()),
             )
             .with_hint("submit several reviews")
             .into());

@@ -230,7 +230,7 @@ fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     };
     Err(Error::precondition(
         why,
-        format!("{} is not open: its branch is left as it is", target.id),
+        format!("{} is not open; nothing was changed", target.id),
     )
     .with_hint(hint))
 }

@@ -186,7 +186,7 @@ impl Jira {
                     ErrorKind::Protocol,
                     format!("the answer of JIRA at {} is not a ticket", self.host()),
                 )
-                .with_hint("look whether jira.base_url is the address of JIRA itself")
+                .with_hint("check whether jira.base_url is the address of JIRA itself")
             });
         }
         Err(self.refusal(parts.status, &parts.headers, &bytes))
@@ -215,7 +215,7 @@ impl Jira {
 
     fn unknown_category(&self, key: &str) -> Error {
         let host = self.host();
-        let message = format!("JIRA at {host} puts {key} into no known category of statuses");
+        let message = format!("JIRA at {host} reports an unknown status category for {key}");
         Error::new(ErrorKind::Protocol, message)
             .with_hint("look at the ticket in JIRA, or whether jira.base_url is right")
     }
@@ -261,7 +261,7 @@ impl Jira {
                     request_id: None,
                 };
                 Error::new(kind, format!("JIRA at {host} answers with {status}"))
-                    .with_hint("look whether jira.base_url is right, then try again")
+                    .with_hint("check whether jira.base_url is right, then try again")
             }
         }
     }
