@@ -58,7 +58,7 @@ impl GitHub {
         if status == StatusCode::NOT_FOUND {
             return Err(
                 Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-                    .with_hint("look at the name, and whether the account may see it"),
+                    .with_hint("check the name, and whether the account may see it"),
             );
         }
         if !status.is_success() {

@@ -191,7 +191,7 @@ pub(crate) fn from_http(
                 format!("{host} has no such thing, or hides it from this account"),
             );
             if missing.is_empty() {
-                error.with_hint("look at the name, and whether the account may see it")
+                error.with_hint("check the name, and whether the account may see it")
             } else {
                 error.with_hint(scope_hint(about, &missing))
             }
@@ -263,7 +263,7 @@ pub(crate) fn from_graphql(
                 Some((list, hint)) => error.with_hint(
                     Hint::new(hint).with_action(Action::op(list).with(Param::State, "all")),
                 ),
-                None => error.with_hint("look at the name, and whether the account may see it"),
+                None => error.with_hint("check the name, and whether the account may see it"),
             }
         }
         "FORBIDDEN" => match headers
@@ -338,7 +338,7 @@ pub(crate) fn missing(pr: &PrId) -> Error {
 /// The error for a repository that does not exist or is hidden from the account.
 pub(crate) fn no_repository(repo: &RepoId) -> Error {
     Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-        .with_hint("look at the name, and whether the account may see it")
+        .with_hint("check the name, and whether the account may see it")
 }
 
 /// The error for a host without an account.

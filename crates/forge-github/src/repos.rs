@@ -173,7 +173,7 @@ impl Repos for GitHub {
 
 fn missing(repo: &RepoId) -> Error {
     Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-        .with_hint("look at the name, and whether the account may see it")
+        .with_hint("check the name, and whether the account may see it")
 }
 
 pub(crate) fn method(word: Option<&str>) -> Option<MergeMethod> {

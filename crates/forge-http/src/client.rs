@@ -175,7 +175,7 @@ impl Http {
                 ErrorKind::Network,
                 format!("the addresses of {host} could not be looked up: {e}"),
             )
-            .with_hint("look at the network, then try again"),
+            .with_hint("check the network, then try again"),
         })
     }
 

@@ -102,7 +102,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
             format!("no connection to {host}: {why}"),
         )
         .with_source(NoConnection(why))
-        .with_hint("look at the network and the proxy settings, then try again");
+        .with_hint("check the network and the proxy settings, then try again");
         return Failure::NotSent { error, again: true };
     }
     if error.is_builder() || error.is_redirect() {

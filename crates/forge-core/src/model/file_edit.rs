@@ -154,7 +154,7 @@ impl FileEdit {
             ),
             (None, None) => refused(
                 format!("'{path}' cannot be deleted: '{branch}' has no such file"),
-                "look at the name; upper and lower case count",
+                "check the name; upper and lower case count",
             ),
             (_, None) => Ok(None),
             (there, Some(_)) => {

@@ -269,5 +269,5 @@ fn not_there() -> Error {
         Noun::Repo,
         "it does not exist, or the account may not see it",
     )
-    .with_hint("look at the name, and whether the account may see it")
+    .with_hint("check the name, and whether the account may see it")
 }
