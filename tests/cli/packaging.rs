@@ -160,7 +160,7 @@ fn server_entry_fits_the_rules_of_the_registry() {
 }
 
 #[test]
-fn server_entry_and_image_are_of_this_version() {
+fn server_entry_and_image_have_the_program_version() {
     let server = server();
     let version = Scratch::new().run(forge_binary()).arg("--version").text();
     let said = server["version"].as_str().unwrap();

@@ -1102,7 +1102,7 @@ fn verdict_on_checks_agrees_with_merge() {
 }
 
 #[test]
-fn verdict_on_reach_of_rulesets_agrees_with_merge() {
+fn verdict_on_ruleset_targets_agrees_with_merge() {
     check_all(REACH);
 }
 

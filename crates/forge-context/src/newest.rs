@@ -62,7 +62,7 @@ mod tests {
     use crate::sample::{pull, thread};
 
     #[test]
-    fn long_sections_keep_the_newest_and_the_open() {
+    fn long_sections_keep_newest_and_open_items() {
         let mut pull = pull();
         let threads = (0..250).map(|n| {
             let mut one = thread(n % 5 != 0);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rules_are_met_where_all_are_listed_and_met() {
+    async fn required_rules_must_be_listed_and_met() {
         let mut forge = forge();
         forge.pull.draft = true;
         let pull = forge.pull.clone();

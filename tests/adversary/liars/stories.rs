@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[test]
-fn slow_server_of_record_ends_with_deadline() {
+fn slow_pds_fails_at_the_deadline() {
     let world = World::start().unwrap();
     let alice = world.pds().account("alice.test", "word");
     for (collection, group) in [

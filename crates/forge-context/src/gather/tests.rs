@@ -675,7 +675,7 @@ fn any_include() -> impl Strategy<Value = Vec<ContextSection>> {
 
 proptest! {
     #[test]
-    fn verdict_of_any_answers_does_not_depend_on_include(
+    fn verdict_is_the_same_for_every_include(
         answers in any_answers(),
         include in any_include(),
         since in prop::option::of(Just("grace".to_owned())),

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn indexed_follows_the_verdict_on_the_record() {
+    fn indexed_rule_follows_the_ingestion_state() {
         let pending = || Ingestion::Pending {
             uri: None,
             waited: Duration::ZERO,

@@ -455,7 +455,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn missing_connection_is_not_an_oversized_page() {
+    async fn failed_connection_is_not_an_oversized_page() {
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = gone.local_addr().unwrap();
         drop(gone);

@@ -478,7 +478,7 @@ async fn round_with_evil_merge_commit_is_refused() {
 
 /// If the knot itself sets the state, the client does not write it.
 #[tokio::test]
-async fn knot_setting_merged_state_is_not_written_to() {
+async fn merged_state_set_by_the_knot_is_not_written() {
     let ground = Ground::new().await;
     let head = ground
         .repo

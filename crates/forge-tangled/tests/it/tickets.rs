@@ -358,7 +358,7 @@ async fn ticket_lifecycle_works_with_either_audience() {
 }
 
 #[tokio::test]
-async fn closed_spelling_and_labels_follow_existing_tickets() {
+async fn spelling_of_state_and_labels_follows_existing_tickets() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let old = json!({
