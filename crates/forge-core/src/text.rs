@@ -291,10 +291,10 @@ fn is_suspect(c: char) -> bool {
         | '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
         // Zero width, or a line break that only some programs see.
         | '\u{AD}' | '\u{34F}' | '\u{200B}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}'
-        | '\u{206A}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
-        // Fillers of Hangul, Khmer and Mongolian, and controls of musical notation.
+        | '\u{206A}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}'
+        // Fillers of Hangul, Khmer and Mongolian, and controls of shorthand and musical notation.
         | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}' | '\u{17B4}' | '\u{17B5}'
-        | '\u{180B}'..='\u{180F}' | '\u{1D173}'..='\u{1D17A}'
+        | '\u{180B}'..='\u{180F}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
         // Tags, and the reserved characters next to them.
         | '\u{E0000}'..='\u{E0FFF}'
         // Allowed after certain characters.
@@ -385,6 +385,35 @@ mod tests {
                 shown.as_bytes(),
                 "{text:?}"
             );
+        }
+    }
+
+    /// The characters with the property `Default_Ignorable_Code_Point` in Unicode 17.
+    #[test]
+    fn ignorable_characters_become_visible() {
+        let ignorable = [
+            '\u{AD}'..='\u{AD}',
+            '\u{34F}'..='\u{34F}',
+            '\u{61C}'..='\u{61C}',
+            '\u{115F}'..='\u{1160}',
+            '\u{17B4}'..='\u{17B5}',
+            '\u{180B}'..='\u{180F}',
+            '\u{200B}'..='\u{200F}',
+            '\u{202A}'..='\u{202E}',
+            '\u{2060}'..='\u{206F}',
+            '\u{3164}'..='\u{3164}',
+            '\u{FE00}'..='\u{FE0F}',
+            '\u{FEFF}'..='\u{FEFF}',
+            '\u{FFA0}'..='\u{FFA0}',
+            '\u{FFF0}'..='\u{FFF8}',
+            '\u{1BCA0}'..='\u{1BCA3}',
+            '\u{1D173}'..='\u{1D17A}',
+            '\u{E0000}'..='\u{E0FFF}',
+        ];
+        for c in ignorable.into_iter().flatten() {
+            let (text, shown) = (format!("a{c}"), format!("a<U+{:04X}>", u32::from(c)));
+            assert_eq!(neutralise(&text), shown);
+            assert_eq!(strip_hidden(&text), ("a".into(), 1), "{shown}");
         }
     }
 
