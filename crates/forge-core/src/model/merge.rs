@@ -84,6 +84,9 @@ pub struct MergeReq {
     pub expected_head: Option<String>,
     /// Refuse unless the base is this branch.
     pub expected_base: Option<String>,
+    /// Refuse unless the pull request has this [`version`](crate::model::PullRequest::version), on
+    /// forges where a record has the title and the message of the merge.
+    pub expected_version: Option<String>,
     /// First line of the commit message, for merge and squash.
     pub subject: Option<String>,
     /// Rest of the commit message, for merge and squash.

@@ -174,6 +174,7 @@ impl Tool for PrMerge {
             // The head in the question is the head to merge and to delete.
             expected_head: pull.head_id().map(str::to_owned),
             expected_base: Some(pull.base_branch.clone()),
+            expected_version: record(&pull).filter(|_| pull.state == PrState::Open),
             subject: args.subject,
             body: args.body,
             delete_branch: args.delete_branch,
@@ -596,8 +597,6 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     };
     let latest = pull.latest_reviews.iter();
     let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
-    // For a patch, the record determines the patch and its target branch.
-    let record = pull.head_patch.as_ref().map(|_| pull.version.clone());
     QuestionFacts(vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
@@ -607,8 +606,14 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
             "list of those who request changes",
             listed(against.map(|review| &review.author.login)),
         ),
-        ("record", record.unwrap_or_default()),
+        ("record", record(pull).unwrap_or_default()),
     ])
+}
+
+/// The version of a pull request whose head is a patch: the record determines the patch, its target
+/// branch and the message of the merge.
+fn record(pull: &PullRequest) -> Option<String> {
+    pull.head_patch.as_ref().map(|_| pull.version.clone())
 }
 
 /// Formats a list of names, sorted. The names matter, not only their count.

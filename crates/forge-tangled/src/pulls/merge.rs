@@ -5,8 +5,8 @@
 //! finishes it.
 
 use forge_core::{
-    Action, Arg, Capability, Changed, Error, ErrorKind, Hint, Ingestion, Outcome, Param, PrId,
-    Precondition, Result, Step, Warning, check_expected_base, check_expected_head,
+    Action, Arg, Capability, Changed, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
+    Precondition, Result, Step, Warning, check_expected_base, check_expected_head, check_version,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -36,6 +36,13 @@ impl Tangled {
     pub(crate) async fn merge_pull(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         let located = self.locate(pr).await?;
         let (repository, pull) = (&located.repository, &located.pull);
+        let (uri, expected) = (&pull.record.uri, req.expected_version.as_deref());
+        check_version(
+            uri,
+            expected,
+            pull.record.cid(),
+            Action::op(Op::PrView).on(uri),
+        )?;
         if repository.era == Era::Org10 {
             return self.merge_ticket(&located, req).await;
         }

@@ -108,6 +108,32 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
 }
 
+/// The title of a record can become the message of a merge, and is no part of the patch.
+#[tokio::test]
+async fn record_changed_after_the_question_is_not_merged() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let seen = view(&stage.tangled(&stage.bob), &made.id).await;
+    let (pds, did) = (stage.world.pds(), &stage.alice.did);
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    record["title"] = json!("Another title");
+    pds.put(did, PULL, rkey(&made.node_id), record);
+    let forge = stage.tangled(&stage.bob);
+    let now = view(&forge, &made.id).await;
+    assert_eq!(now.head_id(), seen.head_id());
+    let of = |pull: &PullRequest| MergeReq {
+        expected_version: Some(pull.version.clone()),
+        ..at(pull.head_id().unwrap())
+    };
+    let e = forge.merge(&made.id, &of(&seen)).await.unwrap_err();
+    let ErrorKind::Conflict { what, .. } = e.kind() else {
+        panic!("{e:?}");
+    };
+    assert_eq!(*what, Changed::Record);
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+    forge.merge(&made.id, &of(&now)).await.unwrap();
+}
+
 /// `git am` also applies a change after the signature of a mail, which no view shows.
 #[tokio::test]
 async fn round_with_change_after_signature_is_not_merged() {

@@ -125,6 +125,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         method,
         expected_head: args.match_head_commit,
         expected_base: None,
+        expected_version: None,
         subject: non_empty(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
         author_email: non_empty(args.author_email.as_ref()),
@@ -153,9 +154,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             let can_wait = has(&selected.repo, Capability::MergeAuto);
             merge_prompt::check(pull, &req, can_wait)?;
             merge_prompt::ask_merge(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // The merge is bound to the head and the base that were shown.
+            // The merge is bound to the head, the base and the record that were shown.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
             req.expected_base = Some(pull.base_branch.clone());
+            let record = pull.head_patch.as_ref();
+            req.expected_version = record.map(|_| pull.version.clone());
         }
         // If the head is a patch, exactly the judged patch is merged.
         Some(pull) if pull.state == PrState::Open => {
