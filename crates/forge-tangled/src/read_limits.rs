@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use forge_core::call::{MAP_NODE, MAP_NODE_FIELDS};
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -69,18 +70,20 @@ impl Budget {
 
 /// What a value takes in memory, about.
 pub(crate) fn weight(value: &Value) -> usize {
-    let inner = match value {
+    size_of::<Value>() + weight_of_content(value)
+}
+
+fn weight_of_content(value: &Value) -> usize {
+    match value {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(weight).sum(),
         Value::Object(map) => {
             let fields = map.iter();
-            let field =
-                |(name, value): (&String, &Value)| size_of::<String>() + name.len() + weight(value);
-            fields.map(field).sum()
+            let field = |(name, value): (&String, &Value)| name.len() + weight_of_content(value);
+            map.len().div_ceil(MAP_NODE_FIELDS) * MAP_NODE + fields.map(field).sum::<usize>()
         }
         _ => 0,
-    };
-    size_of::<Value>() + inner
+    }
 }
 
 /// Maximum size of an answer that is neither a list, a record, a blob nor a comparison. The longest
@@ -91,23 +94,11 @@ pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 /// as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 
-/// What such an answer may weigh as JSON, by [`weight_of_json`].
-pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
+/// What a comparison may weigh as JSON. A knot sends an object for each line of a diff.
+pub(crate) const MAX_COMPARISON_WEIGHT: usize = 8 * MAX_COMPARISON;
 
-/// What JSON takes in memory at most, about: `[0,0,…]` is sixteen times as long there.
-pub(crate) fn weight_of_json(json: &[u8]) -> usize {
-    let (mut values, mut in_string, mut is_escaped) = (0, false, false);
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b',' | b':' | b'[' | b'{' if !in_string => values += 1,
-            _ => {}
-        }
-    }
-    json.len() + values * size_of::<Value>()
-}
+/// What another such answer may weigh as JSON, by [`forge_core::call::weight_of_json`].
+pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
 
 /// A size as people write it.
 pub(crate) fn human(bytes: usize) -> String {
@@ -119,6 +110,7 @@ pub(crate) fn human(bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use forge_core::call::weight_of_json;
     use serde_json::json;
 
     use super::*;
@@ -138,6 +130,15 @@ mod tests {
         let value: Value = serde_json::from_str(&json).unwrap();
         assert!(weight(&value) > 1_000 * size_of::<Value>());
         assert!(weight_of_json(json.as_bytes()) >= weight(&value));
+        // A map of one field has a node of its own.
+        let maps = format!("[{}{{}}]", "{\"\":0},".repeat(1_000));
+        let value: Value = serde_json::from_str(&maps).unwrap();
+        assert!(weight(&value) > 1_000 * MAP_NODE);
+        assert!(weight_of_json(maps.as_bytes()) >= weight(&value));
+        let wide: Vec<String> = (0..1_000).map(|n| format!("\"{n}\":0")).collect();
+        let wide = format!("{{{}}}", wide.join(","));
+        let value: Value = serde_json::from_str(&wide).unwrap();
+        assert!(weight_of_json(wide.as_bytes()) >= weight(&value));
         let patch = json!({ "patch": "{\"a\": [1, 2]}\n".repeat(1_000) }).to_string();
         assert!(weight_of_json(patch.as_bytes()) < 2 * patch.len());
         let text = Value::from("x".repeat(1_000));

@@ -19,7 +19,9 @@ use crate::{
     answers::{self, Answer},
     fault,
     guard::{Guard, NamedBy},
-    read_limits::{MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, ReadLimits, weight_of_json},
+    read_limits::{
+        MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, MAX_COMPARISON_WEIGHT, ReadLimits,
+    },
 };
 
 /// Query parameters, in order.
@@ -213,10 +215,11 @@ impl Xrpc {
     fn weigh(&self, json: &[u8], write: bool) -> Result<()> {
         let max = match (self.is_bounded, self.max_body) {
             (true, _) => 2 * self.limits().page,
+            (false, Some(MAX_COMPARISON)) => MAX_COMPARISON_WEIGHT,
             (false, Some(max)) => 2 * max,
             (false, None) => MAX_ANSWER_WEIGHT,
         };
-        if weight_of_json(json) <= max {
+        if call::weight_of_json(json) <= max {
             return Ok(());
         }
         let error = fault::too_long(&self.origin);
