@@ -329,6 +329,28 @@ fn answer_about_another_ticket_is_protocol_error() {
     }
 }
 
+/// Each of these objects takes a hundred times its length in memory.
+#[test]
+fn ticket_of_many_small_values_is_refused() {
+    let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
+    let status = json!({ "name": "Open", "statusCategory": { "key": "new" } });
+    for (count, kind) in [(100, Value::Null), (60_000, json!("protocol"))] {
+        let more = vec![json!({ "": 0 }); count];
+        let fields = json!({ "summary": "It leaks", "status": status, "more": more });
+        tracked
+            .jira
+            .answer_all(&json!({ "key": "PROJ-123", "fields": fields, "comments": [] }));
+        let found = tracked.found();
+        let error = &found["errors"][0];
+        assert_eq!(error["kind"], kind, "{error}");
+        if count > 100 {
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("more values than are read"), "{message}");
+            assert_eq!(found["linkedIssues"][0]["status"], "unknown");
+        }
+    }
+}
+
 #[test]
 fn redirect_from_jira_gets_no_token() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123");

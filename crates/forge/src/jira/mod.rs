@@ -16,13 +16,16 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use forge_context::{TicketDetails, Tickets};
 use forge_core::{
-    Error, ErrorKind, Noun, Result, Timestamp,
+    Error, ErrorKind, Noun, Result, Timestamp, call,
     model::{Actor, Comment},
 };
 use forge_http::{Http, MaxRetries, NoRedirect, RetryPolicy, Settings, limited_for};
 use futures::try_join;
 use http::{HeaderValue, Request, StatusCode, header};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::Value;
 
 use crate::{
@@ -37,6 +40,8 @@ const MAX_COMMENTS: usize = 5;
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
+/// Maximum memory of a parsed answer, in bytes: many small values take more than their text.
+const MAX_WEIGHT: usize = 4 * MAX_BODY;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for reading one ticket.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
@@ -176,6 +181,7 @@ impl Jira {
         let (parts, body) = response.into_parts();
         let bytes = body.into_bytes().unwrap_or_default();
         if parts.status.is_success() {
+            self.hold(&bytes)?;
             let read = serde_json::from_slice(&bytes).and_then(|mut answer| {
                 mask(&mut answer, &[token, &credential]);
                 serde_json::from_value(answer)
@@ -190,6 +196,20 @@ impl Jira {
             });
         }
         Err(self.refusal(parts.status, &parts.headers, &bytes))
+    }
+
+    /// Charges an answer to the memory limits of one answer and of the command.
+    fn hold(&self, answer: &[u8]) -> Result<()> {
+        let weight = call::weight_of_json(answer);
+        if weight <= MAX_WEIGHT {
+            return call::hold(self.host(), weight);
+        }
+        let message = format!(
+            "JIRA at {} sends more values than are read at once",
+            self.host()
+        );
+        Err(Error::new(ErrorKind::Protocol, message)
+            .with_hint("look whether jira.base_url is the address of JIRA itself"))
     }
 
     fn silent(&self) -> Error {
@@ -271,7 +291,7 @@ impl Jira {
 #[derive(Deserialize)]
 struct JiraErrors {
     #[serde(rename = "errorMessages")]
-    _messages: Vec<String>,
+    _messages: Vec<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
