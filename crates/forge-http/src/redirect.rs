@@ -1,9 +1,11 @@
 //! Follows redirects: reads to any host, writes within their host. Credentials stay at their
 //! origin.
 
+use std::net::Ipv4Addr;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use url::Url;
+use url::{Host, Url};
 
 use crate::{Body, proxy};
 
@@ -29,7 +31,6 @@ pub(crate) fn next(
     let target = from
         .join(headers.get(header::LOCATION)?.to_str().ok()?)
         .ok()?;
-    let is_here = |url: &Url| url.host().is_some_and(|host| proxy::is_loopback(&host));
     if is_here(&target) && !is_here(from) {
         return None;
     }
@@ -52,6 +53,21 @@ pub(crate) fn next(
         next.headers_mut().remove("dpop");
     }
     Some(next)
+}
+
+/// Whether a URL names this machine: by loopback, by the address without a host (which connects to
+/// loopback), by IPv6 forms of both, or by a local name, also as a rooted one.
+fn is_here(url: &Url) -> bool {
+    let is_here_v4 = |ip: Ipv4Addr| ip.is_loopback() || ip.is_unspecified();
+    match url.host() {
+        Some(Host::Domain(name)) => proxy::is_local_name(name.trim_end_matches('.')),
+        Some(Host::Ipv4(ip)) => is_here_v4(ip),
+        Some(Host::Ipv6(ip)) => {
+            let mapped = ip.to_ipv4_mapped();
+            ip.is_loopback() || ip.is_unspecified() || mapped.is_some_and(is_here_v4)
+        }
+        None => false,
+    }
 }
 
 /// The request that [`crate::Http::send`] would send for a redirect, or `None` if the answer is
@@ -84,6 +100,12 @@ mod tests {
             "http://127.0.0.1:1/",
             "http://127.1/",
             "http://[::1]:1/",
+            "https://localhost.:1/",
+            "https://pds.localhost./",
+            "https://0.0.0.0:1/",
+            "https://[::]:1/",
+            "https://[::ffff:127.0.0.1]:1/",
+            "https://[::ffff:0.0.0.0]:1/",
         ] {
             assert_eq!(followed("https://forge.example/x", here), None, "{here}");
             let by_us = followed("http://localhost:1/x", here);
