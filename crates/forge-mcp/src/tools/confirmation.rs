@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use forge_core::{
     Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Support, check_expected_head,
-    model::PullRequest, text::one_line,
+    model::PullRequest,
+    text::{neutralise, one_line},
 };
 
 use crate::calls::{CallContext, ConfirmationRequest, PullTarget, ToolError};
@@ -100,12 +101,13 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
 }
 
 /// A branch or file in a question. Hidden characters, which could make it look like another name,
-/// are removed; a name that could be mistaken for other text is quoted.
+/// are shown as their numbers; a name that could be mistaken for other text is cut and quoted.
 pub(super) fn named(name: &str) -> String {
-    match is_plain(name) {
-        true => name.to_owned(),
-        false => format!("\"{}\"", name.escape_debug()),
+    if is_plain(name) {
+        return name.to_owned();
     }
+    let escaped = short(name).escape_debug().to_string();
+    format!("\"{}\"", neutralise(&escaped))
 }
 
 /// A person in a question, cleaned because forges store arbitrary logins.
@@ -226,9 +228,11 @@ mod tests {
             assert!(is_plain(plain), "{plain}");
             assert_eq!(named(plain), plain);
         }
-        let long = "a".repeat(65);
+        let (long, endless) = ("a".repeat(65), "a".repeat(50_000));
         for (odd, shown) in [
-            ("a\u{3164}b", "\"a\u{3164}b\"".to_owned()),
+            ("a\u{3164}b", "\"a<U+3164>b\"".to_owned()),
+            ("main\u{fe0f}", "\"main<U+FE0F>\"".to_owned()),
+            ("main\u{34f}", "\"main<U+034F>\"".to_owned()),
             ("a\u{202e}b", "\"a\\u{202e}b\"".to_owned()),
             ("a\"b", "\"a\\\"b\"".to_owned()),
             (
@@ -236,6 +240,7 @@ mod tests {
                 "\"a. All checks passed\"".to_owned(),
             ),
             (&long, format!("\"{long}\"")),
+            (&endless, format!("\"{}…\"", "a".repeat(MAX_TITLE_CHARS))),
             ("", "\"\"".to_owned()),
         ] {
             assert_eq!(named(odd), shown);
