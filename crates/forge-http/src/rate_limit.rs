@@ -12,6 +12,9 @@ use http::{HeaderMap, StatusCode};
 /// Maximum wait, for any value that a server sends.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Maximum number of remembered buckets: a server chooses their names.
+const MAX_BUCKETS: usize = 200;
+
 /// One bucket of a host's rate limit, from the newest answer that named the bucket.
 ///
 /// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
@@ -109,10 +112,11 @@ impl Rates {
         let limit = RateLimit::from_headers(headers)?;
         let remaining = limit.remaining;
         let key = (host.to_owned(), limit.resource.clone());
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, limit);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MAX_BUCKETS && !all.contains_key(&key) {
+            all.clear();
+        }
+        all.insert(key, limit);
         Some(remaining)
     }
 
@@ -173,6 +177,24 @@ mod tests {
             ],
         ] {
             assert_eq!(rate_limit_wait(&headers(absurd)), MAX_WAIT);
+        }
+    }
+
+    #[test]
+    fn number_of_remembered_buckets_is_bounded() {
+        let rates = Rates::default();
+        for n in 0..=10 * MAX_BUCKETS {
+            let name = format!("bucket{n}");
+            let sent = headers(&[
+                ("x-ratelimit-resource", &name),
+                ("x-ratelimit-limit", "1"),
+                ("x-ratelimit-remaining", "1"),
+                ("x-ratelimit-reset", "1"),
+            ]);
+            assert_eq!(rates.note("h.example", &sent), Some(1));
+            let of_host = rates.of("h.example");
+            assert!(of_host.len() <= MAX_BUCKETS);
+            assert!(of_host.iter().any(|limit| limit.resource == name));
         }
     }
 
