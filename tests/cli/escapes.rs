@@ -12,6 +12,9 @@ use crate::{
 /// Text that clears the screen, sets the title, hides text, and reverses text.
 const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
 
+/// The same as entities, which Markdown makes characters of.
+const EVIL_ENTITIES: &str = "&#x1b;[2J&#x1b;]0;owned&#x7;&#x9b;31m&#x202e;txt&#x8;";
+
 fn world() -> World {
     let world = World::new();
     world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
@@ -31,7 +34,7 @@ fn world() -> World {
 
 /// Replaces MARK by the control sequences in every object of the pull request's chain.
 fn rewrite(world: &World) {
-    let evil = serde_json::to_string(EVIL).unwrap();
+    let evil = serde_json::to_string(&format!("{EVIL}{EVIL_ENTITIES}")).unwrap();
     let evil = evil.trim_matches('"');
     let chain = world
         .git

@@ -3,7 +3,9 @@
 
 mod wrap;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use std::borrow::Cow;
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use unicode_width::UnicodeWidthStr as _;
 
 use forge_core::{markdown, text};
@@ -21,14 +23,12 @@ use super::{
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let (read, rest) = markdown::beginning(source);
     let safe = text::neutralise(read);
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
     let mut renderer = TerminalRenderer {
         width: width.clamp(20, 120),
         palette,
         ..TerminalRenderer::default()
     };
-    for event in Parser::new_ext(&safe, options) {
+    for event in events(&safe) {
         renderer.event(event);
     }
     let mut shown = renderer.finish();
@@ -36,6 +36,55 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
         shown.push_str(&format!("{}\n", palette.gray(&cut(rest))));
     }
     shown
+}
+
+/// The events of a Markdown text that is already neutralised. Text is neutralised again, because the
+/// parser makes characters of entities such as `&#27;`.
+fn events(safe: &str) -> impl Iterator<Item = Event<'_>> {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
+    TextMergeStream::new(Parser::new_ext(safe, options)).map(neutralised_event)
+}
+
+fn neutralised_event(event: Event<'_>) -> Event<'_> {
+    match event {
+        Event::Text(text) => Event::Text(neutralised(text)),
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+            let language = text::one_line(&language).into_owned();
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language.into())))
+        }
+        Event::Start(Tag::Link {
+            link_type,
+            dest_url,
+            title,
+            id,
+        }) => Event::Start(Tag::Link {
+            link_type,
+            dest_url: neutralised(dest_url),
+            title,
+            id,
+        }),
+        Event::Start(Tag::Image {
+            link_type,
+            dest_url,
+            title,
+            id,
+        }) => Event::Start(Tag::Image {
+            link_type,
+            dest_url: neutralised(dest_url),
+            title,
+            id,
+        }),
+        other => other,
+    }
+}
+
+fn neutralised(text: CowStr<'_>) -> CowStr<'_> {
+    let changed = match text::neutralise(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(changed) => Some(changed),
+    };
+    changed.map_or(text, CowStr::from)
 }
 
 /// The line that replaces the rest of a cut text.
@@ -431,6 +480,29 @@ mod tests {
             plain("|a|b|\n|-|-|\n|1|two|\n|three|4|"),
             "a      b\n1      two\nthree  4\n"
         );
+    }
+
+    #[test]
+    fn entities_of_hidden_characters_are_neutralised() {
+        for source in [
+            "a &#27;[31mb",
+            "**&#x1b;]0;t&#7;**",
+            "&#x9b;31m and &#x202e;x&#x200b; &zwnj;",
+            "[l](<http://e.org/&#27;[1m>)",
+            "![l](http://e.org/&#x202e;x)",
+            "```a&#27;[1m&#10;b\ncode\n```",
+            "|a&#27;|b|\n|-|-|\n|&#x202e;|&#13;c|",
+            "# &#27;[2J",
+            "- &#8;\n\n> &#27;c",
+        ] {
+            let shown = plain(source);
+            assert_eq!(text::neutralise(&shown), shown, "{source}");
+            assert!(!shown.contains('\r'), "{source}: {shown:?}");
+        }
+        assert_eq!(plain("a &#27;[31mb"), "a ␛[31mb\n");
+        // An emoji may span two events of the parser.
+        let keycap = "*\u{fe0f}\u{20e3} 👩\u{200d}👧";
+        assert_eq!(plain(keycap), format!("{keycap}\n"));
     }
 
     #[test]
