@@ -15,6 +15,8 @@ use crate::{
 
 /// Maximum size of an object read into memory, in bytes.
 const MAX_OBJECT_BYTES: u64 = 32 * 1024 * 1024;
+/// Maximum size of all objects that one call of [`CatFile::get_many`] reads into memory, in bytes.
+const MAX_OBJECTS_BYTES: u64 = 2 * MAX_OBJECT_BYTES;
 /// Number of queries in the pipe at once.
 const MAX_QUERIES_IN_FLIGHT: usize = 64;
 
@@ -133,12 +135,14 @@ impl CatFile {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
 
-    /// The objects of all `names`, in order; queries are sent without waiting for answers.
+    /// The objects of all `names`, in order; queries are sent without waiting for answers. Beyond
+    /// 64 MiB in all, only smaller objects are read.
     ///
     /// # Errors
     /// `git` if git cannot be run or crashes; a failure of one object is in its [`ObjectLookup`].
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
         let mut found = Vec::with_capacity(names.len());
+        let mut left = MAX_OBJECTS_BYTES;
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
             let Some(chunk) = rest.get(..rest.len().min(MAX_QUERIES_IN_FLIGHT)) else {
                 break;
@@ -149,10 +153,13 @@ impl CatFile {
             let questions = questions("contents", chunk);
             let answers = async {
                 for _ in chunk {
-                    match read_object(stdout).await {
-                        Some(answer) => found.push(answer),
-                        None => break,
+                    let Some(answer) = read_object(stdout, left).await else {
+                        break;
+                    };
+                    if let ObjectLookup::Object(object) = &answer {
+                        left = left.saturating_sub(object.data.len() as u64);
                     }
+                    found.push(answer);
                 }
             };
             let (_, ()) = tokio::join!(write_queries(stdin, &questions), answers);
@@ -297,19 +304,22 @@ async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader
     }))
 }
 
-/// The next object; `None` if git has ended.
-async fn read_object(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectLookup> {
+/// The next object, of at most `left` bytes; `None` if git has ended.
+async fn read_object(stdout: &mut BufReader<ChildStdout>, left: u64) -> Option<ObjectLookup> {
     let info = match read_header(stdout).await? {
         ObjectHeader::Info(info) => info,
         ObjectHeader::Missing => return Some(ObjectLookup::Missing),
     };
     let ObjectInfo { oid, kind, size } = info;
-    if size > MAX_OBJECT_BYTES {
+    if size > MAX_OBJECT_BYTES.min(left) {
         let mut rest = stdout.take(size + 1);
         tokio::io::copy(&mut rest, &mut tokio::io::sink())
             .await
             .ok()?;
-        let why = format!("it has {size} bytes, and {MAX_OBJECT_BYTES} is the most that is read");
+        let why = match size > MAX_OBJECT_BYTES {
+            true => format!("it has {size} bytes, and {MAX_OBJECT_BYTES} is the most that is read"),
+            false => format!("the objects before it leave {left} bytes, and it has {size}"),
+        };
         return Some(ObjectLookup::Unreadable(damaged(&oid, &why)));
     }
     let mut data = vec![0; usize::try_from(size).ok()? + 1];
@@ -357,6 +367,23 @@ mod tests {
             ("blob", oids[3].as_str())
         );
         assert_eq!(cat.info("nope").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn objects_of_one_lookup_share_a_limit() {
+        let (_dir, git, oids) = repository().await;
+        let content = vec![0; 25 << 20];
+        let args = ["hash-object", "-w", "--stdin"];
+        let large = git.run_ok_with_stdin(args, &content).await.unwrap();
+        let large = String::from_utf8(large).unwrap().trim().to_owned();
+        let names = [&large, &large, &large, &oids[0]];
+        let mut cat = git.cat_file();
+        let found = cat.get_many(&names).await.unwrap();
+        let is_read = |found: &ObjectLookup| matches!(found, ObjectLookup::Object(_));
+        let read: Vec<bool> = found.iter().map(is_read).collect();
+        assert_eq!(read, [true, true, false, true]);
+        let e = found.into_iter().nth(2).unwrap().into_object().unwrap_err();
+        assert!(e.message().contains("the objects before it leave"), "{e}");
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! The format version of stored objects, and the errors for unreadable ones.
 
-use forge_core::{Error, ErrorKind, Result, text};
+use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
 use serde::Deserialize;
 
 /// The format of pull requests, labels and plain issues.
@@ -10,6 +10,10 @@ use serde::Deserialize;
 pub(crate) const FORMAT: u32 = 1;
 /// The format of a deleted issue, and of an issue with values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
+
+/// Maximum memory of a pull request or issue, in bytes, above that of the longest body. A list has
+/// a hundred of them.
+const MAX_RECORD_WEIGHT: usize = 512 * 1024;
 
 /// Why a stored object cannot be read.
 #[derive(Debug)]
@@ -48,6 +52,17 @@ impl From<&str> for Unreadable {
 }
 
 impl Unreadable {
+    /// Checks that the record in a stored JSON file takes no more memory than one has.
+    pub fn check_weight(file: &str, data: &[u8]) -> Result<(), Self> {
+        match weight_of_json(data) {
+            0..=MAX_RECORD_WEIGHT => Ok(()),
+            weight => Err(Self::Damaged(format!(
+                "its {file} would take {weight} bytes of memory, and {MAX_RECORD_WEIGHT} is the \
+                 most that is read"
+            ))),
+        }
+    }
+
     /// Checks the field `format` of a stored JSON file before parsing the rest; `newest` is the
     /// highest readable format.
     pub fn check_format(file: &str, data: &[u8], newest: u32) -> Result<(), Self> {

@@ -114,6 +114,7 @@ impl IssueSnapshot {
 
     /// Parses the blob of issue `number`; the error is the end of a message.
     fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
+        Unreadable::check_weight("issue.json", data)?;
         Unreadable::check_format("issue.json", data, ISSUE_FORMAT)?;
         let snapshot: Self =
             serde_json::from_slice(data).map_err(|e| format!("issue.json: {e}"))?;

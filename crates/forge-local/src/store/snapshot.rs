@@ -119,6 +119,7 @@ impl Snapshot {
 
     /// Parses the blob of pull request `number`; the error is the end of a message.
     pub fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
+        Unreadable::check_weight("pull.json", data)?;
         Unreadable::check_format("pull.json", data, FORMAT)?;
         let snapshot: Self = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
         if snapshot.number != number {

@@ -100,6 +100,28 @@ async fn damaged_pull_request_leaves_others_readable() {
     local.view(&pr(&local, 2), PrFields::NONE).await.unwrap();
 }
 
+/// A small object of git can be a long text.
+#[tokio::test]
+async fn oversized_pull_request_leaves_others_readable() {
+    let (repo, local) = three().await;
+    let json = repo.git(&["show", "refs/forge/pulls/2:pull.json"]);
+    let long = format!("{json}{}", "\n".repeat(600_000));
+    let long = commit_with(&repo, "pull.json", &long);
+    repo.git(&["update-ref", "refs/forge/pulls/2", &long]);
+    let view = local.view(&pr(&local, 2), PrFields::NONE).await;
+    let e = view.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(e.message().contains("is the most that is read"), "{e}");
+    let query = PullQuery {
+        state: StateFilter::All,
+        ..PullQuery::default()
+    };
+    let page = local.list(local.id(), &query, PageReq::first(30)).await;
+    let page = page.unwrap();
+    let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
+    assert_eq!(numbers, [3, 1], "{:?}", page.warnings);
+}
+
 #[tokio::test]
 async fn damaged_ref_hint_drops_ref() {
     let (repo, local) = three().await;
