@@ -11,9 +11,9 @@ pub(crate) const FORMAT: u32 = 1;
 /// The format of a deleted issue, and of an issue with values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 
-/// Maximum memory of a pull request or issue, in bytes, above that of the longest body. A list has
-/// a hundred of them.
-const MAX_RECORD_WEIGHT: usize = 512 * 1024;
+/// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
+/// maximum length. A list has a hundred of them.
+const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
 
 /// Why a stored object cannot be read.
 #[derive(Debug)]

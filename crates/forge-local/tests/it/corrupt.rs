@@ -105,7 +105,7 @@ async fn damaged_pull_request_leaves_others_readable() {
 async fn oversized_pull_request_leaves_others_readable() {
     let (repo, local) = three().await;
     let json = repo.git(&["show", "refs/forge/pulls/2:pull.json"]);
-    let long = format!("{json}{}", "\n".repeat(600_000));
+    let long = format!("{json}{}", "\n".repeat(3_000_000));
     let long = commit_with(&repo, "pull.json", &long);
     repo.git(&["update-ref", "refs/forge/pulls/2", &long]);
     let view = local.view(&pr(&local, 2), PrFields::NONE).await;
