@@ -1,14 +1,23 @@
 //! Answers bytes that are not a valid JSON-RPC message. rmcp drops some of them silently and
 //! answers others without an id, so that the client would wait.
 
+use forge_core::call::weight_of_json;
 use rmcp::{
     ErrorData,
     model::{ErrorCode, InitializeRequestParams, RequestId},
 };
 use serde_json::Value;
 
-/// The error for invalid bytes, with the request id if the bytes contain an id.
+/// Maximum memory of a parsed message, in bytes: twice the longest message of one text.
+const MAX_WEIGHT: usize = 32 * 1024 * 1024;
+
+/// The error for invalid bytes, with the request id if the bytes contain an id. Bytes that would
+/// take too much memory are not parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
+    if weight_of_json(bytes) > MAX_WEIGHT {
+        let why = "the message has more values than are read: send less";
+        return Some((ErrorData::new(ErrorCode::INVALID_REQUEST, why, None), None));
+    }
     let message = match serde_json::from_slice::<Value>(bytes) {
         Ok(message) => message,
         Err(e) => return Some((ErrorData::parse_error(format!("no JSON: {e}"), None), None)),
@@ -76,6 +85,22 @@ fn request_id(id: &Value) -> Option<RequestId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each of these objects takes a hundred times its length in memory.
+    #[test]
+    fn message_of_many_small_values_is_not_parsed() {
+        let message = |count: usize| {
+            let many = "{\"\":0},".repeat(count);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":[{many}0]}}}}"#)
+        };
+        assert!(refusal(message(100).as_bytes()).is_none());
+        let (error, id) = refusal(message(100_000).as_bytes()).unwrap();
+        assert_eq!((error.code.0, id), (-32600, None));
+        assert!(error.message.contains("more values"), "{error:?}");
+        let text = "x".repeat(15 << 20);
+        let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":"{text}"}}}}"#);
+        assert!(refusal(text.as_bytes()).is_none());
+    }
 
     #[test]
     fn invalid_messages_are_answered_with_their_id() {
