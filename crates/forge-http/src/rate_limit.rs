@@ -186,7 +186,7 @@ mod tests {
         for n in 0..=10 * MAX_BUCKETS {
             let name = format!("bucket{n}");
             let sent = headers(&[
-                ("x-ratelimit-resource", &name),
+                ("x-ratelimit-resource", name.as_str()),
                 ("x-ratelimit-limit", "1"),
                 ("x-ratelimit-remaining", "1"),
                 ("x-ratelimit-reset", "1"),
