@@ -372,7 +372,7 @@ mod tests {
     #[tokio::test]
     async fn objects_of_one_lookup_share_a_limit() {
         let (_dir, git, oids) = repository().await;
-        let content = vec![0; 25 << 20];
+        let content = vec![0_u8; 25 << 20];
         let args = ["hash-object", "-w", "--stdin"];
         let large = git.run_ok_with_stdin(args, &content).await.unwrap();
         let large = String::from_utf8(large).unwrap().trim().to_owned();

@@ -94,8 +94,9 @@ pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 /// as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 
-/// What a comparison may weigh as JSON. A knot sends an object for each line of a diff.
-pub(crate) const MAX_COMPARISON_WEIGHT: usize = 8 * MAX_COMPARISON;
+/// What a comparison may weigh as JSON. A knot sends an object for each line of a diff: this is room
+/// for a hundred thousand lines.
+pub(crate) const MAX_COMPARISON_WEIGHT: usize = 4 * MAX_COMPARISON;
 
 /// What another such answer may weigh as JSON, by [`forge_core::call::weight_of_json`].
 pub(crate) const MAX_ANSWER_WEIGHT: usize = 2 * MAX_ANSWER;
