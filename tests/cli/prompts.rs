@@ -1,7 +1,7 @@
 //! Questions on a terminal. Pressing Enter once never publishes anything.
 #![cfg(unix)]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, process::Command};
 
 use forge_github_double::PullSeed;
 use forge_testkit::{Run, Scratch, Terminal, TtyOutput};
@@ -202,6 +202,22 @@ fn configured_merge_method_is_preselected() {
     );
     assert_eq!(out.code, Some(0), "{}", out.text);
     assert!(out.plain().contains("Squashed and merged"), "{}", out.text);
+}
+
+/// A git process that was dropped may end while forge waits for a key.
+#[test]
+fn end_of_child_process_leaves_question_open() {
+    let world = World::with_pull();
+    let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 120, 40);
+    terminal.reply("What merge method", "");
+    let pid = terminal.pid().to_string();
+    let sent = Command::new("kill").args(["-CHLD", &pid]).status().unwrap();
+    assert!(sent.success());
+    terminal.send("\r");
+    terminal.reply("Delete the branch", "\r");
+    terminal.reply("What's next?", "\r");
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(0), "{}", out.text);
 }
 
 #[test]

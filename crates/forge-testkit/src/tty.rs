@@ -176,6 +176,12 @@ impl Terminal {
             .expect("a terminal to type on");
     }
 
+    /// The id of the program's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Presses Ctrl-C until the program ends: a program that has just asked may not read keys yet.
     ///
     /// # Panics

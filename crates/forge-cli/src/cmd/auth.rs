@@ -320,17 +320,10 @@ fn read_secret(ctx: &Ctx, args: &LoginArgs, question: &str) -> Result<String> {
 
 /// Asks with hidden input.
 fn ask_secret(question: &str) -> Result<String> {
-    let dialoguer::Error::IO(e) = match Password::with_theme(&ColorfulTheme::default())
-        .with_prompt(question)
-        .interact()
-    {
-        Ok(secret) => return Ok(secret),
-        Err(e) => e,
-    };
-    Err(if e.kind() == io::ErrorKind::Interrupted {
-        prompt::cancelled()
-    } else {
-        io_error(e)
+    prompt::ask(|| {
+        Password::with_theme(&ColorfulTheme::default())
+            .with_prompt(question)
+            .interact()
     })
 }
 

@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::{Future as _, poll_fn},
     io::{BufRead as _, Write as _, stderr, stdin},
+    panic,
     pin::pin,
     process,
     sync::mpsc,
@@ -19,8 +20,8 @@ use forge_core::{Error, ErrorKind, Result};
 use super::io_error;
 use crate::exit::Exit;
 
-/// Makes Ctrl+C at a prompt an answer: exit code 2, as in gh, with a visible cursor. The prompt
-/// blocks the main thread, so another thread waits for the signal.
+/// Makes Ctrl+C at a prompt an answer: exit code 2, as in gh, with a visible cursor. A prompt blocks
+/// the runtime, so another thread waits for the signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -51,6 +52,21 @@ fn interruptible() {
     });
 }
 
+/// Runs a prompt.
+///
+/// The prompt has its own thread, because the kernel delivers signals to the main thread first. The
+/// end of a git process that was dropped raises `SIGCHLD`; in the thread that waits for a key, the
+/// signal would end the wait, which `console` takes for Ctrl+C.
+///
+/// # Errors
+/// `cancelled` if the user cancels; other kinds if the terminal is not usable.
+pub fn ask<T: Send>(prompt: impl FnOnce() -> dialoguer::Result<T> + Send) -> Result<T> {
+    interruptible();
+    thread::scope(|scope| scope.spawn(prompt).join())
+        .unwrap_or_else(|panic| panic::resume_unwind(panic))
+        .map_err(failed)
+}
+
 fn failed(e: dialoguer::Error) -> Error {
     match e {
         dialoguer::Error::IO(e) if e.kind() == std::io::ErrorKind::Interrupted => cancelled(),
@@ -70,17 +86,18 @@ pub fn cancelled() -> Error {
 ///
 /// `cancelled` if the user cancels; other kinds if the terminal is not usable.
 pub fn line(question: &str, default: &str) -> Result<String> {
-    interruptible();
-    let theme = ColorfulTheme::default();
-    let input = Input::<String>::with_theme(&theme)
-        .with_prompt(question)
-        .allow_empty(true);
-    let input = if default.is_empty() {
-        input
-    } else {
-        input.default(default.to_owned())
-    };
-    input.interact_text().map_err(failed)
+    ask(|| {
+        let theme = ColorfulTheme::default();
+        let input = Input::<String>::with_theme(&theme)
+            .with_prompt(question)
+            .allow_empty(true);
+        let input = if default.is_empty() {
+            input
+        } else {
+            input.default(default.to_owned())
+        };
+        input.interact_text()
+    })
 }
 
 /// Asks for a line of text that starts as `text`.
@@ -88,13 +105,13 @@ pub fn line(question: &str, default: &str) -> Result<String> {
 /// # Errors
 /// The errors of [`line()`].
 pub fn edit_line(question: &str, text: &str) -> Result<String> {
-    interruptible();
-    Input::<String>::with_theme(&ColorfulTheme::default())
-        .with_prompt(question)
-        .with_initial_text(text)
-        .allow_empty(true)
-        .interact_text()
-        .map_err(failed)
+    ask(|| {
+        Input::<String>::with_theme(&ColorfulTheme::default())
+            .with_prompt(question)
+            .with_initial_text(text)
+            .allow_empty(true)
+            .interact_text()
+    })
 }
 
 /// Asks for one of several items; returns the position of the chosen item.
@@ -111,14 +128,14 @@ pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
 /// # Errors
 /// The errors of [`choose`].
 pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usize> {
-    interruptible();
-    Select::with_theme(&ColorfulTheme::default())
-        .with_prompt(question)
-        .items(items)
-        .default(default)
-        .interact_opt()
-        .map_err(failed)?
-        .ok_or_else(cancelled)
+    ask(|| {
+        Select::with_theme(&ColorfulTheme::default())
+            .with_prompt(question)
+            .items(items)
+            .default(default)
+            .interact_opt()
+    })?
+    .ok_or_else(cancelled)
 }
 
 /// The theme of a choice of several, with a cursor before its row: colour alone would mark the row,
@@ -162,13 +179,13 @@ impl Theme for WithCursor {
 /// # Errors
 /// The errors of [`choose`].
 pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>> {
-    interruptible();
-    MultiSelect::with_theme(&WithCursor(ColorfulTheme::default()))
-        .with_prompt(format!("{question} (space to select, enter to go on)"))
-        .items_checked(items.iter().copied())
-        .interact_opt()
-        .map_err(failed)?
-        .ok_or_else(cancelled)
+    ask(|| {
+        MultiSelect::with_theme(&WithCursor(ColorfulTheme::default()))
+            .with_prompt(format!("{question} (space to select, enter to go on)"))
+            .items_checked(items.iter().copied())
+            .interact_opt()
+    })?
+    .ok_or_else(cancelled)
 }
 
 /// Asks yes or no; the default is no.
@@ -192,15 +209,15 @@ pub fn submit() -> Result<()> {
 }
 
 fn yes_or_no(question: &str, default: bool) -> Result<bool> {
-    interruptible();
-    Confirm::with_theme(&ColorfulTheme::default())
-        .with_prompt(question)
-        .default(default)
-        // Typing `y` and Enter must not answer the next question with the Enter.
-        .wait_for_newline(true)
-        .interact_opt()
-        .map_err(failed)?
-        .ok_or_else(cancelled)
+    ask(|| {
+        Confirm::with_theme(&ColorfulTheme::default())
+            .with_prompt(question)
+            .default(default)
+            // Typing `y` and Enter must not answer the next question with the Enter.
+            .wait_for_newline(true)
+            .interact_opt()
+    })?
+    .ok_or_else(cancelled)
 }
 
 /// Waits for Enter after `words`.
