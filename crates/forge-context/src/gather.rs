@@ -50,6 +50,7 @@ const MAX_LOG_BYTES: usize = 12 * 1024;
 
 /// Everything about a pull request.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PullContext {
     /// The pull request, without comments, threads, reviews, commits and files.
     pub pull: PullRequest,
@@ -91,6 +92,7 @@ pub struct PullContext {
 
 /// Summary of a pull request, computed by rules only.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ContextSummary {
     /// The title without prefix and ticket.
     pub one_liner: String,
@@ -106,6 +108,7 @@ pub struct ContextSummary {
 
 /// A section that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SectionError {
     /// The name of a [`ContextSection`] or of a field of the pull request.
     pub section: &'static str,
@@ -131,6 +134,7 @@ impl SectionError {
 
 /// The end of the log of a failed check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LogTail {
     /// The name of the check.
     pub check: String,

@@ -96,6 +96,7 @@ pub enum LinkTarget {
 
 /// An issue linked with a pull request, or another pull request that is mentioned the same way.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct LinkedItem {
     /// The target of the link.
     pub target: LinkTarget,

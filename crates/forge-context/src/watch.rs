@@ -474,6 +474,7 @@ impl WatchOutcome {
 
 /// The end of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct WatchEnd {
     /// The outcome.
     pub outcome: WatchOutcome,

@@ -41,6 +41,7 @@ impl WorkflowValue {
 
 /// A field or label that [`Store::wanted`] names or [`crate::Workflow::init`] creates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SetupItem {
     /// `field` or `label`.
     pub kind: &'static str,

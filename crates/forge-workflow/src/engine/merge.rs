@@ -28,6 +28,7 @@ const MAX_NAMED: usize = 10;
 
 /// An issue that a merge moves or closes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MergeStep {
     /// The issue.
     pub id: IssueId,
@@ -65,6 +66,7 @@ impl MergeStep {
 
 /// An issue that the merge does not change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LeftIssue {
     /// `#7`, with the repository's name if the issue is in another repository.
     pub issue: String,

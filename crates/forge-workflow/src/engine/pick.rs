@@ -33,6 +33,7 @@ pub struct PickRequest<'a> {
 
 /// Result of a pick.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PickResult {
     /// The issue, the reason, and the skipped issues.
     #[serde(flatten)]
