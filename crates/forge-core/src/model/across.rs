@@ -26,6 +26,7 @@ impl fmt::Display for PullScope {
 
 /// Pull requests of several repositories.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct PullsAcross {
     /// Results of each query, in the order of the queries.
     pub lists: Vec<Vec<PullRequest>>,

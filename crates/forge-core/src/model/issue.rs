@@ -149,6 +149,7 @@ pub struct RelatedIssue {
 
 /// Result of reading several issues.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct IssueSet {
     /// The requested issues, and related ones from the same answer.
     pub issues: Vec<Issue>,

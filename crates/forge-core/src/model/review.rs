@@ -70,6 +70,7 @@ pub struct Review {
 /// Number of reviewers by state. Each reviewer counts with the latest opinion or, without an
 /// opinion, with the latest comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReviewCounts {
     /// Reviewers who approve.
     pub approved: u64,
