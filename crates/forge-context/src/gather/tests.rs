@@ -529,13 +529,13 @@ impl Answers {
         pull.comments = Some(vec![]);
         pull.commits = Some(vec![]);
         pull.linked_issues = Some(vec![linked(14)]);
-        pull.base_rules = self.rules.as_ref().map(|kinds| BaseRules {
-            rules: of_a_ruleset(kinds),
-            unread: match self.has_unread_rules {
-                true => vec![UnreadRules::Protection],
-                false => vec![],
-            },
-            ..BaseRules::default()
+        pull.base_rules = self.rules.as_ref().map(|kinds| {
+            let mut rules = BaseRules::default();
+            rules.rules = of_a_ruleset(kinds);
+            if self.has_unread_rules {
+                rules.mark_unread(UnreadRules::Protection);
+            }
+            rules
         });
         let unread = self.unread.map(|section| {
             Warning::new(format!("{section} could not be read in full")).of_section(section)
@@ -553,15 +553,13 @@ impl Answers {
 }
 
 fn of_a_ruleset(kinds: &[BaseRuleKind]) -> Vec<BaseRule> {
-    let rules = kinds.iter().map(|wants| BaseRule {
-        wants: wants.clone(),
-        source: RuleSource::Ruleset {
-            id: 7,
-            name: Some("main".to_owned()),
-            owner: String::new(),
-        },
-    });
-    rules.collect()
+    let source = RuleSource::Ruleset {
+        id: 7,
+        name: Some("main".to_owned()),
+        owner: String::new(),
+    };
+    let of = |wants: &BaseRuleKind| BaseRule::new(wants.clone(), source.clone());
+    kinds.iter().map(of).collect()
 }
 
 fn any_rules() -> impl Strategy<Value = Vec<BaseRuleKind>> {
