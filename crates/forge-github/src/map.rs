@@ -294,25 +294,21 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {
-    Milestone {
-        title: m.title,
-        number: m.number,
-        description: m.description.filter(|d| !d.is_empty()),
-        due_on: m.due_on,
-    }
+    let mut milestone = Milestone::new(m.title);
+    milestone.number = m.number;
+    milestone.description = m.description.filter(|d| !d.is_empty());
+    milestone.due_on = m.due_on;
+    milestone
 }
 
 pub(crate) fn project_item(item: wire::ProjectItem) -> ProjectItem {
     let status = item.status.unwrap_or_default();
-    ProjectItem {
-        id: item.id,
-        project_id: item.project.id,
-        title: item.project.title,
-        status: status
-            .option_id
-            .zip(status.name)
-            .map(|(id, name)| ProjectStatus { id, name }),
-    }
+    let mut mapped = ProjectItem::new(item.id, item.project.id, item.project.title);
+    mapped.status = status
+        .option_id
+        .zip(status.name)
+        .map(|(id, name)| ProjectStatus::new(id, name));
+    mapped
 }
 
 fn auto_merge(a: wire::AutoMerge) -> AutoMerge {
