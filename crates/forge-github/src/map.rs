@@ -312,35 +312,30 @@ pub(crate) fn project_item(item: wire::ProjectItem) -> ProjectItem {
 }
 
 fn auto_merge(a: wire::AutoMerge) -> AutoMerge {
-    AutoMerge {
-        method: match a.merge_method.as_str() {
-            "SQUASH" => MergeMethod::Squash,
-            "REBASE" => MergeMethod::Rebase,
-            _ => MergeMethod::Merge,
-        },
-        enabled_by: actor(a.enabled_by),
-        enabled_at: a.enabled_at,
-        subject: a.commit_headline,
-        body: a.commit_body,
-        author_email: a.author_email,
-    }
+    let method = match a.merge_method.as_str() {
+        "SQUASH" => MergeMethod::Squash,
+        "REBASE" => MergeMethod::Rebase,
+        _ => MergeMethod::Merge,
+    };
+    let mut merge = AutoMerge::new(method, actor(a.enabled_by));
+    merge.enabled_at = a.enabled_at;
+    merge.subject = a.commit_headline;
+    merge.body = a.commit_body;
+    merge.author_email = a.author_email;
+    merge
 }
 
 pub(crate) fn mergeability(pull: &wire::Pull) -> Mergeability {
-    Mergeability {
-        state: match pull.mergeable.as_deref() {
-            Some("MERGEABLE") => MergeState::Mergeable,
-            Some("CONFLICTING") => MergeState::Conflicting,
-            _ => MergeState::Unknown,
-        },
-        status: pull
-            .merge_state_status
-            .clone()
-            .unwrap_or_else(|| "UNKNOWN".to_owned()),
-        conflicts: vec![],
-        head_oid: pull.head_ref_oid.clone().unwrap_or_default(),
-        base_oid: pull.base_ref_oid.clone().unwrap_or_default(),
-    }
+    let state = match pull.mergeable.as_deref() {
+        Some("MERGEABLE") => MergeState::Mergeable,
+        Some("CONFLICTING") => MergeState::Conflicting,
+        _ => MergeState::Unknown,
+    };
+    let status = pull.merge_state_status.as_deref().unwrap_or("UNKNOWN");
+    let mut mergeability = Mergeability::new(state, status);
+    mergeability.head_oid = pull.head_ref_oid.clone().unwrap_or_default();
+    mergeability.base_oid = pull.base_ref_oid.clone().unwrap_or_default();
+    mergeability
 }
 
 fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U) -> Option<Vec<U>> {

@@ -247,14 +247,10 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     fn with_status(status: &str, state: MergeState) -> PullRequest {
+        let mut mergeability = Mergeability::new(state, status);
+        mergeability.conflicts = vec!["a.txt".to_owned()];
         PullRequest {
-            mergeability: Some(Mergeability {
-                state,
-                status: status.to_owned(),
-                conflicts: vec!["a.txt".to_owned()],
-                head_oid: String::new(),
-                base_oid: String::new(),
-            }),
+            mergeability: Some(mergeability),
             ..pull()
         }
     }

@@ -266,13 +266,7 @@ mod tests {
     #[test]
     fn unknown_conflicts_are_shown_if_requested() {
         let unknown = PullRequest {
-            mergeability: Some(Mergeability {
-                state: MergeState::Unknown,
-                status: "UNKNOWN".into(),
-                conflicts: vec![],
-                head_oid: String::new(),
-                base_oid: String::new(),
-            }),
+            mergeability: Some(Mergeability::new(MergeState::Unknown, "UNKNOWN")),
             ..pull()
         };
         let c = Palette { on: false };
