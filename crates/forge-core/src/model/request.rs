@@ -381,6 +381,7 @@ impl UpdateBranch {
 
 /// How to close.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CloseReq {
     /// A comment to post when closing.
     pub comment: Option<String>,

@@ -317,10 +317,8 @@ async fn simple_operations_keep_request_budgets() {
         ),
         (true, 1)
     );
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let (closed, n) = world.count(world.ada.close(&id, &req)).await;
     assert_eq!((closed.unwrap().value.state, n), (PrState::Closed, 2));
     let (open, n) = world.count(world.ada.reopen(&id, Some("Hello"))).await;

@@ -134,10 +134,8 @@ async fn close_with_comment_lost_answer_is_read_back() {
         not: one(with(pull(7), "recentComments", json!({ "nodes": [] }))),
     };
     check(lost, |script| async move {
-        let req = CloseReq {
-            comment: Some("Bye".into()),
-            ..CloseReq::default()
-        };
+        let mut req = CloseReq::default();
+        req.comment = Some("Bye".into());
         let made = script.repo.close(&script.pr(), &req).await;
         (script, made)
     })
@@ -223,10 +221,8 @@ async fn close_whose_comment_is_missing_warns() {
         data("PullView", one(with(closed(), "recentComments", old))),
     ])
     .await;
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     assert!(
         made.warnings

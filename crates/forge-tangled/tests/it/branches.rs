@@ -117,10 +117,8 @@ async fn closing_keeps_branch_with_unsubmitted_commits() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
     let forge = stage.tangled(&stage.alice);
-    let req = CloseReq {
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
     // The branch of a closed pull request may have new commits that no round has.

@@ -193,11 +193,9 @@ async fn steps_of_repeated_change_are_reported() {
         is_told(open.unwrap(), steps);
     }
     forge.close(&made.id, &CloseReq::default()).await.unwrap();
-    let close = CloseReq {
-        comment: Some("Still no.".to_owned()),
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut close = CloseReq::default();
+    close.comment = Some("Still no.".to_owned());
+    close.delete_branch = true;
     for steps in [&["comment", "delete head branch"][..], &[]] {
         is_told(forge.close(&made.id, &close).await.unwrap(), steps);
     }

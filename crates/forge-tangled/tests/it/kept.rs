@@ -241,10 +241,8 @@ async fn declaration_during_process_stops_older_writes() {
             "title" => edit.title = Some("Another".into()),
             _ => edit.labels.add = vec!["bug".into()],
         }
-        let close = CloseReq {
-            comment: (what != "close").then(|| "No.".to_owned()),
-            ..CloseReq::default()
-        };
+        let mut close = CloseReq::default();
+        close.comment = (what != "close").then(|| "No.".to_owned());
         let body = EditIssue {
             body: Some("More".into()),
             ..EditIssue::default()

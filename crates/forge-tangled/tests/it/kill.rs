@@ -198,10 +198,9 @@ fn with_more() -> Resubmit {
 
 /// Returns a closing request with a comment.
 fn not_now() -> CloseReq {
-    CloseReq {
-        comment: Some("Not now.".to_owned()),
-        ..CloseReq::default()
-    }
+    let mut req = CloseReq::default();
+    req.comment = Some("Not now.".to_owned());
+    req
 }
 
 /// Kills at every `step`-th request, before and after it is executed: for a pull request from a

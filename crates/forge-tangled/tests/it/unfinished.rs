@@ -177,10 +177,8 @@ async fn failed_comment_is_a_warning_and_retried() {
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
     let pr = opened(&forge, &id).await.id;
-    let close = CloseReq {
-        comment: Some("Not now.".into()),
-        ..CloseReq::default()
-    };
+    let mut close = CloseReq::default();
+    close.comment = Some("Not now.".into());
     let refusal = || Fault::error(403, "Forbidden", "no").on(CREATE).times(2);
     knot.host().fault(refusal());
     let closed = forge.close(&pr, &close).await.unwrap();

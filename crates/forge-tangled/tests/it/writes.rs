@@ -372,10 +372,8 @@ async fn failed_state_change_reports_written_comment() {
         "the comment is written, but the new state of {} was not written",
         made.node_id
     );
-    let close = CloseReq {
-        comment: Some("Not now.".into()),
-        ..CloseReq::default()
-    };
+    let mut close = CloseReq::default();
+    close.comment = Some("Not now.".into());
     refuse();
     let e = forge.close(&made.id, &close).await.unwrap_err();
     assert!(e.message().starts_with(&said), "{e:?}");
