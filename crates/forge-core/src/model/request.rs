@@ -270,6 +270,7 @@ impl EditPull {
 
 /// Another round of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Resubmit {
     /// The changes, as `git format-patch` or `git diff` writes them; `None` for the current changes
     /// of the head branch.

@@ -171,10 +171,8 @@ async fn branch_with_commit_outside_round_is_kept() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
     let last = ["format-patch", "-1", "--stdout", "topic"];
-    let round = Resubmit {
-        patch: Some(stage.repo.git.run(last).text().into()),
-        ..Resubmit::default()
-    };
+    let mut round = Resubmit::default();
+    round.patch = Some(stage.repo.git.run(last).text().into());
     let forge = stage.tangled(&stage.alice);
     forge.resubmit(&made.id, &round).await.unwrap();
     let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();

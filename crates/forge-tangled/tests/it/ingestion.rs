@@ -181,10 +181,8 @@ async fn steps_of_repeated_change_are_reported() {
         assert_eq!(outcome.unchanged, steps.is_empty(), "{outcome:?}");
         assert_eq!(outcome.ingestion.word(), "pending", "{outcome:?}");
     };
-    let round = Resubmit {
-        comment: Some("As it was.".to_owned()),
-        ..Resubmit::default()
-    };
+    let mut round = Resubmit::default();
+    round.comment = Some("As it was.".to_owned());
     for steps in [&["comment"][..], &[]] {
         is_told(forge.resubmit(&made.id, &round).await.unwrap(), steps);
     }

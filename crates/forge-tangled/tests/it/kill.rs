@@ -190,10 +190,9 @@ async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, b
 
 /// Returns a resubmission with a comment.
 fn with_more() -> Resubmit {
-    Resubmit {
-        comment: Some("With more.".to_owned()),
-        ..Resubmit::default()
-    }
+    let mut req = Resubmit::default();
+    req.comment = Some("With more.".to_owned());
+    req
 }
 
 /// Returns a closing request with a comment.

@@ -232,10 +232,8 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     assert!(again.warnings.iter().any(told), "{:?}", again.warnings);
     // A patch given by the user needs no warning.
     let given = String::from_utf8_lossy(LATIN).into_owned();
-    let req = Resubmit {
-        patch: Some(given.into()),
-        ..Resubmit::default()
-    };
+    let mut req = Resubmit::default();
+    req.patch = Some(given.into());
     let given = forge.resubmit(&made.value.id, &req).await.unwrap();
     assert!(!given.warnings.iter().any(told), "{:?}", given.warnings);
 }

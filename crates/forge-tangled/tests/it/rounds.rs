@@ -17,10 +17,8 @@ async fn comment_names_the_commented_round() {
     let first = bob.comment(&pr, "On the first.", None).await.unwrap().value;
     stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
     let forge = stage.tangled(&stage.alice);
-    let again = Resubmit {
-        comment: Some("Here it is.".into()),
-        ..Resubmit::default()
-    };
+    let mut again = Resubmit::default();
+    again.comment = Some("Here it is.".into());
     forge.resubmit(&pr, &again).await.unwrap();
     let id = CommentId {
         pr: pr.clone(),

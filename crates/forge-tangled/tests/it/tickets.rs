@@ -307,10 +307,8 @@ async fn ticket_lifecycle() {
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
         assert!(guessed(&round.warnings, "repo"), "{:?}", round.warnings);
-        let same = Resubmit {
-            comment: Some("Here.".into()),
-            ..Resubmit::default()
-        };
+        let mut same = Resubmit::default();
+        same.comment = Some("Here.".into());
         for is_said in [false, true] {
             // The second time, the comment already exists.
             let same = forge.resubmit(&pr, &same).await.unwrap();

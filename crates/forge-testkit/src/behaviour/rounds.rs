@@ -28,13 +28,6 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-const PLAIN: Resubmit = Resubmit {
-    patch: None,
-    head: None,
-    comment: None,
-    expected_version: None,
-};
-
 /// Adds a second commit to the branch `feature`.
 fn more(fx: &Fixture) -> String {
     fx.git
@@ -72,7 +65,7 @@ async fn comment_names_the_round(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = fx.reviewer.comment(&pr, "Why?", None).await.unwrap().value;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let second = fx.reviewer.comment(&pr, "Ah.", None).await.unwrap().value;
     assert_eq!((first.round, second.round), (Some(0), Some(1)));
     let page = fx.author.comments(&pr, PageReq::first(10)).await.unwrap();
@@ -84,7 +77,11 @@ async fn resubmit_adds_a_round(fx: Fixture) {
     let opened = fx.open("feature").await;
     assert_eq!(opened.rounds, Some(1));
     let head = more(&fx);
-    let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
+    let outcome = fx
+        .author
+        .resubmit(&opened.id, &Resubmit::default())
+        .await
+        .unwrap();
     assert!(!outcome.unchanged && outcome.warnings.is_empty());
     let read = fx.view(&opened.id).await;
     for pr in [outcome.value, read] {
@@ -97,7 +94,7 @@ async fn resubmit_adds_a_round(fx: Fixture) {
 async fn the_rounds_before_stay(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let first = diff(&fx, &pr, Some(0), None).await;
     assert!(
         first.contains("b/feature.txt") && !first.contains("b/more.txt"),
@@ -115,7 +112,7 @@ async fn the_rounds_before_stay(fx: Fixture) {
 async fn interdiff_has_only_later_changes(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let since = diff(&fx, &pr, Some(1), Some(0)).await;
     assert!(
         !since.contains("b/feature.txt") && since.contains("b/more.txt"),
@@ -141,7 +138,7 @@ async fn missing_round_is_not_found(fx: Fixture) {
 async fn a_round_is_in_the_history(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let history = fx.author.history(&pr, PageReq::first(10)).await.unwrap();
     let moved: Vec<_> = history
         .items
@@ -154,7 +151,11 @@ async fn a_round_is_in_the_history(fx: Fixture) {
 
 async fn resubmit_of_same_head_is_unchanged(fx: Fixture) {
     let opened = fx.open("feature").await;
-    let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
+    let outcome = fx
+        .author
+        .resubmit(&opened.id, &Resubmit::default())
+        .await
+        .unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     let read = fx.view(&opened.id).await;
     assert_eq!((read.rounds, read.version), (Some(1), opened.version));
@@ -164,7 +165,7 @@ async fn resubmit_by_another_account_is_refused(fx: Fixture) {
     let opened = fx.open("feature").await;
     more(&fx);
     refused(
-        fx.reviewer.resubmit(&opened.id, &PLAIN).await,
+        fx.reviewer.resubmit(&opened.id, &Resubmit::default()).await,
         "permission_denied",
     );
     assert_eq!(fx.view(&opened.id).await.version, opened.version);
@@ -174,7 +175,10 @@ async fn resubmit_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     more(&fx);
-    refused(fx.author.resubmit(&pr, &PLAIN).await, "precondition_failed");
+    refused(
+        fx.author.resubmit(&pr, &Resubmit::default()).await,
+        "precondition_failed",
+    );
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
 }
 
@@ -186,10 +190,8 @@ async fn a_round_of_a_stale_version(fx: Fixture) {
     };
     fx.author.edit(&opened.id, &edit).await.unwrap();
     more(&fx);
-    let req = Resubmit {
-        expected_version: Some(opened.version),
-        ..PLAIN
-    };
+    let mut req = Resubmit::default();
+    req.expected_version = Some(opened.version);
     refused(fx.author.resubmit(&opened.id, &req).await, "conflict");
     assert_eq!(fx.view(&opened.id).await.rounds, Some(1));
 }
@@ -197,9 +199,10 @@ async fn a_round_of_a_stale_version(fx: Fixture) {
 async fn a_round_with_a_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    let with = |comment: &str| Resubmit {
-        comment: Some(comment.into()),
-        ..PLAIN
+    let with = |comment: &str| {
+        let mut req = Resubmit::default();
+        req.comment = Some(comment.into());
+        req
     };
     invalid(fx.author.resubmit(&pr, &with(" ")).await, "comment");
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
@@ -212,10 +215,8 @@ async fn a_round_with_a_comment(fx: Fixture) {
 
 async fn a_round_from_a_patch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let req = Resubmit {
-        patch: Some(patch(&fx, "other.txt")),
-        ..PLAIN
-    };
+    let mut req = Resubmit::default();
+    req.patch = Some(patch(&fx, "other.txt"));
     let outcome = fx.author.resubmit(&pr, &req).await.unwrap();
     assert_eq!(outcome.value.rounds, Some(2));
     assert_eq!(paths(&fx, &pr).await, ["other.txt"]);
@@ -224,10 +225,8 @@ async fn a_round_from_a_patch(fx: Fixture) {
 async fn resubmit_of_invalid_patch_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for text in ["", "hello\n"] {
-        let req = Resubmit {
-            patch: Some(text.as_bytes().to_vec()),
-            ..PLAIN
-        };
+        let mut req = Resubmit::default();
+        req.patch = Some(text.as_bytes().to_vec());
         invalid(fx.author.resubmit(&pr, &req).await, "patch");
     }
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
