@@ -442,12 +442,11 @@ impl Gather<'_> {
 
     fn diff_req(&self) -> DiffReq {
         let (asked, settings) = (self.req.context_lines, &self.req.settings);
-        DiffReq {
-            context_lines: Some(asked.unwrap_or(settings.diff_context_lines)),
-            prefers_context: asked.is_none(),
-            clone: self.req.clone.clone(),
-            ..DiffReq::default()
-        }
+        let mut req = DiffReq::default();
+        req.context_lines = Some(asked.unwrap_or(settings.diff_context_lines));
+        req.prefers_context = asked.is_none();
+        req.clone = self.req.clone.clone();
+        req
     }
 
     /// Reads the viewer if `since` asks for the viewer's latest review.

@@ -101,6 +101,7 @@ pub enum DiffFormat {
 
 /// Selects a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct DiffReq {
     /// Format.
     pub format: DiffFormat,

@@ -68,10 +68,8 @@ impl GitHub {
         let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
         let too_large = matches!(parts.status.as_u16(), 406 | 422);
         if too_large && let Some(clone) = &req.clone {
-            let fetching = DiffReq {
-                prefers_context: false,
-                ..req.clone()
-            };
+            let mut fetching = req.clone();
+            fetching.prefers_context = false;
             match self.fetched_diff(pr, &fetching, clone).await {
                 Ok(diff) => return Ok(diff),
                 Err(e) => warnings.push(

@@ -561,10 +561,8 @@ async fn diff_ignores_user_configuration() {
     create(&local, "topic").await;
     let id = pr(&local, 1);
     let read = async |format| {
-        let req = DiffReq {
-            format,
-            ..DiffReq::default()
-        };
+        let mut req = DiffReq::default();
+        req.format = format;
         let mut body = local.diff(&id, &req).await.unwrap().body;
         let mut all = Vec::new();
         while let Some(chunk) = body.next().await {

@@ -152,15 +152,14 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
     record["rounds"] = json!(rounds);
     pds.put(did, PULL, rkey(&made.node_id), record);
     let forge = stage.tangled(&stage.bob);
-    let of = |round, since| DiffReq {
-        rounds: Some(Rounds { round, since }),
-        ..DiffReq::default()
+    let of = |round, since| {
+        let mut req = DiffReq::default();
+        req.rounds = Some(Rounds { round, since });
+        req
     };
     // The given commit is the head of the newest round, which has no later changes.
-    let since_newest = DiffReq {
-        since: Some(newer),
-        ..DiffReq::default()
-    };
+    let mut since_newest = DiffReq::default();
+    since_newest.since = Some(newer);
     for (req, named) in [
         (of(Some(0), None), &["this round"][..]),
         (of(None, Some(0)), &["round 0", "round 1"][..]),
@@ -449,10 +448,8 @@ async fn diff_since_commit_of_two_rounds_leaves_nothing_out() {
     record["rounds"] = json!([first, replaced["rounds"][0]]);
     pds.put(did, PULL, rkey(&made.node_id), record);
     let forge = stage.tangled(&stage.bob);
-    let since = DiffReq {
-        since: made.head_oid.clone(),
-        ..DiffReq::default()
-    };
+    let mut since = DiffReq::default();
+    since.since = made.head_oid.clone();
     let diff = forge.diff(&made.id, &since).await.unwrap();
     let head = diff.since.as_ref().unwrap().head_change;
     assert_eq!(head, HeadChange::Rewritten);

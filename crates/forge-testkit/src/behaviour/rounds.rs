@@ -35,10 +35,8 @@ fn more(fx: &Fixture) -> String {
 }
 
 async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize>) -> String {
-    let req = DiffReq {
-        rounds: Some(Rounds { round, since }),
-        ..DiffReq::default()
-    };
+    let mut req = DiffReq::default();
+    req.rounds = Some(Rounds { round, since });
     let mut body = fx.author.diff(pr, &req).await.unwrap().body;
     let mut all = Vec::new();
     while let Some(chunk) = body.next().await {
@@ -122,12 +120,13 @@ async fn interdiff_has_only_later_changes(fx: Fixture) {
 
 async fn missing_round_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let ask = |round, since| DiffReq {
-        rounds: Some(Rounds {
+    let ask = |round, since| {
+        let mut req = DiffReq::default();
+        req.rounds = Some(Rounds {
             round: Some(round),
             since,
-        }),
-        ..DiffReq::default()
+        });
+        req
     };
     let none = fx.author.diff(&pr, &ask(7, None)).await.map(|_| ());
     refused(none, "not_found");

@@ -168,10 +168,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
                 round: Some(0),
                 since: None,
             });
-            let req = DiffReq {
-                rounds,
-                ..Default::default()
-            };
+            let mut req = DiffReq::default();
+            req.rounds = rounds;
             refusal(repo.diff(pr, &req).await)
         }
         C::PrList => refusal(repo.list(&PullQuery::default(), page()).await),
@@ -303,10 +301,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::PrDiff => refusal(repo.diff(pr, &DiffReq::default()).await),
         C::PrPatch => {
-            let req = DiffReq {
-                format: DiffFormat::Patch,
-                ..Default::default()
-            };
+            let mut req = DiffReq::default();
+            req.format = DiffFormat::Patch;
             refusal(repo.diff(pr, &req).await)
         }
         C::PrFiles => refusal(repo.files(pr, page()).await),
