@@ -217,6 +217,7 @@ impl IssueFilter {
 
 /// Selects issues, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct IssueQuery {
     /// Oldest first instead.
     pub oldest_first: bool,

@@ -132,10 +132,8 @@ impl GitHub {
             .map_or(0, |issue| issue.number);
         let viewer = prepared.viewer.map(|v| v.login).unwrap_or_default();
         let (issue, warning) = or_read_back(written, || async {
-            let query = IssueQuery {
-                state: IssueFilter::All,
-                ..IssueQuery::default()
-            };
+            let mut query = IssueQuery::default();
+            query.state = IssueFilter::All;
             let page = self
                 .list_issues(repo, &query, PageReq::first(MAX_RECENT_ISSUES))
                 .await?;

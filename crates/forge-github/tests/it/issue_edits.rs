@@ -575,23 +575,17 @@ async fn issue_list_has_values_and_relations() {
     b.item(2, "Doing");
     let repo = &b.world.ada;
     b.world.double.seed().blocked_by((REPO, 2), (REPO, 3));
-    let query = IssueQuery {
-        oldest_first: true,
-        fields: IssueFields {
-            comments: true,
-            relations: true,
-            ..on_board()
-        },
-        state: IssueFilter::All,
-        ..IssueQuery::default()
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.fields = IssueFields {
+        comments: true,
+        relations: true,
+        ..on_board()
     };
-    for query in [
-        query.clone(),
-        IssueQuery {
-            author: Some("ada".into()),
-            ..query
-        },
-    ] {
+    query.state = IssueFilter::All;
+    let mut by_author = query.clone();
+    by_author.author = Some("ada".into());
+    for query in [query, by_author] {
         let (page, sent) = b.sent(repo.issues(&query, PageReq::first(100))).await;
         let page = page.unwrap();
         assert_eq!(sent.len(), 1);
@@ -711,10 +705,8 @@ async fn missing_board_is_refused_by_reads() {
         board: Some("octo/77".parse().unwrap()),
         ..IssueFields::NONE
     };
-    let query = IssueQuery {
-        fields: fields.clone(),
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.fields = fields.clone();
     for e in [
         repo.issue(&one, &fields).await.unwrap_err(),
         repo.issues(&query, PageReq::first(5)).await.unwrap_err(),
@@ -743,10 +735,8 @@ async fn token_without_project_scope_names_scope() {
     let repo = handle(&b.world.double, "gho_0canary0plain");
     let one = id(&repo, 1);
     let edit = values([("Status", Some("Done"))]);
-    let query = IssueQuery {
-        fields: on_board(),
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.fields = on_board();
     for e in [
         repo.issue(&one, &on_board()).await.unwrap_err(),
         repo.edit_issue(&one, &edit).await.unwrap_err(),

@@ -101,19 +101,15 @@ async fn issue_list_uses_search_for_filters() {
         data("IssueSearch", json!({ "search": found })),
     ])
     .await;
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     let first = script.repo.issues(&query, PageReq::first(1)).await.unwrap();
     let next = PageReq::after(first.next.clone().unwrap(), 1);
     let second = script.repo.issues(&query, next).await.unwrap();
-    let query = IssueQuery {
-        author: Some("ada".into()),
-        assignee: Some("@me".into()),
-        labels: vec!["help wanted".into(), "bug".into()],
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.author = Some("ada".into());
+    query.assignee = Some("@me".into());
+    query.labels = vec!["help wanted".into(), "bug".into()];
     let found = script
         .repo
         .issues(&query, PageReq::first(30))

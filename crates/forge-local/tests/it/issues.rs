@@ -28,10 +28,8 @@ pub fn id(local: &Local, number: u64) -> IssueId {
 }
 
 pub async fn all(local: &Local) -> forge_core::Page<Issue> {
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     let page = local.issues(local.id(), &query, PageReq::first(50)).await;
     page.unwrap()
 }

@@ -362,14 +362,12 @@ async fn issue_list_oldest_first_pages_with_sections() {
         ..EditIssue::default()
     };
     local.edit_issue(&id(&local, 5), &parent).await.unwrap();
-    let query = IssueQuery {
-        oldest_first: true,
-        state: IssueFilter::All,
-        fields: IssueFields {
-            relations: true,
-            ..IssueFields::COMMENTS
-        },
-        ..IssueQuery::default()
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.state = IssueFilter::All;
+    query.fields = IssueFields {
+        relations: true,
+        ..IssueFields::COMMENTS
     };
     let mut request = PageReq::first(2);
     let mut rows = Vec::new();

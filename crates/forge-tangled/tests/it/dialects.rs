@@ -663,10 +663,8 @@ async fn issue_and_label_use_configured_names() {
     let close = SetIssueState::to(IssueState::Closed);
     let closed = forge.set_issue_state(&id, &close).await.unwrap();
     assert_eq!(closed.ingestion.word(), "confirmed");
-    let query = IssueQuery {
-        state: IssueFilter::Closed,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::Closed;
     let page = PageReq::first(30);
     let listed = forge.issues(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(listed.items.len(), 1);

@@ -412,10 +412,8 @@ async fn hostile_tickets_are_shown_or_reported() {
         let comments = forge_core::Reviews::comments(&forge, &row.id, PageReq::first(9));
         assert!(told(&comments.await.unwrap().warnings, &hostile[4]));
     }
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     let issues = forge.issues(&id, &query, PageReq::first(50)).await.unwrap();
     assert_eq!(issues.items.len(), 1);
     let view = forge
@@ -473,10 +471,8 @@ async fn hostile_issues_are_shown_or_reported() {
     ] {
         hostile.push(pds.add(&stage.alice.did, collection, record).0);
     }
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let forge = stage.tangled(&stage.bob);

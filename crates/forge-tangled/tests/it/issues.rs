@@ -43,10 +43,9 @@ fn to(state: IssueState) -> SetIssueState {
 }
 
 fn all() -> IssueQuery {
-    IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    }
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
+    query
 }
 
 fn said(warnings: &[Warning], part: &str) -> bool {
@@ -143,10 +142,8 @@ async fn list_distrusts_index_without_states() {
         (IssueFilter::Closed, StateFilter::Closed, 1),
         (IssueFilter::Open, StateFilter::Open, 0),
     ] {
-        let query = IssueQuery {
-            state,
-            ..IssueQuery::default()
-        };
+        let mut query = IssueQuery::default();
+        query.state = state;
         let page = forge.issues(&stage.id(), &query, PageReq::first(9)).await;
         let page = page.unwrap();
         assert_eq!(page.items.len(), count, "{page:?}");
@@ -536,10 +533,8 @@ async fn tickets_without_a_branch_are_issues() {
         .issues(&id, &IssueQuery::default(), PageReq::first(9))
         .await;
     assert_eq!(titles(rows.unwrap()), ["One"]);
-    let labelled = IssueQuery {
-        labels: vec!["BUG".into()],
-        ..all()
-    };
+    let mut labelled = all();
+    labelled.labels = vec!["BUG".into()];
     let rows = forge
         .issues(&id, &labelled, PageReq::first(9))
         .await

@@ -398,10 +398,8 @@ async fn rows_filtered_by_label_have_values() {
         ..EditIssue::default()
     };
     forge.edit_issue(&issue.id, &todo).await.unwrap();
-    let query = IssueQuery {
-        labels: vec!["state:todo".to_owned()],
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.labels = vec!["state:todo".to_owned()];
     let page = forge
         .issues(stage.repo_id(), &query, PageReq::first(9))
         .await;

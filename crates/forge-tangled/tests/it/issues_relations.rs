@@ -350,11 +350,9 @@ async fn rows_with_relations_cost_one_more_list() {
     for n in 0..3 {
         open(&stage, &forge, &format!("Part {n}"), Some(&parent.id)).await;
     }
-    let query = IssueQuery {
-        oldest_first: true,
-        fields: RELATIONS,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.fields = RELATIONS;
     let list = || forge.issues(stage.repo_id(), &query, PageReq::first(3));
     list().await.unwrap();
     let index = stage.world.index().host();

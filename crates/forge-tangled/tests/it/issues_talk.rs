@@ -232,11 +232,9 @@ async fn list_oldest_first_turns_pages() {
     for title in ["First", "Second", "Third"] {
         open(&stage, &forge, title).await;
     }
-    let query = IssueQuery {
-        oldest_first: true,
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.state = IssueFilter::All;
     for down in [false, true] {
         stage.world.index().host().set_down(down);
         let (mut titles, mut request) = (Vec::new(), PageReq::first(2));
@@ -259,10 +257,8 @@ async fn rows_have_comments_on_request() {
     let forge = stage.tangled(&stage.alice);
     let issue = open(&stage, &forge, "One").await;
     forge.comment_issue(&issue.id, "Nice").await.unwrap();
-    let query = IssueQuery {
-        fields: COMMENTS,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.fields = COMMENTS;
     let page = forge
         .issues(stage.repo_id(), &query, PageReq::first(9))
         .await

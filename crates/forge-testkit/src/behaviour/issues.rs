@@ -71,10 +71,9 @@ async fn titles(fx: &Fixture, query: &IssueQuery) -> Vec<String> {
 }
 
 fn all() -> IssueQuery {
-    IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    }
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
+    query
 }
 
 async fn an_issue_is_read_back(fx: Fixture) {

@@ -348,10 +348,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
         }
         C::IssueListSearch => {
-            let query = IssueQuery {
-                search: Some("word".into()),
-                ..Default::default()
-            };
+            let mut query = IssueQuery::default();
+            query.search = Some("word".into());
             refusal(repo.issues(&query, page()).await)
         }
         C::IssueView => refusal(repo.issue(&repo.issue_id(1), &IssueFields::default()).await),

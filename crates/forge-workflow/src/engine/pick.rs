@@ -220,12 +220,13 @@ impl Workflow {
             .iter()
             .map(|name| self.store.label_of(self.definition.state(name)?))
             .collect();
-        let with = |labels: Vec<String>| IssueQuery {
-            state: IssueFilter::Open,
-            oldest_first: true,
-            fields: self.fields(),
-            labels,
-            ..IssueQuery::default()
+        let with = |labels: Vec<String>| {
+            let mut query = IssueQuery::default();
+            query.state = IssueFilter::Open;
+            query.oldest_first = true;
+            query.fields = self.fields();
+            query.labels = labels;
+            query
         };
         match labels {
             Some(labels) => labels.into_iter().map(|label| with(vec![label])).collect(),
