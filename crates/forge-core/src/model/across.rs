@@ -5,6 +5,7 @@ use crate::{Error, RepoId, Warning};
 
 /// Scope of a query over several repositories of one forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PullScope {
     /// These repositories.
     pub repos: Vec<RepoId>,

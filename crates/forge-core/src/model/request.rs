@@ -131,6 +131,7 @@ impl CreatePull {
 
 /// Edits of files, as one commit on top of an existing branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PushEdits {
     /// The branch.
     pub branch: String,

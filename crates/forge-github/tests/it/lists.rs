@@ -543,11 +543,9 @@ async fn repositories_and_owners_share_one_search() {
         owner: "octo".into(),
         name: "gone".into(),
     };
-    let scope = PullScope {
-        repos: vec![own, gone.clone()],
-        owners: vec!["ada".into(), "a b".into()],
-        everywhere: false,
-    };
+    let mut scope = PullScope::default();
+    scope.repos = vec![own, gone.clone()];
+    scope.owners = vec!["ada".into(), "a b".into()];
     let query = PullQuery {
         fields: PrFields::ROW,
         ..PullQuery::default()
@@ -571,10 +569,8 @@ async fn repositories_and_owners_share_one_search() {
         let all = json!({ "issueCount": total, "nodes": rows, "pageInfo": end });
         let answer = json!({ "q0": all, "r0": { "id": "R_tools" } });
         let script = Script::play(vec![data("PullsAcross", answer)]).await;
-        let scope = PullScope {
-            repos: vec![script.repo.id().clone()],
-            ..PullScope::default()
-        };
+        let mut scope = PullScope::default();
+        scope.repos = vec![script.repo.id().clone()];
         let queries = [PullQuery {
             fields: PrFields::ROW,
             ..PullQuery::default()
@@ -585,10 +581,8 @@ async fn repositories_and_owners_share_one_search() {
         script.sent();
     }
     // If no name in the scope is valid, no request is sent.
-    let nowhere = PullScope {
-        owners: vec!["a b".into()],
-        ..PullScope::default()
-    };
+    let mut nowhere = PullScope::default();
+    nowhere.owners = vec!["a b".into()];
     let queries = [PullQuery::default()];
     let found = client.list_across(&nowhere, &queries, 2).await.unwrap();
     assert_eq!(found.failed.len(), 1);

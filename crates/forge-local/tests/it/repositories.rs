@@ -269,11 +269,9 @@ async fn push_to_branch_of_other_spelling_is_refused() {
     repo.git(&["update-ref", "refs/tags/refs/heads/FEATURE", &oid]);
     let local = repo.open().await;
     let before = repo.git(&["for-each-ref"]);
-    let push = |branch: &str| PushEdits {
-        branch: branch.to_owned(),
-        expected_head: oid.clone(),
-        message: "Edit a file".to_owned(),
-        edits: vec![FileEdit::write("new.txt", "newer\n")],
+    let push = |branch: &str| {
+        let edits = vec![FileEdit::write("new.txt", "newer\n")];
+        PushEdits::new(branch, &oid, "Edit a file", edits)
     };
     let e = local.push_edits(local.id(), &push("FEATURE")).await;
     let e = e.unwrap_err();

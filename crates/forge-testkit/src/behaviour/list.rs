@@ -63,10 +63,8 @@ async fn several_repositories_are_asked_together(fx: Fixture) {
         path,
         ..own.clone()
     };
-    let scope = PullScope {
-        repos: vec![own, gone.clone()],
-        ..PullScope::default()
-    };
+    let mut scope = PullScope::default();
+    scope.repos = vec![own, gone.clone()];
     let mine = PullQuery {
         search: Some("author:@me".into()),
         ..PullQuery::default()
