@@ -117,10 +117,7 @@ async fn edits_on_branch_require_expected_head() {
 #[tokio::test]
 async fn edits_conflicting_with_base_are_refused_before_writes() {
     let executable = |path: &str, executable| CreatePull {
-        edits: vec![FileEdit {
-            executable: Some(executable),
-            ..FileEdit::write(path, "x")
-        }],
+        edits: vec![FileEdit::write(path, "x").with_executable(executable)],
         ..edits()
     };
     let entry = |mode: u32| json!({ "file0": { "mode": mode, "oid": OLD } });

@@ -68,10 +68,9 @@ impl Edit {
         let content = self.content.filter(|text| !self.delete || !text.is_empty());
         let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
-                return Ok(FileEdit {
-                    path: self.path,
-                    content: content.map(String::into_bytes),
-                    executable: None,
+                return Ok(match content {
+                    Some(content) => FileEdit::write(self.path, content),
+                    None => FileEdit::delete(self.path),
                 });
             }
             (None, false) => (

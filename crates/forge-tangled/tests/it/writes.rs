@@ -501,10 +501,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
     let forge = stage.tangled(&stage.bob);
     let req = CreatePull {
         edits: vec![
-            FileEdit {
-                executable: Some(true),
-                ..FileEdit::write("bin/run.sh", "#!/bin/sh\n")
-            },
+            FileEdit::write("bin/run.sh", "#!/bin/sh\n").with_executable(true),
             FileEdit::write("README.md", "# Ünïcode\n"),
         ],
         ..CreatePull::new("", "Ein Skript für alle")
