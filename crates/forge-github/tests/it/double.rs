@@ -8,8 +8,8 @@ use forge_core::{
     model::{
         CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, FileEdit, HeadRef,
         MergeMethod, MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState,
-        PullQuery, PullRequest, ReviewDecision, Reviewer, SetChange, Side, StateFilter,
-        ThreadFilter, ThreadId, UpdateBranch, Verdict,
+        PullQuery, PullRequest, ReviewDecision, Reviewer, SetChange, StateFilter, ThreadFilter,
+        ThreadId, UpdateBranch, Verdict,
     },
 };
 use forge_github::{FixedToken, GitHub};
@@ -159,13 +159,7 @@ async fn lifecycle_from_opening_to_merge() {
     );
 
     let mut review = NewReview::new(Verdict::RequestChanges, "Please.");
-    review.threads = vec![NewThread {
-        path: "a.txt".into(),
-        line: Some(2),
-        start_line: None,
-        side: Side::Right,
-        body: "Why?".into(),
-    }];
+    review.threads = vec![NewThread::new("a.txt", Some(2), "Why?")];
     let (reviewed, n) = world.count(world.grace.submit_review(&id, &review)).await;
     assert_eq!((reviewed.unwrap().value.comments.len(), n), (1, 2));
 

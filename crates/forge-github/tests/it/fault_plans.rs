@@ -10,9 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use forge_core::{
     Error, PrId, Retry,
-    model::{
-        CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Side, Verdict,
-    },
+    model::{CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Verdict},
 };
 use forge_github_double::{
     Action, Fault, PullSeed,
@@ -117,13 +115,7 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
         Write::Comment => grace.comment(&id, &text, None).await.map(|o| o.warnings),
         Write::Review => grace.submit_review(&id, &review).await.map(|o| o.warnings),
         Write::ReviewLines => {
-            let thread = |body: &str| NewThread {
-                path: format!("{head}.txt"),
-                line: Some(1),
-                start_line: None,
-                side: Side::Right,
-                body: body.into(),
-            };
+            let thread = |body: &str| NewThread::new(format!("{head}.txt"), Some(1), body);
             let lines = review.with_threads(vec![thread("Why?"), thread("Really?")]);
             grace.submit_review(&id, &lines).await.map(|o| o.warnings)
         }

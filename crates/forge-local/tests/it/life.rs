@@ -332,12 +332,10 @@ async fn reviews_threads_and_comments_round_trip() {
     assert_eq!(own.code(), "precondition_failed");
 
     repo.user("bob");
-    let thread = |line, side| NewThread {
-        path: "base.txt".into(),
-        line: Some(line),
-        start_line: None,
-        side,
-        body: "why?".into(),
+    let thread = |line, side| {
+        let mut thread = NewThread::new("base.txt", Some(line), "why?");
+        thread.side = side;
+        thread
     };
     let mut review = NewReview::new(Verdict::RequestChanges, "not yet");
     review.threads = vec![thread(40, Side::Right)];

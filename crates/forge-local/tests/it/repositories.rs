@@ -6,7 +6,7 @@ use forge_core::{
     PageReq, PullRequests, RepoId, Repos, Reviews, Trust,
     model::{
         CreatePull, FileEdit, FileStatus, MergeMethod, MergeReq, NewReview, NewThread, PrFields,
-        PullQuery, PushEdits, Side, Verdict,
+        PullQuery, PushEdits, Verdict,
     },
 };
 use forge_local::Local;
@@ -219,13 +219,7 @@ async fn unusual_ref_and_file_names_work() {
     let binary = files.iter().find(|f| f.path == "bin").unwrap();
     assert_eq!((binary.additions, binary.deletions), (None, None));
 
-    let threads = odd.map(|path| NewThread {
-        path: path.into(),
-        line: Some(1),
-        start_line: None,
-        side: Side::Right,
-        body: "odd".into(),
-    });
+    let threads = odd.map(|path| NewThread::new(path, Some(1), "odd"));
     let review = NewReview::new(Verdict::Comment, "").with_threads(threads.into());
     assert_eq!(
         local

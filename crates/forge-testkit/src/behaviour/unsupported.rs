@@ -9,7 +9,7 @@ use forge_core::{
         EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, Lock,
         MergeMethod, MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields,
         PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetChange, SetIssueState,
-        Side, Subject, ThreadId, UpdateBranch, Verdict,
+        Subject, ThreadId, UpdateBranch, Verdict,
     },
 };
 
@@ -318,13 +318,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         ),
         C::ReviewInline => {
             let mut review = NewReview::new(Verdict::Comment, "");
-            review.threads.push(NewThread {
-                path: "README.md".into(),
-                line: Some(1),
-                start_line: None,
-                side: Side::Right,
-                body: "Text".into(),
-            });
+            let thread = NewThread::new("README.md", Some(1), "Text");
+            review.threads.push(thread);
             refusal(repo.submit_review(pr, &review).await)
         }
         C::ReviewDismiss => refusal(repo.dismiss_review(pr, "r1", "Text").await),
