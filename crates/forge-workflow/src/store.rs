@@ -400,10 +400,7 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result
             .await
             .map(|_| ());
     }
-    let label = NewLabel {
-        name: setup.name.clone(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new(setup.name.clone());
     match repo.define_label(&label).await {
         Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { .. }) => Ok(()),
         done => done.map(|_| ()),

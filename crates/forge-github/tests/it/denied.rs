@@ -50,10 +50,7 @@ async fn write(script: &Script, what: &str) -> Result<()> {
             repo.create(&new).await.map(drop)
         }
         "define label" => {
-            let label = NewLabel {
-                name: "bug".into(),
-                ..NewLabel::default()
-            };
+            let label = NewLabel::new("bug");
             repo.define_label(&label).await.map(drop)
         }
         "delete label" => repo.delete_label("bug").await.map(drop),

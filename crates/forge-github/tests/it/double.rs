@@ -820,11 +820,8 @@ async fn approvals_beyond_one_page_are_counted() {
 #[tokio::test]
 async fn labels_are_defined_and_deleted() {
     let world = World::new();
-    let new = NewLabel {
-        name: "new one".into(),
-        color: Some("ff0000".into()),
-        ..NewLabel::default()
-    };
+    let mut new = NewLabel::new("new one");
+    new.color = Some("ff0000".into());
     world.ada.define_label(&new).await.unwrap();
     assert_eq!(
         world.ada.define_label(&new).await.unwrap_err().code(),

@@ -268,10 +268,7 @@ async fn damaged_labels_break_only_labels() {
         .await
         .unwrap_err();
     assert!(e.message().contains("refs/forge/labels"), "{e}");
-    let label = NewLabel {
-        name: "x".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("x");
     assert!(local.define_label(local.id(), &label).await.is_err());
     let page = local
         .list(local.id(), &PullQuery::default(), PageReq::first(30))

@@ -472,10 +472,7 @@ async fn deleted_label_stays_removed_after_redefinition() {
     let repo = Repo::new();
     repo.branch("topic", "a", "a\n");
     let local = repo.open().await;
-    let label = NewLabel {
-        name: "Ops".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("Ops");
     local.define_label(local.id(), &label).await.unwrap();
     assert_eq!(
         local
@@ -505,11 +502,8 @@ async fn deleted_label_stays_removed_after_redefinition() {
             .collect::<Vec<_>>(),
         ["bug"]
     );
-    let renamed = NewLabel {
-        name: "BUG".into(),
-        overwrite: true,
-        ..NewLabel::default()
-    };
+    let mut renamed = NewLabel::new("BUG");
+    renamed.overwrite = true;
     local.define_label(local.id(), &renamed).await.unwrap();
     let seen = local.view(&pr(&local, 1), PrFields::NONE).await.unwrap();
     assert_eq!(seen.labels[0].name, "BUG");

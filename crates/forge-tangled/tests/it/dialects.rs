@@ -644,11 +644,8 @@ async fn issue_and_label_use_configured_names() {
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
     let forge = stage.tangled_with(settings, Some(&stage.alice));
-    let label = NewLabel {
-        name: "bug".to_owned(),
-        color: Some("ff0000".to_owned()),
-        ..NewLabel::default()
-    };
+    let mut label = NewLabel::new("bug");
+    label.color = Some("ff0000".to_owned());
     forge.define_label(stage.repo_id(), &label).await.unwrap();
     let new = NewIssue {
         title: "Broken".to_owned(),

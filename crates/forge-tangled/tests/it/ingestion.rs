@@ -245,10 +245,7 @@ async fn collection_unknown_to_index_is_pds_only() {
         ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.alice));
-    let bug = NewLabel {
-        name: "bug".to_owned(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     forge.define_label(&stage.id(), &bug).await.unwrap();
     let edit = EditPull {
         labels: SetChange {
@@ -474,10 +471,7 @@ async fn record_older_than_thousand_others_is_found() {
 #[tokio::test]
 async fn label_definition_reports_ingestion() {
     const DEFINITION: &str = "sh.tangled.label.definition";
-    let bug = NewLabel {
-        name: "bug".to_owned(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     for (mood, words) in [
         ("", ["confirmed", "confirmed", "confirmed"]),
         // The last write restores the earlier record, which the index still has.
@@ -513,11 +507,9 @@ async fn label_definition_reports_ingestion() {
         let forge = stage.tangled_with(settings, Some(&stage.alice));
         let id = stage.id();
         let defined = forge.define_label(&id, &bug).await.unwrap();
-        let again = NewLabel {
-            color: Some("ff0000".to_owned()),
-            overwrite: true,
-            ..bug.clone()
-        };
+        let mut again = bug.clone();
+        again.color = Some("ff0000".to_owned());
+        again.overwrite = true;
         let changed = forge.define_label(&id, &again).await.unwrap();
         let deleted = forge.delete_label(&id, "bug").await.unwrap();
         let told = [

@@ -167,11 +167,11 @@ async fn field_interrupted_definition_is_resumed() {
 async fn label_with_values_is_defined_and_extended() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
-    let label = |name: &str, values: &[&str]| NewLabel {
-        name: name.to_owned(),
-        values: values.iter().map(|v| (*v).to_owned()).collect(),
-        overwrite: true,
-        ..NewLabel::default()
+    let label = |name: &str, values: &[&str]| {
+        let mut label = NewLabel::new(name);
+        label.values = values.iter().map(|v| (*v).to_owned()).collect();
+        label.overwrite = true;
+        label
     };
     forge
         .define_label(stage.repo_id(), &label("size", &["s"]))

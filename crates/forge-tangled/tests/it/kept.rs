@@ -201,10 +201,7 @@ async fn declaration_during_process_stops_older_writes() {
     let client = || stage.tangled_with(settings.clone(), Some(&stage.alice));
     let forge = client();
     forge.close(&closed, &CloseReq::default()).await.unwrap();
-    let bug = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     forge.define_label(&id, &bug).await.unwrap();
     let said = forge.comment(&open, "Why?", None).await.unwrap().value.id;
     let said = CommentId {
@@ -247,10 +244,7 @@ async fn declaration_during_process_stops_older_writes() {
             body: Some("More".into()),
             ..EditIssue::default()
         };
-        let another = NewLabel {
-            name: "docs".into(),
-            ..NewLabel::default()
-        };
+        let another = NewLabel::new("docs");
         let state = SetIssueState::to(IssueState::Closed);
         let done = match what {
             "create" => forge

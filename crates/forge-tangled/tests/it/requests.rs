@@ -165,10 +165,7 @@ fn procedures(host: &Host) -> Vec<String> {
 async fn create_takes_two_writes_and_an_index_read() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let label = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("bug");
     repo.define_label(&label).await.unwrap();
     // The first pull request creates the session and fills the caches.
     stage.open(&repo, "first").await;
@@ -443,10 +440,7 @@ async fn rows_of_a_list_cost_one_request() {
 async fn search_matches_people_labels_and_states_locally() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let label = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("bug");
     repo.define_label(&label).await.unwrap();
     stage.repo.git.commit("mine", "A", &[("a", Some("x\n"))]);
     let mut req = CreatePull::new("mine", "Mine");

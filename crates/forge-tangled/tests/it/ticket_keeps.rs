@@ -114,11 +114,8 @@ async fn older_protocol_records_are_never_written() {
     same("close an issue");
 
     for overwrite in [false, true] {
-        let label = NewLabel {
-            name: "new".into(),
-            overwrite,
-            ..NewLabel::default()
-        };
+        let mut label = NewLabel::new("new");
+        label.overwrite = overwrite;
         let e = forge.define_label(&id, &label).await.unwrap_err();
         assert_eq!(e.code(), "unsupported", "{e:?}");
         same("define a label");

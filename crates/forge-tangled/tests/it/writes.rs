@@ -19,10 +19,7 @@ const PULL: &str = "sh.tangled.repo.pull";
 async fn create_takes_a_blob_and_a_single_write() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let label = forge_core::model::NewLabel {
-        name: "bug".into(),
-        ..Default::default()
-    };
+    let label = forge_core::model::NewLabel::new("bug");
     repo.define_label(&label).await.unwrap();
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
     let mut req = CreatePull::new("topic", "T");
@@ -119,40 +116,51 @@ async fn defined_unused_label_is_not_defined_twice() {
         let all = pds.records(&stage.alice.did, DEFINITION).into_iter();
         all.filter(|(_, _, value)| value["name"] == name).count()
     };
-    let label = |name: &str| NewLabel {
-        name: name.to_owned(),
-        ..NewLabel::default()
-    };
     let forge = stage.tangled(&stage.alice);
     let refusal = Fault::error(400, "InvalidRequest", "no");
     pds.host().fault(refusal.on("com.atproto.repo.putRecord"));
-    let e = forge.define_label(stage.repo_id(), &label("bug")).await;
+    let e = forge
+        .define_label(stage.repo_id(), &NewLabel::new("bug"))
+        .await;
     let e = e.unwrap_err();
     assert!(e.message().contains("is written ("), "{e:?}");
     assert!(
         e.hint().unwrap().text().contains("does only what is left"),
         "{e:?}"
     );
-    let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
+    let defined = forge
+        .define_label(stage.repo_id(), &NewLabel::new("bug"))
+        .await;
     assert!(e.message().contains(&defined.unwrap().value.id));
     assert_eq!(count("bug"), 1);
     // A definition in use by a repository belongs to that repository.
-    forge.define_label(&other, &label("bug")).await.unwrap();
+    forge
+        .define_label(&other, &NewLabel::new("bug"))
+        .await
+        .unwrap();
     assert_eq!(count("bug"), 2);
     // An old unused definition may be in use elsewhere.
-    let docs = forge.define_label(&other, &label("docs")).await.unwrap();
+    let docs = forge
+        .define_label(&other, &NewLabel::new("docs"))
+        .await
+        .unwrap();
     let (_, mut record) = pds.record(&docs.value.id).unwrap();
     record["createdAt"] = json!("2026-06-01T00:00:00Z");
     let uri = forge_core::AtUri::parse(&docs.value.id).unwrap();
     pds.put(&uri.authority, DEFINITION, &uri.rkey, record);
     forge.delete_label(&other, "docs").await.unwrap();
-    forge.define_label(&other, &label("docs")).await.unwrap();
+    forge
+        .define_label(&other, &NewLabel::new("docs"))
+        .await
+        .unwrap();
     assert_eq!(count("docs"), 2);
     // A label that another process lists meanwhile is listed once.
     let conflict = Fault::error(400, "InvalidSwap", "no").committed();
     let conflict = conflict.on("com.atproto.repo.putRecord");
     pds.host().fault(conflict);
-    let defined = forge.define_label(stage.repo_id(), &label("late")).await;
+    let defined = forge
+        .define_label(stage.repo_id(), &NewLabel::new("late"))
+        .await;
     let late = defined.unwrap().value.id;
     let repo = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
     let (_, record) = pds.record(&repo).unwrap();
@@ -164,16 +172,17 @@ async fn defined_unused_label_is_not_defined_twice() {
 async fn label_delete_uses_current_record_and_reports_unread() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
-    let label = |name: &str| NewLabel {
-        name: name.to_owned(),
-        ..NewLabel::default()
-    };
     let e = forge.delete_label(stage.repo_id(), "bug").await;
     assert_eq!(e.unwrap_err().code(), "not_found");
     // A second process defines the label meanwhile.
-    other.define_label(&label("bug")).await.unwrap();
+    other.define_label(&NewLabel::new("bug")).await.unwrap();
     forge.delete_label(stage.repo_id(), "bug").await.unwrap();
-    let docs = other.define_label(&label("docs")).await.unwrap().value.id;
+    let docs = other
+        .define_label(&NewLabel::new("docs"))
+        .await
+        .unwrap()
+        .value
+        .id;
     let unread = Fault::error(400, "InvalidRequest", "no").on("com.atproto.repo.getRecord");
     let rkey = docs.rsplit('/').next().unwrap();
     stage.world.pds().host().fault(unread.about(rkey).always());
@@ -203,10 +212,7 @@ async fn labels_in_unknown_form_are_not_overwritten() {
         record.clone(),
     );
     let repo = stage.handle(&stage.alice);
-    let docs = NewLabel {
-        name: "docs".into(),
-        ..NewLabel::default()
-    };
+    let docs = NewLabel::new("docs");
     let e = repo.define_label(&docs).await.unwrap_err();
     assert!(e.message().contains("are no list"), "{e:?}");
     assert_eq!(pds.record(&uri).unwrap().1, record);
@@ -264,10 +270,7 @@ async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
     let stage = Stage::new();
     let (repo, pds) = (stage.handle(&stage.alice), stage.world.pds());
-    let bug = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     let label = repo.define_label(&bug).await.unwrap().value.id;
     let made = stage.open(&repo, "topic").await;
     let added = json!({
@@ -297,10 +300,7 @@ async fn label_is_removed_despite_slow_clock() {
 async fn partial_edit_names_the_failed_part() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let bug = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     repo.define_label(&bug).await.unwrap();
     let made = stage.open(&repo, "topic").await;
     let pds = stage.world.pds();
