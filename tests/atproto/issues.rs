@@ -81,16 +81,11 @@ async fn issue_on_real_pds_is_written_and_read() {
     let fields = owner.issue_fields(&id, None).await.unwrap();
     assert_eq!(fields[0], field("state", &["Todo", "Doing", "Done"]));
 
-    let new = |title: &str| NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = |title: &str| NewIssue::new(title, "");
     let parent = owner.create_issue(&id, &new("Parent")).await.unwrap().value;
-    let part = NewIssue {
-        parent: Some(parent.id.clone()),
-        values: [("state".to_owned(), "Todo".to_owned())].into(),
-        ..new("Part")
-    };
+    let mut part = new("Part");
+    part.parent = Some(parent.id.clone());
+    part.values = [("state".to_owned(), "Todo".to_owned())].into();
     let part = other.create_issue(&id, &part).await.unwrap();
     assert_eq!(part.ingestion.word(), "confirmed");
     let part = part.value;

@@ -253,6 +253,7 @@ impl IssueQuery {
 
 /// An issue to open.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct NewIssue {
     /// Title: one line, not empty.
     pub title: String,

@@ -504,15 +504,12 @@ async fn version_covers_values_relations_and_assignees() {
 async fn create_with_relations_and_values_takes_four_requests() {
     let b = Board::new(3);
     let repo = &b.world.ada;
-    let new = NewIssue {
-        title: "Made".into(),
-        labels: vec!["bug".into()],
-        parent: Some(id(repo, 1)),
-        blocked_by: vec![id(repo, 2), id(repo, 3)],
-        values: [("Status".to_owned(), "Todo".to_owned())].into(),
-        board: Some(board()),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("Made", "");
+    new.labels = vec!["bug".into()];
+    new.parent = Some(id(repo, 1));
+    new.blocked_by = vec![id(repo, 2), id(repo, 3)];
+    new.values = [("Status".to_owned(), "Todo".to_owned())].into();
+    new.board = Some(board());
     let (made, sent) = b.sent(repo.create_issue(&new)).await;
     let made = made.unwrap();
     assert_eq!(
@@ -530,21 +527,13 @@ async fn create_with_relations_and_values_takes_four_requests() {
     assert_eq!(relations.blocked_by.len(), 2);
     assert!(made.steps.iter().all(|s| s.done) && made.steps.len() == 4);
     // Unknown names fail before the issue is created.
+    let mut orphan = new.clone();
+    orphan.parent = Some(id(repo, 77));
+    let mut nowhere = new.clone();
+    nowhere.values = [("Status".to_owned(), "Nowhere".to_owned())].into();
     for (new, field) in [
-        (
-            NewIssue {
-                parent: Some(id(repo, 77)),
-                ..new.clone()
-            },
-            "there is no issue",
-        ),
-        (
-            NewIssue {
-                values: [("Status".to_owned(), "Nowhere".to_owned())].into(),
-                ..new.clone()
-            },
-            "has no value 'Nowhere'",
-        ),
+        (orphan, "there is no issue"),
+        (nowhere, "has no value 'Nowhere'"),
     ] {
         let e = repo.create_issue(&new).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");

@@ -78,13 +78,10 @@ fn prepared() -> Value {
 }
 
 fn new() -> NewIssue {
-    NewIssue {
-        title: "Title 7".into(),
-        body: "Text.".into(),
-        labels: vec!["bug".into()],
-        assignees: vec!["@me".into()],
-        ..NewIssue::default()
-    }
+    let mut new = NewIssue::new("Title 7", "Text.");
+    new.labels = vec!["bug".into()];
+    new.assignees = vec!["@me".into()];
+    new
 }
 
 #[tokio::test]

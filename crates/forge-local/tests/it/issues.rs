@@ -14,10 +14,7 @@ use forge_local::Local;
 use crate::repo::Repo;
 
 pub async fn open(local: &Local, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "");
     let made = local.create_issue(local.id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "immediate");
     made.value

@@ -220,15 +220,12 @@ async fn issue_values_in_any_script_are_kept() {
     let repo = Repo::new();
     let local = repo.open().await;
     let long = "ü".repeat(4096);
-    let new = NewIssue {
-        title: "T".into(),
-        values: [
-            ("Größe".to_owned(), long.clone()),
-            ("状態".to_owned(), "\u{1f600} \"x\" \\".to_owned()),
-        ]
-        .into(),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("T", "");
+    new.values = [
+        ("Größe".to_owned(), long.clone()),
+        ("状態".to_owned(), "\u{1f600} \"x\" \\".to_owned()),
+    ]
+    .into();
     let made = local.create_issue(local.id(), &new).await.unwrap().value;
     assert_eq!(made.values, new.values);
     let listed = all(&local).await.items;

@@ -49,12 +49,9 @@ async fn issue_relations_are_seen_from_both_ends() {
     for title in ["Goal", "Blocker"] {
         open(&local, title).await;
     }
-    let new = NewIssue {
-        title: "Part".into(),
-        parent: Some(id(&local, 1)),
-        blocked_by: vec![id(&local, 2), id(&local, 2)],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("Part", "");
+    new.parent = Some(id(&local, 1));
+    new.blocked_by = vec![id(&local, 2), id(&local, 2)];
     local.create_issue(local.id(), &new).await.unwrap();
     let close = SetIssueState::to(IssueState::Closed);
     local.set_issue_state(&id(&local, 2), &close).await.unwrap();

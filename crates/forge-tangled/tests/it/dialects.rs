@@ -647,13 +647,9 @@ async fn issue_and_label_use_configured_names() {
     let mut label = NewLabel::new("bug");
     label.color = Some("ff0000".to_owned());
     forge.define_label(stage.repo_id(), &label).await.unwrap();
-    let new = NewIssue {
-        title: "Broken".to_owned(),
-        body: "It is.".to_owned(),
-        labels: vec!["bug".to_owned()],
-        assignees: vec![stage.bob.handle.clone()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("Broken", "It is.");
+    new.labels = vec!["bug".to_owned()];
+    new.assignees = vec![stage.bob.handle.clone()];
     let made = forge.create_issue(stage.repo_id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     let id = made.value.id;

@@ -432,10 +432,7 @@ async fn hostile_issues_are_shown_or_reported() {
     const ISSUE: &str = "sh.tangled.repo.issue";
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
-    let new = NewIssue {
-        title: "Good".into(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("Good", "");
     let good = forge.create_issue(&stage.id(), &new).await.unwrap().value;
     let pds = stage.world.pds();
     let huge = "x".repeat(900_000);

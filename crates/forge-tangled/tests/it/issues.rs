@@ -22,11 +22,7 @@ const TICKET: &str = "org.tangled.track.ticket";
 const COMMENTS: IssueFields = IssueFields::COMMENTS;
 
 fn new(title: &str) -> NewIssue {
-    NewIssue {
-        title: title.to_owned(),
-        body: "Why".to_owned(),
-        ..NewIssue::default()
-    }
+    NewIssue::new(title, "Why")
 }
 
 async fn open(stage: &Stage, title: &str) -> Issue {

@@ -20,10 +20,7 @@ const STATE: &str = "sh.tangled.repo.issue.state";
 const OP: &str = "sh.tangled.label.op";
 
 async fn open(stage: &Stage, forge: &Tangled, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "");
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }
@@ -350,10 +347,7 @@ async fn edit_of_ticket_sets_state_and_comments() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let forge = stage.tangled(&stage.alice);
-    let new = NewIssue {
-        title: "One".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let issue = forge.create_issue(&id, &new).await.unwrap().value;
     let edit = EditIssue {
         title: Some("Two".to_owned()),

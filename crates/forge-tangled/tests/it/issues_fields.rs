@@ -42,10 +42,7 @@ fn setting(values: &[(&str, Option<&str>)]) -> EditIssue {
 }
 
 async fn open(stage: &Stage, forge: &Tangled) -> Issue {
-    let new = NewIssue {
-        title: "One".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }
@@ -203,11 +200,8 @@ async fn values_are_set_replaced_and_cleared() {
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;
     define(&stage, &forge, "size", &["s", "m"]).await;
-    let new = NewIssue {
-        title: "One".to_owned(),
-        values: BTreeMap::from([("state".to_owned(), "todo".to_owned())]),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("One", "");
+    new.values = BTreeMap::from([("state".to_owned(), "todo".to_owned())]);
     let made = forge.create_issue(stage.repo_id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     let id = made.value.id;

@@ -33,11 +33,8 @@ async fn ready(stage: &Stage) -> Tangled {
 }
 
 async fn open(stage: &Stage, forge: &Tangled, title: &str, parent: Option<&IssueId>) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        parent: parent.cloned(),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new(title, "");
+    new.parent = parent.cloned();
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }

@@ -20,10 +20,7 @@ const COMMENTS: IssueFields = IssueFields::COMMENTS;
 const OP: &str = "sh.tangled.label.op";
 
 async fn open(stage: &Stage, forge: &Tangled, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "");
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }

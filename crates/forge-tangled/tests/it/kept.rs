@@ -208,10 +208,7 @@ async fn declaration_during_process_stops_older_writes() {
         pr: open.clone(),
         key: said,
     };
-    let new = NewIssue {
-        title: "One".into(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let issue = forge.create_issue(&id, &new).await.unwrap().value.id;
     stage
         .repo

@@ -13,11 +13,7 @@ const ISSUE: &str = "sh.tangled.repo.issue";
 const TICKET: &str = "org.tangled.track.ticket";
 
 async fn open(stage: &Stage, title: &str, body: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        body: body.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, body);
     let forge = stage.tangled(&stage.alice);
     forge.create_issue(&stage.id(), &new).await.unwrap().value
 }

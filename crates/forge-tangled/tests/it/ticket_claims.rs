@@ -160,12 +160,8 @@ async fn dropped_ticket_field_is_named() {
                 .contains(&format!("`{field}` is not what was sent")),
             "{e}"
         );
-        let issue = NewIssue {
-            title: "Two".into(),
-            body: "Why".into(),
-            labels: vec!["bug".into()],
-            ..NewIssue::default()
-        };
+        let mut issue = NewIssue::new("Two", "Why");
+        issue.labels = vec!["bug".into()];
         let knot = stage.world.knot();
         let old = json!({
             "title": {"text": "Old"}, "state": "open", "tangledLabels": [{"key": "bug"}],

@@ -95,12 +95,8 @@ async fn older_protocol_records_are_never_written() {
     forge.reopen(&pr, Some("Again.")).await.unwrap();
     same("reopen");
 
-    let issue = NewIssue {
-        title: "It breaks".into(),
-        body: "Why".into(),
-        labels: vec!["bug".into()],
-        ..NewIssue::default()
-    };
+    let mut issue = NewIssue::new("It breaks", "Why");
+    issue.labels = vec!["bug".into()];
     let issue = forge.create_issue(&id, &issue).await.unwrap().value.id;
     same("create an issue");
     let edit = EditIssue {
@@ -149,11 +145,7 @@ async fn unknown_fields_survive_every_change() {
     let (repo, id) = labelled_ground(&stage, &["bug"]);
     let forge = stage.tangled(&stage.alice);
     let made = opened(&forge, &id).await;
-    let issue = NewIssue {
-        title: "Issue".into(),
-        body: "Why".into(),
-        ..NewIssue::default()
-    };
+    let issue = NewIssue::new("Issue", "Why");
     let issue = forge.create_issue(&id, &issue).await.unwrap().value;
     let future = json!({"deep": [1, {"x": null}], "text": "ä"});
     let facets = json!([{"index": {"byteStart": 0, "byteEnd": 1}, "features": []}]);

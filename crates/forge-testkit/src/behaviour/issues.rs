@@ -47,11 +47,7 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 async fn open(fx: &Fixture, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        body: "What happened.\n".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "What happened.\n");
     fx.author.create_issue(&new).await.unwrap().value
 }
 
@@ -97,12 +93,9 @@ async fn an_issue_is_read_back(fx: Fixture) {
 
 async fn issue_is_opened_with_labels_and_assignees(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
-    let new = NewIssue {
-        title: "It breaks".into(),
-        labels: vec!["Bug".into()],
-        assignees: vec!["@me".into()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("It breaks", "");
+    new.labels = vec!["Bug".into()];
+    new.assignees = vec!["@me".into()];
     let made = fx.author.create_issue(&new).await.unwrap().value;
     let me = fx.author_login().await;
     for issue in [view(&fx, &made.id).await, made] {
@@ -115,11 +108,8 @@ async fn issue_is_opened_with_labels_and_assignees(fx: Fixture) {
 
 async fn issue_labels_can_be_changed(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
-    let new = NewIssue {
-        title: "It breaks".into(),
-        labels: vec!["bug".into()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("It breaks", "");
+    new.labels = vec!["bug".into()];
     let id = fx.author.create_issue(&new).await.unwrap().value.id;
     let labels = |add: &str, remove: &str| EditIssue {
         labels: SetChange {
@@ -141,20 +131,14 @@ async fn issue_labels_can_be_changed(fx: Fixture) {
 
 async fn an_empty_title(fx: Fixture) {
     for title in ["", "  "] {
-        let new = NewIssue {
-            title: title.into(),
-            ..NewIssue::default()
-        };
+        let new = NewIssue::new(title, "");
         invalid(fx.author.create_issue(&new).await, "title");
     }
 }
 
 async fn missing_label_is_refused(fx: Fixture) {
-    let new = NewIssue {
-        title: "It breaks".into(),
-        labels: vec!["nothing-like-it".into()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("It breaks", "");
+    new.labels = vec!["nothing-like-it".into()];
     invalid(fx.author.create_issue(&new).await, "labels");
     assert_eq!(titles(&fx, &all()).await, [""; 0]);
 }
@@ -191,18 +175,12 @@ async fn filters_of_the_list(fx: Fixture) {
         .set_issue_state(&closed.id, &to_closed)
         .await
         .unwrap();
-    let labelled = NewIssue {
-        title: "Labelled".into(),
-        labels: vec!["bug".into(), "later".into()],
-        assignees: vec!["@me".into()],
-        ..NewIssue::default()
-    };
+    let mut labelled = NewIssue::new("Labelled", "");
+    labelled.labels = vec!["bug".into(), "later".into()];
+    labelled.assignees = vec!["@me".into()];
     fx.author.create_issue(&labelled).await.unwrap();
-    let theirs = NewIssue {
-        title: "Theirs".into(),
-        labels: vec!["bug".into()],
-        ..NewIssue::default()
-    };
+    let mut theirs = NewIssue::new("Theirs", "");
+    theirs.labels = vec!["bug".into()];
     fx.reviewer.create_issue(&theirs).await.unwrap();
     let with = |change: fn(&mut IssueQuery)| {
         let mut query = IssueQuery::default();

@@ -29,11 +29,7 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 async fn issue(fx: &Fixture, title: &str, body: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        body: body.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, body);
     fx.author.create_issue(&new).await.unwrap().value
 }
 

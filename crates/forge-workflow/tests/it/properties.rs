@@ -1,6 +1,6 @@
 //! Properties of moves and picks, in git repositories.
 
-use forge_core::model::{EditIssue, IssueState, NewIssue, SetChange};
+use forge_core::model::{EditIssue, IssueState, SetChange};
 use forge_workflow::{ClaimRequest, Definition, PickRequest};
 use proptest::prelude::*;
 
@@ -75,7 +75,8 @@ proptest! {
                 let estimate = ["XS", "S", "M", "L", "XL"][*estimate];
                 new.values.insert("Priority".to_owned(), priority.to_owned());
                 new.values.insert("Estimate".to_owned(), estimate.to_owned());
-                let id = stage.open(NewIssue { title: format!("{kind}"), ..new }).await;
+                new.title = format!("{kind}");
+                let id = stage.open(new).await;
                 match kind {
                     0 => {
                         let req = ClaimRequest { command: "triage", ..ClaimRequest::default() };

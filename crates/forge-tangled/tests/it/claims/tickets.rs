@@ -113,10 +113,7 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             merged.map(Done::Merge)
         }
         Doing::Issue { title } => {
-            let new = NewIssue {
-                title,
-                ..NewIssue::default()
-            };
+            let new = NewIssue::new(title, "");
             process.create_issue(repo, &new).await.map(Done::Issue)
         }
         Doing::IssueState(ticket, state) => {
