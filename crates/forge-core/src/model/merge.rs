@@ -106,6 +106,7 @@ impl AutoMerge {
 
 /// A requested merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MergeReq {
     /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,

@@ -257,11 +257,9 @@ async fn lifecycle_from_opening_to_merge() {
 
     let found = world.ada.mergeability(&id).await.unwrap();
     assert_eq!(found.state, MergeState::Mergeable);
-    let req = MergeReq {
-        method: Some(MergeMethod::Squash),
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
+    req.delete_branch = true;
     let (merged, n) = world.count(world.ada.merge(&id, &req)).await;
     let merged = merged.unwrap();
     assert_eq!(

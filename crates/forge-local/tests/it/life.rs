@@ -166,10 +166,11 @@ async fn squash_and_rebase_make_expected_commits() {
     create(&local, "squash").await;
     create(&local, "rebase").await;
 
-    let req = |method| MergeReq {
-        method: Some(method),
-        delete_branch: true,
-        ..MergeReq::default()
+    let req = |method| {
+        let mut req = MergeReq::default();
+        req.method = Some(method);
+        req.delete_branch = true;
+        req
     };
     let merged = local
         .merge(&pr(&local, 1), &req(MergeMethod::Squash))
@@ -214,11 +215,9 @@ async fn squash_author_opened_and_committer_merged() {
         repo.branch(branch, branch, "1\n");
         create(&local, branch).await;
         repo.user("carol");
-        let req = MergeReq {
-            method: Some(method),
-            author_email: email.map(str::to_owned),
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
+        req.author_email = email.map(str::to_owned);
         local.merge(&pr(&local, number), &req).await.unwrap();
         repo.git(&["reset", "--quiet", "--hard"]);
         let written = repo.git(&["log", "-1", "--format=%ae %cn", "main"]);
@@ -247,10 +246,8 @@ async fn rebase_skips_merges_and_contained_changes() {
     let base = repo.oid("main");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        method: Some(MergeMethod::Rebase),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Rebase);
     local.merge(&pr(&local, 1), &req).await.unwrap();
     let subjects = repo.git(&["log", "--reverse", "--format=%s", &format!("{base}..main")]);
     assert_eq!(subjects, "empty on purpose\nadd b");
@@ -276,10 +273,8 @@ async fn conflict_names_files_and_changes_nothing() {
         (vec!["base.txt".into()], "DIRTY".into())
     );
     for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
-        let req = MergeReq {
-            method: Some(method),
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
         let e = local.merge(&pr(&local, 1), &req).await.unwrap_err();
         assert_eq!(e.code(), "precondition_failed");
         assert!(e.message().contains("base.txt"), "{e}");
@@ -295,10 +290,8 @@ async fn left_checkout_warning_has_update_command() {
     repo.write("base.txt", "local change\n");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        leave_checkout: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.leave_checkout = true;
     let outcome = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(!repo.path.join("new.txt").exists());
     let hint = outcome.warnings[0].hint.clone().unwrap();

@@ -32,10 +32,9 @@ async fn seen(local: &Local, number: u64) -> (String, Option<PrKey>) {
 }
 
 fn deleting() -> MergeReq {
-    MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
+    req
 }
 
 #[tokio::test]

@@ -28,10 +28,8 @@ async fn whole_life(repo: &Repo, local: &Local) {
         .unwrap();
     assert_eq!(page.items.len(), 1);
     local.comment(&id, "hm", None).await.unwrap();
-    let req = MergeReq {
-        method: Some(MergeMethod::Squash),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
     local.merge(&id, &req).await.unwrap();
     assert_eq!(repo.git(&["show", "main:new.txt"]), "new");
     let name = local.history(&id, PageReq::first(9)).await.unwrap().items;
@@ -122,10 +120,8 @@ async fn repository_paths_resolve_to_same_repository() {
         assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
     }
     // The linked work tree has the head checked out, so the branch stays.
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = whole.merge(&pr(&whole, 1), &req).await.unwrap();
     assert!(!merged.value.branch_deleted);
     assert!(
@@ -288,10 +284,8 @@ async fn branch_with_leading_dash_is_not_an_option() {
     create(&local, "--output=x").await;
     create(&local, "HEAD").await;
     local.view(&pr(&local, 2), PrFields::STATS).await.unwrap();
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     assert!(
         local
             .merge(&pr(&local, 1), &req)
@@ -339,11 +333,9 @@ async fn checked_out_base_catches_up_after_two_merges() {
     repo.write("base.txt", "mine\n");
     let mut hint = String::new();
     for number in [1, 2] {
-        let req = MergeReq {
-            delete_branch: true,
-            leave_checkout: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
+        req.leave_checkout = true;
         let merged = local.merge(&pr(&local, number), &req).await.unwrap();
         hint = merged.warnings[0].hint.as_ref().unwrap().to_string();
     }
@@ -361,10 +353,8 @@ async fn checked_out_head_is_kept_with_delete_commands() {
     repo.git(&["switch", "--quiet", "it's"]);
     let local = repo.open().await;
     create(&local, "it's").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     let hint = merged.warnings[0].hint.as_ref().unwrap();
     let at = repo.path.display();
@@ -383,10 +373,8 @@ async fn head_in_linked_work_tree_hint_detaches() {
     repo.git(&["worktree", "add", "--quiet", linked, "topic"]);
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     let hint = format!("git -C {linked} switch --detach, then git branch -D topic");
     let mut hints = merged.warnings.iter().filter_map(|w| w.hint.as_ref());
@@ -403,10 +391,8 @@ async fn leftover_head_is_deleted_unless_moved_or_needed() {
     let head = repo.branch("topic", "one.txt", "1\n");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap().value;
     assert!(merged.branch_deleted && !merged.already_merged);
     repo.git(&["branch", "topic", &repo.oid("main")]);

@@ -95,10 +95,8 @@ async fn merge_of_each_method_signs_new_commits() {
         let before = repo.oid("main");
         let local = repo.open().await;
         create(&local, "topic").await;
-        let req = MergeReq {
-            method: Some(method),
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
         local.merge(&pr(&local, 1), &req).await.unwrap();
         holds(&repo, is_ssh, &["main", "--not", &before, "topic"], 1);
     }
@@ -150,11 +148,9 @@ async fn failing_signature_changes_nothing() {
         }
     };
     for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
-        let req = MergeReq {
-            method: Some(method),
-            delete_branch: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
+        req.delete_branch = true;
         named(&local.merge(&pr(&local, 1), &req).await.unwrap_err());
     }
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {

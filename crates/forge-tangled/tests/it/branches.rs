@@ -13,10 +13,9 @@ const DELETE: &str = "sh.tangled.repo.deleteBranch";
 
 /// Requests a merge that also deletes the branch.
 fn with_branch() -> MergeReq {
-    MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
+    req
 }
 
 fn push(stage: &Stage) -> String {
@@ -156,10 +155,8 @@ async fn merged_pull_with_other_expected_head_keeps_branch() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
-    let req = MergeReq {
-        expected_head: Some("0".repeat(40)),
-        ..with_branch()
-    };
+    let mut req = with_branch();
+    req.expected_head = Some("0".repeat(40));
     let e = stage.tangled(&stage.alice).merge(&made.id, &req).await;
     assert_eq!(e.unwrap_err().code(), "conflict");
     assert_eq!(stage.repo.git.oid("topic"), Some(tip));

@@ -60,10 +60,9 @@ fn keep_blob(stage: &Stage, made: &PullRequest) {
 }
 
 fn at(head: &str) -> MergeReq {
-    MergeReq {
-        expected_head: Some(head.to_owned()),
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.expected_head = Some(head.to_owned());
+    req
 }
 
 fn is_head_conflict(e: &Error, expected: &str, actual: &str) {
@@ -426,10 +425,8 @@ async fn branch_with_other_changes_than_round_is_kept() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     replace_round(&stage, &made).await;
     let forge = stage.tangled(&stage.bob);
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = forge.merge(&made.id, &req).await.unwrap();
     assert!(!merged.value.branch_deleted);
     assert!(stage.repo.git.oid("topic").is_some());

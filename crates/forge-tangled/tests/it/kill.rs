@@ -369,10 +369,9 @@ pub async fn comments(step: u64) {
 
 /// Requests a merge that also deletes the branch.
 fn with_branch() -> MergeReq {
-    MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
+    req
 }
 
 /// Kills at every `step`-th request, before and after it is executed. The branch is deleted in the
@@ -457,14 +456,13 @@ impl Tickets {
         ] {
             clone.run(args).ok();
         }
-        MergeReq {
-            clone: Some(LocalClone {
-                dir: dir.to_owned(),
-                remote: "knot".to_owned(),
-                trust: forge_core::Trust::Person,
-            }),
-            ..MergeReq::default()
-        }
+        let mut req = MergeReq::default();
+        req.clone = Some(LocalClone {
+            dir: dir.to_owned(),
+            remote: "knot".to_owned(),
+            trust: forge_core::Trust::Person,
+        });
+        req
     }
 
     async fn opened(&self, branch: &str) -> PrId {

@@ -161,10 +161,8 @@ async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    let other = MergeReq {
-        expected_head: Some("0".repeat(40)),
-        ..MergeReq::default()
-    };
+    let mut other = MergeReq::default();
+    other.expected_head = Some("0".repeat(40));
     let e = stage
         .tangled(&stage.alice)
         .merge(&made.id, &other)
@@ -320,10 +318,8 @@ async fn merged_status_is_verified_on_branch() {
         let told = format!("{said} {uri} is merged, and 'main' does not show the change");
         assert_eq!(doubts(&view), [told.as_str()]);
 
-        let req = MergeReq {
-            delete_branch: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "precondition_failed", "{e:?}");
         assert_eq!(e.message(), format!("{told}; nothing was merged"));
@@ -496,10 +492,8 @@ async fn merged_plain_diff_is_found_by_subject_and_lines() {
     // If the changes of a commit with the same subject cannot be read, the merge stays undecided.
     let knot = stage.world.knot().host();
     knot.fault(Fault::gateway(502).on("sh.tangled.repo.compare").always());
-    let named = MergeReq {
-        subject: Some("Another".into()),
-        ..MergeReq::default()
-    };
+    let mut named = MergeReq::default();
+    named.subject = Some("Another".into());
     forge.merge(&made.id, &named).await.unwrap_err();
     assert_eq!(git.oid("main"), tip);
     knot.clear_faults();
@@ -528,10 +522,8 @@ async fn commit_with_same_subject_only_is_undecided() {
     );
     assert_eq!(git.oid("main"), tip);
     // The hint is to choose another subject.
-    let named = MergeReq {
-        subject: Some("More of it".into()),
-        ..MergeReq::default()
-    };
+    let mut named = MergeReq::default();
+    named.subject = Some("More of it".into());
     let merged = forge.merge(&made.id, &named).await.unwrap();
     assert!(!merged.value.already_merged);
     assert!(subjects(&stage).starts_with("More of it\nPart 0 of main\n"));
@@ -582,12 +574,10 @@ async fn commit_with_same_author_and_subject_is_compared() {
 async fn plain_diff_merge_uses_given_message() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
-    let named = MergeReq {
-        subject: Some("More of it".into()),
-        body: Some("With a reason.".into()),
-        author_email: Some("ada@example.com".into()),
-        ..MergeReq::default()
-    };
+    let mut named = MergeReq::default();
+    named.subject = Some("More of it".into());
+    named.body = Some("With a reason.".into());
+    named.author_email = Some("ada@example.com".into());
     let forge = stage.tangled(&stage.alice);
     forge.merge(&made.id, &named).await.unwrap();
     let message = stage.repo.git.log("main^!", "%ae %B");
@@ -690,21 +680,14 @@ async fn message_for_mailed_commits_is_refused_before_requests() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
-    let some = || Some("Other".to_owned());
-    for req in [
-        MergeReq {
-            subject: some(),
-            ..MergeReq::default()
-        },
-        MergeReq {
-            body: some(),
-            ..MergeReq::default()
-        },
-        MergeReq {
-            author_email: some(),
-            ..MergeReq::default()
-        },
-    ] {
+    let changes: [fn(&mut MergeReq); 3] = [
+        |req| req.subject = Some("Other".to_owned()),
+        |req| req.body = Some("Other".to_owned()),
+        |req| req.author_email = Some("Other".to_owned()),
+    ];
+    for change in changes {
+        let mut req = MergeReq::default();
+        change(&mut req);
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains("as they are"), "{e:?}");

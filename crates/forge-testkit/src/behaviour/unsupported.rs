@@ -268,36 +268,28 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         C::PrLock => refusal(repo.set_lock(pr, Lock::Locked(None)).await),
         C::PrRevert => refusal(repo.revert(pr, &RevertPull::default()).await),
         C::PrDeleteBranch => {
-            merge(MergeReq {
-                delete_branch: true,
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.delete_branch = true;
+            merge(req).await
         }
         C::PrMergeability => refusal(repo.mergeability(pr).await),
         C::MergeCommit => merge(by(MergeMethod::Merge)).await,
         C::MergeSquash => merge(by(MergeMethod::Squash)).await,
         C::MergeRebase => merge(by(MergeMethod::Rebase)).await,
         C::MergeExpectedHead => {
-            merge(MergeReq {
-                expected_head: Some("0000000".into()),
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.expected_head = Some("0000000".into());
+            merge(req).await
         }
         C::MergeAuto => {
-            merge(MergeReq {
-                auto: true,
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.auto = true;
+            merge(req).await
         }
         C::MergeAdmin => {
-            merge(MergeReq {
-                admin: true,
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.admin = true;
+            merge(req).await
         }
         C::PrDiff => refusal(repo.diff(pr, &DiffReq::default()).await),
         C::PrPatch => {
@@ -367,8 +359,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
 }
 
 fn by(method: MergeMethod) -> MergeReq {
-    MergeReq {
-        method: Some(method),
-        ..Default::default()
-    }
+    let mut req = MergeReq::default();
+    req.method = Some(method);
+    req
 }

@@ -317,12 +317,10 @@ async fn open_or_correct(
 
 /// Lets the forge merge the new pull request once it can.
 async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()> {
-    let req = MergeReq {
-        method: ctx.config_for(repo).await?.merge_method(),
-        expected_head: created.head_oid.clone(),
-        auto: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = ctx.config_for(repo).await?.merge_method();
+    req.expected_head = created.head_oid.clone();
+    req.auto = true;
     match repo.merge(&created.id, &req).await {
         Ok(outcome) => ctx.ui.outcome(outcome.map(|_| ())),
         Err(e) => {

@@ -268,17 +268,10 @@ mod tests {
         let conflicting = with_status("DIRTY", MergeState::Conflicting);
         let blocked = with_status("BLOCKED", MergeState::Mergeable);
         let behind = with_status("BEHIND", MergeState::Mergeable);
-        let (plain, auto, admin) = (
-            MergeReq::default(),
-            MergeReq {
-                auto: true,
-                ..MergeReq::default()
-            },
-            MergeReq {
-                admin: true,
-                ..MergeReq::default()
-            },
-        );
+        let plain = MergeReq::default();
+        let (mut auto, mut admin) = (plain.clone(), plain.clone());
+        auto.auto = true;
+        admin.admin = true;
         for pull in [&closed, &draft, &conflicting, &blocked, &behind] {
             assert!(check(pull, &plain).is_err(), "{pull:?}");
         }

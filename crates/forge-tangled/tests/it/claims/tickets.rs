@@ -101,14 +101,12 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             round.map(Done::Pull)
         }
         Doing::Merge(ticket, dir) => {
-            let req = MergeReq {
-                clone: Some(LocalClone {
-                    dir,
-                    remote: "knot".to_owned(),
-                    trust: forge_core::Trust::Person,
-                }),
-                ..MergeReq::default()
-            };
+            let mut req = MergeReq::default();
+            req.clone = Some(LocalClone {
+                dir,
+                remote: "knot".to_owned(),
+                trust: forge_core::Trust::Person,
+            });
             let merged = process.merge(&pull(&ticket), &req).await;
             merged.map(Done::Merge)
         }
