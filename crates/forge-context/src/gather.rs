@@ -535,11 +535,9 @@ impl Gather<'_> {
         if !self.affords(ContextSection::RelatedPrs) {
             return None;
         }
-        let query = PullQuery {
-            state: StateFilter::All,
-            fields: PrFields::FILES | PrFields::DEPENDS_ON,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::All;
+        query.fields = PrFields::FILES | PrFields::DEPENDS_ON;
         Some(self.repo.list(&query, PageReq::first(MAX_CANDIDATES)).await)
     }
 

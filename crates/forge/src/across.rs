@@ -248,10 +248,11 @@ impl HostGroup {
             true => fields,
             false => fields.without(PrFields::CHECKS),
         };
-        let of = |search: &str| PullQuery {
-            search: Some(search.to_owned()),
-            fields,
-            ..PullQuery::default()
+        let of = |search: &str| {
+            let mut query = PullQuery::default();
+            query.search = Some(search.to_owned());
+            query.fields = fields;
+            query
         };
         let mut queries = vec![of("author:@me")];
         if capabilities.has(Capability::PrReviewers) {

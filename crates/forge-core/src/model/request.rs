@@ -422,6 +422,7 @@ impl StateFilter {
 
 /// Selects pull requests, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PullQuery {
     /// By state.
     pub state: StateFilter,

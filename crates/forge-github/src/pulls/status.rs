@@ -256,11 +256,9 @@ impl GitHub {
         fields: PrFields,
         warnings: &mut Vec<Warning>,
     ) -> Result<Vec<PullRequest>> {
-        let query = PullQuery {
-            search: Some(format!("{of}:@me")),
-            fields,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.search = Some(format!("{of}:@me"));
+        query.fields = fields;
         let page = self
             .list_pulls(repo, &query, PageReq::first(MAX_SEARCH_RESULTS))
             .await?;

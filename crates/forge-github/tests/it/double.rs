@@ -319,10 +319,8 @@ async fn simple_operations_keep_request_budgets() {
         .count(world.ada.list(&PullQuery::default(), PageReq::first(30)))
         .await;
     assert_eq!((list.unwrap().items.len(), n), (2, 1));
-    let query = PullQuery {
-        author: Some("@me".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.author = Some("@me".into());
     let (list, n) = world
         .count(world.ada.list(&query, PageReq::first(30)))
         .await;
@@ -669,10 +667,8 @@ async fn stack_part_merge_is_atomic() {
 async fn list_takes_one_request_per_hundred() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let (list, n) = world
         .count(world.ada.list(&query, PageReq::first(250)))
         .await;

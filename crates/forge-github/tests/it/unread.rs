@@ -243,10 +243,8 @@ async fn list_selects_only_requested_parts() {
         | PrFields::NO_REVIEW_REQUESTS
         | PrFields::NO_LATEST_REVIEWS;
     for fields in [less, PrFields::NONE] {
-        let query = PullQuery {
-            fields,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.fields = fields;
         let page = script.repo.list(&query, PageReq::first(1)).await.unwrap();
         assert_eq!(page.items[0].version.is_empty(), fields == less);
     }
@@ -493,10 +491,8 @@ async fn list_checks_error_concerns_one_row() {
         "path": ["repository", "pullRequests", "nodes", 1, "head", "nodes", 0, "commit", "statusCheckRollup"],
     }]);
     let script = Script::play(vec![body("PullList", list)]).await;
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let page = script.repo.list(&query, PageReq::first(10)).await.unwrap();
     let truncated = page
         .items

@@ -71,10 +71,8 @@ async fn damaged_pull_request_leaves_others_readable() {
             "{e:?}"
         );
         for state in [StateFilter::Open, StateFilter::All] {
-            let query = PullQuery {
-                state,
-                ..PullQuery::default()
-            };
+            let mut query = PullQuery::default();
+            query.state = state;
             let page = local
                 .list(local.id(), &query, PageReq::first(30))
                 .await

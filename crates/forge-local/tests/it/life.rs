@@ -436,10 +436,8 @@ async fn reviews_threads_and_comments_round_trip() {
         .unwrap();
     let seen = local.view(&id, PrFields::NONE).await.unwrap();
     assert_eq!(seen.review_decision, Some(ReviewDecision::Approved));
-    let mut query = PullQuery {
-        search: Some("review:approved author:alice".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.search = Some("review:approved author:alice".into());
     assert_eq!(
         local
             .list(local.id(), &query, PageReq::first(5))
@@ -520,10 +518,8 @@ async fn pages_cover_whole_list() {
         (StateFilter::Closed, vec![4]),
         (StateFilter::Merged, vec![]),
     ] {
-        let query = PullQuery {
-            state,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
         let (mut seen, mut page) = (Vec::new(), PageReq::first(2));
         loop {
             let got = local.list(local.id(), &query, page).await.unwrap();

@@ -47,10 +47,8 @@ async fn killed_merge_with_moved_base_counts_as_merged() {
         .await
         .unwrap();
     assert!(open.items.is_empty());
-    let merged = PullQuery {
-        state: StateFilter::Merged,
-        ..PullQuery::default()
-    };
+    let mut merged = PullQuery::default();
+    merged.state = StateFilter::Merged;
     let merged = local
         .list(local.id(), &merged, PageReq::first(5))
         .await

@@ -42,11 +42,10 @@ fn repo_with(stage: &Stage, read_limits: ReadLimits) -> Repo {
 }
 
 fn all() -> PullQuery {
-    PullQuery {
-        state: StateFilter::All,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    }
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
+    query.fields = PrFields::ROW;
+    query
 }
 
 fn told(warnings: &[Warning], part: &str) -> bool {

@@ -586,10 +586,8 @@ async fn pull_request_lifecycle_uses_configured_names() {
     assert_eq!(edited.ingestion.word(), "confirmed");
     let said = forge.comment(&pr, "Nice", None).await.unwrap();
     assert_eq!(said.ingestion.word(), "confirmed");
-    let query = PullQuery {
-        state: StateFilter::Open,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::Open;
     let page = PageReq::first(30);
     let open = forge.list(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(open.items.len(), 1);
@@ -602,11 +600,9 @@ async fn pull_request_lifecycle_uses_configured_names() {
     forge.reopen(&pr, None).await.unwrap();
     let merged = forge.merge(&pr, &MergeReq::default()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "confirmed");
-    let query = PullQuery {
-        state: StateFilter::Merged,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::Merged;
+    query.fields = PrFields::ROW;
     let page = PageReq::first(30);
     let rows = forge.list(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(rows.items.len(), 1);

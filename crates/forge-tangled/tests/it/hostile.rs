@@ -49,10 +49,8 @@ async fn unreadable_label_is_a_warning() {
             .unwrap()
             .warnings,
     );
-    let of_bugs = PullQuery {
-        labels: vec!["bug".into()],
-        ..PullQuery::default()
-    };
+    let mut of_bugs = PullQuery::default();
+    of_bugs.labels = vec!["bug".into()];
     let list = forge.list(&stage.id(), &of_bugs, page).await.unwrap();
     told(&list.warnings);
     let bug = EditPull {
@@ -384,10 +382,8 @@ async fn hostile_tickets_are_shown_or_reported() {
     );
 
     let forge = stage.tangled(&stage.bob);
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
     let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
     let listed: Vec<&str> = page.items.iter().map(|p| p.node_id.as_str()).collect();
     assert!(odd.iter().all(|uri| listed.contains(&uri.as_str())));

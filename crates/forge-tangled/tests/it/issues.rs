@@ -146,10 +146,8 @@ async fn list_distrusts_index_without_states() {
         assert_eq!(page.total, Some(count as u64));
         let told = "because this index does not take in sh.tangled.repo.issue.state";
         assert!(said(&page.warnings, told), "{:?}", page.warnings);
-        let query = PullQuery {
-            state: pulls,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = pulls;
         let page = forge.list(&stage.id(), &query, PageReq::first(9)).await;
         let page = page.unwrap();
         assert_eq!(page.items.len(), count, "{page:?}");
@@ -311,11 +309,9 @@ async fn unknown_index_state_is_computed_with_warning() {
     let row = rows.unwrap().items.remove(0);
     assert_eq!(row.state, IssueState::Closed);
     assert!(said(&row.warnings, told), "{:?}", row.warnings);
-    let query = PullQuery {
-        state: StateFilter::All,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
+    query.fields = PrFields::ROW;
     let rows = forge.list(&stage.id(), &query, PageReq::first(9)).await;
     let row = rows.unwrap().items.remove(0);
     assert_eq!(row.state, PrState::Closed);

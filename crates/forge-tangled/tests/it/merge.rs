@@ -400,11 +400,9 @@ async fn row_without_index_names_author_of_merged_status() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
     stage.world.index().host().set_down(true);
-    let query = PullQuery {
-        state: StateFilter::Merged,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::Merged;
+    query.fields = PrFields::ROW;
     let forge = stage.tangled(&stage.alice);
     let rows = forge.list(stage.repo_id(), &query, PageReq::first(9)).await;
     let rows = rows.unwrap().items;

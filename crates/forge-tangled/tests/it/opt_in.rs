@@ -73,9 +73,10 @@ async fn draft_is_a_title_marker_removed_by_ready() {
         (ready.value.draft, title(&stage, &made.id).as_str()),
         (false, "Add an a")
     );
-    let drafts = |draft| PullQuery {
-        draft: Some(draft),
-        ..PullQuery::default()
+    let drafts = |draft| {
+        let mut query = PullQuery::default();
+        query.draft = Some(draft);
+        query
     };
     let page = bob.list(&drafts(true), PageReq::first(9)).await.unwrap();
     assert!(page.items.is_empty());

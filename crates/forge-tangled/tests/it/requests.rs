@@ -143,10 +143,9 @@ fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
 
 /// Returns a query for list rows.
 fn rows() -> PullQuery {
-    PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    }
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
+    query
 }
 
 /// Reads the first page of a list.
@@ -288,10 +287,8 @@ async fn list_trusts_indexed_states_and_view_verifies() {
     });
     stage.world.pds().add(&carol.did, STATUS, status);
     let forge = stage.tangled(&stage.bob);
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..rows()
-    };
+    let mut query = rows();
+    query.state = StateFilter::All;
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let page = first_page(&forge, &stage, &query).await;
@@ -449,9 +446,10 @@ async fn search_matches_people_labels_and_states_locally() {
     repo.create(&req).await.unwrap();
     let title = stage.open(&stage.handle(&stage.bob), "theirs").await.title;
     let forge = stage.tangled(&stage.alice);
-    let search = |text: &str| PullQuery {
-        search: Some(text.to_owned()),
-        ..rows()
+    let search = |text: &str| {
+        let mut query = rows();
+        query.search = Some(text.to_owned());
+        query
     };
     let mine: &[&str] = &["Mine"];
     let theirs: &[&str] = &[title.as_str()];
@@ -509,7 +507,8 @@ async fn pages_meet_without_gaps() {
         stage.open(&repo, branch).await;
     }
     for base in [None, Some("main".to_owned())] {
-        let query = PullQuery { base, ..rows() };
+        let mut query = rows();
+        query.base = base;
         let mut seen = Vec::new();
         let mut next = PageReq::first(2);
         loop {
@@ -559,10 +558,8 @@ async fn without_index_fallbacks_are_asked_with_warning() {
             said.contains(by) && said.contains("index does not answer"),
             "{said}"
         );
-        let query = PullQuery {
-            state: StateFilter::All,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::All;
         let all = first_page(&forge, &stage, &query).await;
         assert_eq!(all.items.len(), 2);
         let view = forge.view(&closed.id, PrFields::NONE).await.unwrap();

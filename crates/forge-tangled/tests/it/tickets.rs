@@ -75,20 +75,16 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     let id = stage.id_of(&repo);
     let forge = stage.tangled(&stage.alice);
     let list = |state| {
-        let query = PullQuery {
-            state,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
         let (forge, id) = (&forge, &id);
         async move { forge.list(id, &query, PageReq::first(30)).await.unwrap() }
     };
     let open = list(StateFilter::Open).await;
     assert_eq!((open.items.len(), open.scanned), (1, Some(2)));
     assert_eq!(open.total, Some(1));
-    let query = PullQuery {
-        assignee: Some("bob.test".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.assignee = Some("bob.test".into());
     let assigned = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
     assert!(assigned.items.is_empty());
     assert!(assigned.warnings[0].message.contains("'assignees'"));
@@ -98,10 +94,8 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
         ("done is:closed", &["Done"][..]),
         ("nothing is:closed", &[][..]),
     ] {
-        let query = PullQuery {
-            search: Some(search.into()),
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.search = Some(search.into());
         let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
         let found: Vec<&str> = page.items.iter().map(|pr| pr.title.as_str()).collect();
         assert_eq!(found, titles, "{search}");

@@ -658,10 +658,8 @@ async fn pull_requests_of_2025_are_read() {
     for (stranger, record) in [("carol.test", with_target), ("dave.test", oldest)] {
         pds.add(&pds.account(stranger, PASSWORD).did, PULL, record);
     }
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
     let mut titles: Vec<_> = page.items.iter().map(|pr| pr.title.as_str()).collect();
     titles.sort_unstable();

@@ -112,10 +112,8 @@ async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let e = invalid(fx.author.create(req).await, field);
     assert!(e.hint().is_some_and(|h| !h.text().is_empty()), "{e:?}");
     assert_eq!(fx.git.refs(), before);
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
     let page = fx.author.list(&query, PageReq::first(5)).await.unwrap();
     assert!(page.items.is_empty(), "{:?}", page.items);
     e.message().to_owned()

@@ -174,17 +174,13 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::PrList => refusal(repo.list(&PullQuery::default(), page()).await),
         C::PrListSearch => {
-            let query = PullQuery {
-                search: Some("word".into()),
-                ..Default::default()
-            };
+            let mut query = PullQuery::default();
+            query.search = Some("word".into());
             refusal(repo.list(&query, page()).await)
         }
         C::PrListApp => {
-            let query = PullQuery {
-                app: Some("robot".into()),
-                ..Default::default()
-            };
+            let mut query = PullQuery::default();
+            query.app = Some("robot".into());
             refusal(repo.list(&query, page()).await)
         }
         C::Attachments => {
