@@ -233,6 +233,7 @@ impl<T> SetChange<T> {
 
 /// Changes to a pull request; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct EditPull {
     /// New title.
     pub title: Option<String>,

@@ -39,10 +39,8 @@ async fn write(script: &Script, what: &str) -> Result<()> {
             repo.submit_review(&pr, &review).await.map(drop)
         }
         "edit" => {
-            let edit = EditPull {
-                title: Some("New".into()),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some("New".into());
             repo.edit(&pr, &edit).await.map(drop)
         }
         "create" => {
@@ -292,10 +290,8 @@ async fn error_without_path_is_reported_despite_data() {
             data("PullView", one(changed(7, shown))),
         ])
         .await;
-        let edit = EditPull {
-            title: Some("New".into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some("New".into());
         match script.repo.edit(&script.pr(), &edit).await {
             Ok(made) => {
                 assert!(happened, "{made:?}");

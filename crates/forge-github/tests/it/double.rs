@@ -204,15 +204,12 @@ async fn lifecycle_from_opening_to_merge() {
         .await
         .unwrap();
 
-    let edit = EditPull {
-        title: Some("Add a file".into()),
-        description: Some("Better".into()),
-        labels: labels(&[], &["bug"]),
-        assignees: labels(&[], &["grace"]),
-        milestone: Some(None),
-        expected_version: None,
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Add a file".into());
+    edit.description = Some("Better".into());
+    edit.labels = labels(&[], &["bug"]);
+    edit.assignees = labels(&[], &["grace"]);
+    edit.milestone = Some(None);
     let (edited, n) = world.count(world.ada.edit(&id, &edit)).await;
     let edited = edited.unwrap().value;
     assert_eq!(
@@ -370,9 +367,10 @@ async fn board_changes_keep_request_budget() {
         items.into_iter().map(|i| i.title).collect::<Vec<_>>()
     };
     assert_eq!(titles().await, ["Roadmap", "Mine"]);
-    let edit = |add: &[&str], remove: &[&str]| EditPull {
-        projects: labels(add, remove),
-        ..EditPull::default()
+    let edit = |add: &[&str], remove: &[&str]| {
+        let mut edit = EditPull::default();
+        edit.projects = labels(add, remove);
+        edit
     };
     let change = edit(&[], &["ROADMAP"]);
     let (done, n) = world.count(world.ada.edit(&made.value.id, &change)).await;
@@ -399,12 +397,13 @@ async fn board_changes_keep_request_budget() {
 async fn removing_reviewers_keeps_others() {
     let world = World::new();
     let id = world.open("feature");
-    let reviewers = |add: &[&str], remove: &[&str]| EditPull {
-        reviewers: SetChange {
+    let reviewers = |add: &[&str], remove: &[&str]| {
+        let mut edit = EditPull::default();
+        edit.reviewers = SetChange {
             add: add.iter().map(|r| Reviewer::parse(r)).collect(),
             remove: remove.iter().map(|r| Reviewer::parse(r)).collect(),
-        },
-        ..EditPull::default()
+        };
+        edit
     };
     world.double.seed().bot("copilot-pull-request-reviewer");
     let all = reviewers(&["grace", "octo/core", "@copilot"], &[]);
@@ -425,10 +424,8 @@ async fn removing_reviewers_keeps_others() {
 async fn copilot_is_assigned_if_enabled() {
     let world = World::new();
     let id = world.open("feature");
-    let assign = EditPull {
-        assignees: labels(&["@copilot"], &[]),
-        ..EditPull::default()
-    };
+    let mut assign = EditPull::default();
+    assign.assignees = labels(&["@copilot"], &[]);
     let e = world.ada.edit(&id, &assign).await.unwrap_err();
     assert!(e.message().contains("Copilot cannot be assigned"), "{e}");
     world.double.seed().bot("copilot-swe-agent");
@@ -596,10 +593,8 @@ async fn create_on_top_joins_stack() {
     assert_eq!(top.value.depends_on, Some(middle.value.id.key.clone()));
     assert_eq!(stacks(&world.double), [[1, 2, 3]]);
 
-    let base = EditPull {
-        base: Some("main".into()),
-        ..EditPull::default()
-    };
+    let mut base = EditPull::default();
+    base.base = Some("main".into());
     let e = world.ada.edit(&top.value.id, &base).await.unwrap_err();
     assert!(
         e.hint().unwrap().text().contains("out of its stack"),
@@ -795,10 +790,8 @@ async fn approvals_beyond_one_page_are_counted() {
     assert_eq!(n, 2);
 
     // The results of changes also include all reviewers.
-    let title = EditPull {
-        title: Some("New".into()),
-        ..EditPull::default()
-    };
+    let mut title = EditPull::default();
+    title.title = Some("New".into());
     let (edited, n) = world.count(world.ada.edit(&id, &title)).await;
     whole(&edited.unwrap().value);
     assert_eq!(n, 3);

@@ -120,23 +120,19 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
             grace.submit_review(&id, &lines).await.map(|o| o.warnings)
         }
         Write::Edit => {
-            let edit = EditPull {
-                title: Some(text.clone()),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some(text.clone());
             ada.edit(&id, &edit).await.map(|o| o.warnings)
         }
         Write::EditSets => {
-            let edit = EditPull {
-                labels: SetChange {
-                    add: vec!["bug".into()],
-                    remove: vec![],
-                },
-                reviewers: SetChange {
-                    add: grace_reviews(),
-                    remove: vec![],
-                },
-                ..EditPull::default()
+            let mut edit = EditPull::default();
+            edit.labels = SetChange {
+                add: vec!["bug".into()],
+                remove: vec![],
+            };
+            edit.reviewers = SetChange {
+                add: grace_reviews(),
+                remove: vec![],
             };
             ada.edit(&id, &edit).await.map(|o| o.warnings)
         }

@@ -271,10 +271,8 @@ async fn edit_lost_answer_is_read_back() {
         not: one(pull(7)),
     };
     check(lost, |script| async move {
-        let edit = EditPull {
-            title: Some("New".into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some("New".into());
         let made = script.repo.edit(&script.pr(), &edit).await;
         (script, made)
     })

@@ -25,13 +25,12 @@ const FINE: &str = "github_pat_0canary0fine";
 
 fn reviewers(add: &[&str], remove: &[&str]) -> EditPull {
     let own = |list: &[&str]| list.iter().map(|r| Reviewer::parse(r)).collect();
-    EditPull {
-        reviewers: SetChange {
-            add: own(add),
-            remove: own(remove),
-        },
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.reviewers = SetChange {
+        add: own(add),
+        remove: own(remove),
+    };
+    edit
 }
 
 fn world() -> World {
@@ -79,10 +78,8 @@ async fn token_without_team_access_can_change_pulls() {
 
         let ready = repo.set_draft(&id, false).await.unwrap().value;
         assert!(!ready.draft, "{token}");
-        let title = EditPull {
-            title: Some("New".into()),
-            ..EditPull::default()
-        };
+        let mut title = EditPull::default();
+        title.title = Some("New".into());
         let edited = repo.edit(&id, &title).await.unwrap().value;
         assert_eq!(edited.title, "New", "{token}");
         let req = CloseReq::default();
@@ -160,10 +157,8 @@ async fn error_inside_payload_does_not_fail_mutation() {
     assert_eq!(after.state, PrState::Merged);
     assert_eq!(after.warnings.len(), 1);
     assert_eq!(after.warnings[0].section, Some("pending_reviewers"));
-    let title = EditPull {
-        title: Some("New".into()),
-        ..EditPull::default()
-    };
+    let mut title = EditPull::default();
+    title.title = Some("New".into());
     let made = script.repo.edit(&script.pr(), &title).await.unwrap().value;
     assert_eq!(made.title, "New");
     assert_eq!(made.warnings[0].section, Some("labels"));
@@ -593,18 +588,17 @@ async fn names_beyond_first_hundred_are_resolved() {
         seed.open_pull(REPO, &pull)
     };
     let id = world.ada.pr(number);
-    let milestone = |title: &str| EditPull {
-        milestone: Some(Some(title.into())),
-        ..EditPull::default()
+    let milestone = |title: &str| {
+        let mut edit = EditPull::default();
+        edit.milestone = Some(Some(title.into()));
+        edit
     };
     let edited = world.ada.edit(&id, &milestone("someday")).await.unwrap();
     assert_eq!(edited.value.milestone.unwrap().title, "Someday");
-    let label = EditPull {
-        labels: SetChange {
-            add: vec!["securty".into()],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut label = EditPull::default();
+    label.labels = SetChange {
+        add: vec!["securty".into()],
+        remove: vec![],
     };
     let e = world.ada.edit(&id, &label).await.unwrap_err();
     assert!(e.hint().unwrap().text().contains("'security'"), "{e:?}");

@@ -147,10 +147,8 @@ async fn closing_words_link_issues() {
     assert_eq!(said(&view.warnings), gone);
     // Number 1 remains as a pull request only; numbers above the limit give a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
-    let edit = EditPull {
-        description: Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.description = Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect());
     local.edit(&made.id, &edit).await.unwrap();
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let said = said(&view.warnings);

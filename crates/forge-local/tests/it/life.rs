@@ -417,12 +417,10 @@ async fn reviews_threads_and_comments_round_trip() {
     );
 
     // A repeated request makes bob pending but keeps his opinion, until his next review.
-    let again = EditPull {
-        reviewers: SetChange {
-            add: vec![Reviewer::parse("bob")],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut again = EditPull::default();
+    again.reviewers = SetChange {
+        add: vec![Reviewer::parse("bob")],
+        remove: vec![],
     };
     let seen = local.edit(&id, &again).await.unwrap().value;
     assert_eq!(
@@ -474,12 +472,10 @@ async fn deleted_label_stays_removed_after_redefinition() {
         "already_exists"
     );
     create(&local, "topic").await;
-    let edit = EditPull {
-        labels: SetChange {
-            add: vec!["ops".into(), "bug".into()],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: vec!["ops".into(), "bug".into()],
+        remove: vec![],
     };
     let seen = local.edit(&pr(&local, 1), &edit).await.unwrap().value;
     assert_eq!(seen.labels.len(), 2);

@@ -118,10 +118,8 @@ async fn stacked_pull_needs_lower_head_as_base() {
     assert_eq!(early.hint().and_then(Hint::action), Some(&merge));
     let can = local.mergeability(&pr(&local, 2)).await.unwrap();
     assert_eq!(can.status, "BLOCKED");
-    let edit = EditPull {
-        base: Some("main".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.base = Some("main".to_owned());
     local.edit(&pr(&local, 2), &edit).await.unwrap();
     assert_eq!(seen(&local, 2).await, ("main".to_owned(), None));
     local

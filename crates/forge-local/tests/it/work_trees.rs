@@ -220,10 +220,8 @@ async fn symbolic_branch_is_not_moved_or_deleted() {
     let (repo, local) = on_base().await;
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "refs/heads/twig", "refs/heads/topic"]);
-    let edit = forge_core::model::EditPull {
-        base: Some("alias".into()),
-        ..Default::default()
-    };
+    let mut edit = forge_core::model::EditPull::default();
+    edit.base = Some("alias".into());
     local.edit(&pr(&local, 1), &edit).await.unwrap();
     let before = repo.oid("main");
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();

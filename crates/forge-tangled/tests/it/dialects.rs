@@ -577,11 +577,9 @@ async fn pull_request_lifecycle_uses_configured_names() {
     spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "success")]);
     let report = forge.checks(&pr).await.unwrap();
     assert_eq!(report.checks.len(), 1);
-    let edit = EditPull {
-        title: Some("Two".to_owned()),
-        description: Some("Why.".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Two".to_owned());
+    edit.description = Some("Why.".to_owned());
     let edited = forge.edit(&pr, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let said = forge.comment(&pr, "Nice", None).await.unwrap();

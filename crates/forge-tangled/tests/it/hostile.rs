@@ -53,12 +53,10 @@ async fn unreadable_label_is_a_warning() {
     of_bugs.labels = vec!["bug".into()];
     let list = forge.list(&stage.id(), &of_bugs, page).await.unwrap();
     told(&list.warnings);
-    let bug = EditPull {
-        labels: SetChange {
-            add: vec!["bug".into()],
-            remove: Vec::new(),
-        },
-        ..EditPull::default()
+    let mut bug = EditPull::default();
+    bug.labels = SetChange {
+        add: vec!["bug".into()],
+        remove: Vec::new(),
     };
     let e = forge.edit(&made.id, &bug).await.unwrap_err();
     assert!(e.message().contains("there is no label 'bug'"), "{e:?}");

@@ -134,10 +134,8 @@ async fn repeated_change_is_pending_while_index_lost_record() {
     index.lose_next(PULL, 99);
     index.lose_next(STATUS, 99);
     let (round, close) = (Resubmit::default(), CloseReq::default());
-    let same = EditPull {
-        title: Some(made.title.clone()),
-        ..EditPull::default()
-    };
+    let mut same = EditPull::default();
+    same.title = Some(made.title.clone());
     let first = forge.resubmit(&made.id, &round).await.unwrap();
     assert!(!first.unchanged);
     let stored = pds.record(&made.node_id);
@@ -247,12 +245,10 @@ async fn collection_unknown_to_index_is_pds_only() {
     let forge = stage.tangled_with(settings, Some(&stage.alice));
     let bug = NewLabel::new("bug");
     forge.define_label(&stage.id(), &bug).await.unwrap();
-    let edit = EditPull {
-        labels: SetChange {
-            add: vec!["bug".to_owned()],
-            remove: Vec::new(),
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: vec!["bug".to_owned()],
+        remove: Vec::new(),
     };
     let edited = forge.edit(&made.value.id, &edit).await.unwrap();
     let instead = "open it on the web page of the repository".to_owned();
@@ -309,12 +305,10 @@ async fn droppable_record_is_refused_before_write() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    let edit = forge_core::model::EditPull {
-        labels: forge_core::model::SetChange {
-            add: vec!["assignee".to_owned()],
-            remove: Vec::new(),
-        },
-        ..Default::default()
+    let mut edit = forge_core::model::EditPull::default();
+    edit.labels = forge_core::model::SetChange {
+        add: vec!["assignee".to_owned()],
+        remove: Vec::new(),
     };
     let e = forge.edit(&made.id, &edit).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");

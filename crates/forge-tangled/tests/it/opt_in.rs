@@ -58,10 +58,8 @@ async fn draft_is_a_title_marker_removed_by_ready() {
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Draft));
     let ready = Action::op(Op::PrSetDraft).on(&made.node_id);
     assert_eq!(*action(&e), ready.with(Param::Draft, "false"));
-    let edit = EditPull {
-        title: Some("Add an a".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Add an a".to_owned());
     let edited = alice.edit(&made.id, &edit).await.unwrap().value;
     assert!(edited.draft, "another title makes nothing ready");
 

@@ -105,10 +105,8 @@ async fn versions_are_read_as_rounds_and_preserved() {
     assert_eq!(e.code(), "unsupported", "{e:?}");
     assert!(e.message().contains("has versions in the place"), "{e:?}");
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
-    let edit = EditPull {
-        title: Some("Other".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Other".to_owned());
     forge.edit(&made.id, &edit).await.unwrap();
     record["title"] = json!("Other");
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);

@@ -16,21 +16,19 @@ const GET: &str = "com.atproto.repo.getRecord";
 const PUT: &str = "com.atproto.repo.putRecord";
 
 fn described(text: &str) -> EditPull {
-    EditPull {
-        description: Some(text.to_owned()),
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.description = Some(text.to_owned());
+    edit
 }
 
 fn labelled(add: &[&str], remove: &[&str]) -> EditPull {
     let names = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
-    EditPull {
-        labels: SetChange {
-            add: names(add),
-            remove: names(remove),
-        },
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: names(add),
+        remove: names(remove),
+    };
+    edit
 }
 
 #[tokio::test]
@@ -74,10 +72,8 @@ async fn concurrent_edits_by_two_accounts_are_kept() {
     let other = stage.tangled(&stage.bob);
     for n in 0..5 {
         let (title, text) = (format!("Title {n}"), format!("Text {n}"));
-        let titled = EditPull {
-            title: Some(title.clone()),
-            ..EditPull::default()
-        };
+        let mut titled = EditPull::default();
+        titled.title = Some(title.clone());
         let (ours, theirs) = (described(&text), titled);
         let done = futures::join!(forge.edit(&made.id, &ours), other.edit(&made.id, &theirs));
         assert!(done.0.is_ok() && done.1.is_ok(), "{done:?}");

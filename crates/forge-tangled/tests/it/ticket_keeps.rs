@@ -18,20 +18,18 @@ use crate::{
 };
 
 fn titled(text: &str) -> EditPull {
-    EditPull {
-        title: Some(text.to_owned()),
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.title = Some(text.to_owned());
+    edit
 }
 
 fn labelled(name: &str) -> EditPull {
-    EditPull {
-        labels: SetChange {
-            add: vec![name.to_owned()],
-            remove: Vec::new(),
-        },
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: vec![name.to_owned()],
+        remove: Vec::new(),
+    };
+    edit
 }
 
 /// Returns an account's records of the protocol before 1.0, and its declarations.

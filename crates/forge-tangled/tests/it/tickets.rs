@@ -193,10 +193,8 @@ async fn manifest_without_owner_is_a_warning() {
         let before = comments();
         let said = forge.comment(&pr, "So?", None).await;
         assert_eq!(said.is_ok(), !doubted, "{manifest}: {said:?}");
-        let title = EditPull {
-            title: Some(format!("{manifest}")),
-            ..EditPull::default()
-        };
+        let mut title = EditPull::default();
+        title.title = Some(format!("{manifest}"));
         let edited = forge.edit(&pr, &title).await;
         assert_eq!(edited.is_ok(), !doubted, "{manifest}: {edited:?}");
         if let Err(e) = edited {
@@ -312,16 +310,12 @@ async fn ticket_lifecycle() {
         let nothing = forge.edit(&pr, &EditPull::default()).await.unwrap();
         is_experimental(nothing.unchanged, &nothing.warnings);
 
-        let edit = EditPull {
-            title: Some("Two".into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some("Two".into());
         assert_eq!(forge.edit(&pr, &edit).await.unwrap().value.title, "Two");
-        let stale = EditPull {
-            title: Some("Three".into()),
-            expected_version: Some(made.value.version),
-            ..EditPull::default()
-        };
+        let mut stale = EditPull::default();
+        stale.title = Some("Three".into());
+        stale.expected_version = Some(made.value.version);
         assert_eq!(
             forge.edit(&pr, &stale).await.unwrap_err().code(),
             "conflict"
@@ -372,12 +366,10 @@ async fn closed_spelling_and_labels_follow_existing_tickets() {
     let made = forge.create(&id, &req).await.unwrap().value;
     assert_eq!(made.labels[0].name, "bug");
     assert_eq!(made.labels[1].name, "priority:high");
-    let there = EditPull {
-        labels: SetChange {
-            add: vec!["priority:high".into()],
-            remove: vec!["none".into()],
-        },
-        ..EditPull::default()
+    let mut there = EditPull::default();
+    there.labels = SetChange {
+        add: vec!["priority:high".into()],
+        remove: vec!["none".into()],
     };
     let same = forge.edit(&made.id, &there).await.unwrap();
     is_experimental(same.unchanged, &same.warnings);

@@ -230,12 +230,13 @@ async fn account_label_value_is_written_as_did() {
     }));
     let (repo, pds, bob) = (stage.handle(&stage.alice), stage.world.pds(), &stage.bob);
     let made = stage.open(&repo, "topic").await;
-    let labelled = |add: &str, remove: &[String]| EditPull {
-        labels: SetChange {
+    let labelled = |add: &str, remove: &[String]| {
+        let mut edit = EditPull::default();
+        edit.labels = SetChange {
             add: vec![format!("reviewer:{add}")],
             remove: remove.to_vec(),
-        },
-        ..EditPull::default()
+        };
+        edit
     };
     for (typed, said) in [
         ("nobody.test", "nobody has the handle nobody.test"),
@@ -282,12 +283,10 @@ async fn label_is_removed_despite_slow_clock() {
     let bob = stage.handle(&stage.bob);
     let view = bob.view(&made.id, Default::default()).await.unwrap();
     assert_eq!(view.labels.len(), 1, "{:?}", view.warnings);
-    let edit = EditPull {
-        labels: SetChange {
-            add: Vec::new(),
-            remove: vec!["bug".into()],
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: Vec::new(),
+        remove: vec!["bug".into()],
     };
     let edited = bob.edit(&made.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
@@ -304,13 +303,14 @@ async fn partial_edit_names_the_failed_part() {
     repo.define_label(&bug).await.unwrap();
     let made = stage.open(&repo, "topic").await;
     let pds = stage.world.pds();
-    let labelled = |title: &str| EditPull {
-        title: Some(title.to_owned()),
-        labels: SetChange {
+    let labelled = |title: &str| {
+        let mut edit = EditPull::default();
+        edit.title = Some(title.to_owned());
+        edit.labels = SetChange {
             add: vec!["bug".to_owned()],
             remove: Vec::new(),
-        },
-        ..EditPull::default()
+        };
+        edit
     };
     let refusal = Fault::error(400, "InvalidRequest", "no");
     for (fault, retry, said) in [
@@ -344,10 +344,8 @@ async fn partial_edit_names_the_failed_part() {
     // An edit of only a label has no other part.
     pds.host()
         .fault(Fault::error(400, "InvalidRequest", "no").on(APPLY));
-    let alone = EditPull {
-        title: None,
-        ..labelled("")
-    };
+    let mut alone = labelled("");
+    alone.title = None;
     let e = repo.edit(&made.id, &alone).await.unwrap_err();
     assert!(!e.message().contains("was not written"), "{e:?}");
     let edited = repo.edit(&made.id, &labelled("Last")).await.unwrap();
@@ -417,11 +415,9 @@ async fn edit_keeps_unknown_fields() {
     record["fromTheFuture"] = serde_json::json!({"x": [1, null]});
     let rkey = made.node_id.rsplit('/').next().unwrap().to_owned();
     stage.world.pds().put(&stage.alice.did, PULL, &rkey, record);
-    let edit = forge_core::model::EditPull {
-        title: Some("New".into()),
-        description: Some("Text".into()),
-        ..Default::default()
-    };
+    let mut edit = forge_core::model::EditPull::default();
+    edit.title = Some("New".into());
+    edit.description = Some("Text".into());
     let edited = repo.edit(&made.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let (_, record) = stage.world.pds().record(&made.node_id).unwrap();

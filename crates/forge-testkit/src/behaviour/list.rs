@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     Cursor, PageReq, PrId, RepoId, RepoPath,
-    model::{CreatePull, EditPull, PullQuery, PullScope, SetChange, StateFilter},
+    model::{CreatePull, EditPull, PullQuery, PullScope, StateFilter},
 };
 use futures::TryStreamExt;
 
@@ -157,20 +157,9 @@ async fn by_author_me(fx: Fixture) {
 async fn by_assignee(fx: Fixture) {
     fx.open("a").await;
     let b = fx.open("b").await.id;
-    let change = SetChange {
-        add: vec![fx.reviewer_login().await],
-        remove: vec![],
-    };
-    fx.author
-        .edit(
-            &b,
-            &EditPull {
-                assignees: change,
-                ..Default::default()
-            },
-        )
-        .await
-        .unwrap();
+    let mut edit = EditPull::default();
+    edit.assignees.add = vec![fx.reviewer_login().await];
+    fx.author.edit(&b, &edit).await.unwrap();
     let mut query = PullQuery::default();
     query.assignee = Some(fx.reviewer_login().await);
     assert_eq!(ids(&fx, &query).await, [b]);

@@ -183,10 +183,8 @@ async fn resubmit_of_closed_pull_is_refused(fx: Fixture) {
 
 async fn a_round_of_a_stale_version(fx: Fixture) {
     let opened = fx.open("feature").await;
-    let edit = EditPull {
-        title: Some("Another".into()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Another".into());
     fx.author.edit(&opened.id, &edit).await.unwrap();
     more(&fx);
     let mut req = Resubmit::default();

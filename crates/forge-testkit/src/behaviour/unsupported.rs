@@ -8,8 +8,8 @@ use forge_core::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
         EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, Lock,
         MergeMethod, MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields,
-        PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetChange, SetIssueState,
-        Subject, ThreadId, UpdateBranch, Verdict,
+        PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetIssueState, Subject,
+        ThreadId, UpdateBranch, Verdict,
     },
 };
 
@@ -189,40 +189,24 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::PrView => refusal(repo.view(pr, PrFields::NONE).await),
         C::PrEdit => {
-            edit(EditPull {
-                title: Some("T".into()),
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.title = Some("T".into());
+            edit(req).await
         }
         C::PrEditBase => {
-            edit(EditPull {
-                base: Some("b".into()),
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.base = Some("b".into());
+            edit(req).await
         }
         C::PrLabels => {
-            let labels = SetChange {
-                add: vec!["l".into()],
-                remove: vec![],
-            };
-            edit(EditPull {
-                labels,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.labels.add = vec!["l".into()];
+            edit(req).await
         }
         C::PrAssignees => {
-            let assignees = SetChange {
-                add: vec!["@me".into()],
-                remove: vec![],
-            };
-            edit(EditPull {
-                assignees,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.assignees.add = vec!["@me".into()];
+            edit(req).await
         }
         C::PrReviewers | C::PrReviewersTeam => {
             let name = if capability == C::PrReviewers {
@@ -230,33 +214,19 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             } else {
                 "org/team"
             };
-            let reviewers = SetChange {
-                add: vec![Reviewer::parse(name)],
-                remove: vec![],
-            };
-            edit(EditPull {
-                reviewers,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.reviewers.add = vec![Reviewer::parse(name)];
+            edit(req).await
         }
         C::PrMilestone => {
-            edit(EditPull {
-                milestone: Some(Some("1.0".into())),
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.milestone = Some(Some("1.0".into()));
+            edit(req).await
         }
         C::PrProjects => {
-            let projects = SetChange {
-                add: vec!["Roadmap".into()],
-                remove: vec![],
-            };
-            edit(EditPull {
-                projects,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.projects.add = vec!["Roadmap".into()];
+            edit(req).await
         }
         C::PrClose => refusal(repo.close(pr, &CloseReq::default()).await),
         C::PrReopen => refusal(repo.reopen(pr, None).await),

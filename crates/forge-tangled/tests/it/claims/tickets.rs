@@ -68,10 +68,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             said.map(Done::Comment)
         }
         Doing::Title(ticket, text) => {
-            let edit = EditPull {
-                title: Some(text),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some(text);
             let edited = process.edit(&pull(&ticket), &edit).await;
             edited.map(Done::Pull)
         }
@@ -81,10 +79,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
                 true => (bug, Vec::new()),
                 false => (Vec::new(), bug),
             };
-            let edit = EditPull {
-                labels: SetChange { add, remove },
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.labels = SetChange { add, remove };
             let edited = process.edit(&pull(&ticket), &edit).await;
             edited.map(Done::Pull)
         }
