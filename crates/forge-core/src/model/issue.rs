@@ -288,6 +288,7 @@ impl NewIssue {
 
 /// Changes to an issue; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct EditIssue {
     /// New title.
     pub title: Option<String>,

@@ -213,10 +213,8 @@ async fn issue_lifecycle_sends_expected_requests() {
     .await;
     let repo = &script.repo;
     let opened = repo.create_issue(&new()).await.unwrap();
-    let edit = EditIssue {
-        title: Some("New".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("New".into());
     let edited = repo.edit_issue(&id(), &edit).await.unwrap();
     let done = repo.set_issue_state(&id(), &close()).await.unwrap();
     let again = SetIssueState::to(IssueState::Open);
@@ -235,10 +233,8 @@ async fn issue_change_already_in_effect_is_not_sent() {
     .await;
     let outcome = script.repo.set_issue_state(&id(), &close()).await.unwrap();
     assert!(outcome.unchanged);
-    let edit = EditIssue {
-        body: Some("Text.".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.body = Some("Text.".into());
     assert!(
         script
             .repo

@@ -64,10 +64,8 @@ async fn issue_writes_have_ingestion_states() {
     assert_eq!(comment.ingestion.word(), "confirmed");
     let (_, record) = stage.world.pds().record(&comment.value.id).unwrap();
     assert!(record.get("pullRoundIdx").is_none(), "{record}");
-    let edit = EditIssue {
-        title: Some("Two".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("Two".into());
     let edited = forge.edit_issue(&id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let close = to(IssueState::Closed);
@@ -535,13 +533,11 @@ async fn tickets_without_a_branch_are_issues() {
 
     let issue = &made.value.id;
     forge.comment_issue(issue, "Nice").await.unwrap();
-    let edit = EditIssue {
-        title: Some("Two".into()),
-        labels: SetChange {
-            add: vec!["BUG".into()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.title = Some("Two".into());
+    edit.labels = SetChange {
+        add: vec!["BUG".into()],
+        ..SetChange::default()
     };
     let edited = forge.edit_issue(issue, &edit).await.unwrap();
     assert_eq!(edited.value.title, "Two");

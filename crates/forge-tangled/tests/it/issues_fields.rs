@@ -33,12 +33,11 @@ async fn define(stage: &Stage, forge: &Tangled, name: &str, options: &[&str]) ->
 
 fn setting(values: &[(&str, Option<&str>)]) -> EditIssue {
     let values = values.iter();
-    EditIssue {
-        values: values
-            .map(|(f, v)| ((*f).to_owned(), v.map(str::to_owned)))
-            .collect(),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.values = values
+        .map(|(f, v)| ((*f).to_owned(), v.map(str::to_owned)))
+        .collect();
+    edit
 }
 
 async fn open(stage: &Stage, forge: &Tangled) -> Issue {
@@ -384,12 +383,10 @@ async fn rows_filtered_by_label_have_values() {
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;
     let issue = open(&stage, &forge).await;
     open(&stage, &forge).await;
-    let todo = EditIssue {
-        labels: SetChange {
-            add: vec!["state:Todo".to_owned()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut todo = EditIssue::default();
+    todo.labels = SetChange {
+        add: vec!["state:Todo".to_owned()],
+        ..SetChange::default()
     };
     forge.edit_issue(&issue.id, &todo).await.unwrap();
     let mut query = IssueQuery::default();

@@ -147,13 +147,11 @@ async fn history_has_states_labels_and_comments_in_order() {
         defined.await.unwrap();
     }
     let issue = open(&stage, &forge, "One").await;
-    let edit = EditIssue {
-        values: [("state".to_owned(), Some("Done".to_owned()))].into(),
-        assignees: SetChange {
-            add: vec!["bob.test".to_owned()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.values = [("state".to_owned(), Some("Done".to_owned()))].into();
+    edit.assignees = SetChange {
+        add: vec!["bob.test".to_owned()],
+        ..SetChange::default()
     };
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let bob = stage.tangled(&stage.bob);

@@ -237,10 +237,8 @@ async fn declaration_during_process_stops_older_writes() {
         }
         let mut close = CloseReq::default();
         close.comment = (what != "close").then(|| "No.".to_owned());
-        let body = EditIssue {
-            body: Some("More".into()),
-            ..EditIssue::default()
-        };
+        let mut body = EditIssue::default();
+        body.body = Some("More".into());
         let another = NewLabel::new("docs");
         let state = SetIssueState::to(IssueState::Closed);
         let done = match what {

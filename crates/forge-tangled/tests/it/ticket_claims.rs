@@ -168,10 +168,8 @@ async fn dropped_ticket_field_is_named() {
         assert!(e.message().contains(&format!("`{field}`")), "{e}");
         let found = forge_core::AtUri::parse(&uri).unwrap();
         let found = forge.issue_of_record(&found);
-        let edit = EditIssue {
-            body: Some("Now".into()),
-            ..EditIssue::default()
-        };
+        let mut edit = EditIssue::default();
+        edit.body = Some("Now".into());
         let e = forge
             .edit_issue(&found.await.unwrap(), &edit)
             .await

@@ -97,10 +97,8 @@ async fn older_protocol_records_are_never_written() {
     issue.labels = vec!["bug".into()];
     let issue = forge.create_issue(&id, &issue).await.unwrap().value.id;
     same("create an issue");
-    let edit = EditIssue {
-        title: Some("It is broken".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("It is broken".into());
     forge.edit_issue(&issue, &edit).await.unwrap();
     same("edit an issue");
     let close = SetIssueState::to(IssueState::Closed).with_comment("Done.");
@@ -180,10 +178,8 @@ async fn unknown_fields_survive_every_change() {
     kept(uri, "reopen");
 
     let uri = &issue.node_id;
-    let edit = EditIssue {
-        title: Some("Better".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("Better".into());
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert_eq!(record(&stage, &repo, uri)["title"]["text"], "Better");
     kept(uri, "edit an issue");

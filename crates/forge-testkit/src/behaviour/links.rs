@@ -220,10 +220,8 @@ async fn a_circle_of_names(fx: Fixture) {
     let first = issue(&fx, "First", "").await;
     let second = issue(&fx, "Second", &format!("See {}", name(&first.id.key))).await;
     let both = format!("{} {}", name(&first.id.key), name(&second.id.key));
-    let edit = EditIssue {
-        body: Some(both),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.body = Some(both);
     fx.author.edit_issue(&first.id, &edit).await.unwrap();
     for (one, other) in [(&first, &second), (&second, &first)] {
         let found = of_issue(&fx, one).await;

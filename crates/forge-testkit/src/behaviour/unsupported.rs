@@ -294,10 +294,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
         C::IssueMilestone => {
-            let edit = EditIssue {
-                milestone: Some(Some("1.0".into())),
-                ..Default::default()
-            };
+            let mut edit = EditIssue::default();
+            edit.milestone = Some(Some("1.0".into()));
             refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
         }
         C::IssueListSearch => {

@@ -449,11 +449,9 @@ impl<'w> MergeEffects<'w> {
             ),
             None => {
                 let keeps = self.repo.supports(Capability::IssueReason);
-                let edit = EditIssue {
-                    state: Some(IssueState::Closed),
-                    reason: step.closes.filter(|_| keeps),
-                    ..EditIssue::default()
-                };
+                let mut edit = EditIssue::default();
+                edit.state = Some(IssueState::Closed);
+                edit.reason = step.closes.filter(|_| keeps);
                 (edit, Some("open".to_owned()), "closed".to_owned())
             }
         }

@@ -700,12 +700,10 @@ async fn r_001_1_position_is_equal_for_all_members() {
     assert_eq!((found.converged, found.ready, found.total), (false, 1, 2));
     assert_eq!(found.blocking[0].id, two);
     assert_eq!(view.issues.len(), 2);
-    let cycle = EditIssue {
-        blocked_by: SetChange {
-            add: vec![two.clone()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut cycle = EditIssue::default();
+    cycle.blocked_by = SetChange {
+        add: vec![two.clone()],
+        ..SetChange::default()
     };
     if stage.repo.edit_issue(&one, &cycle).await.is_ok() {
         let view = stage.flow.group(&two).await.unwrap();

@@ -84,11 +84,13 @@ proptest! {
                     }
                     1 => {
                         let blocked_by = SetChange { add: vec![blocker.clone()], ..SetChange::default() };
-                        let edit = EditIssue { blocked_by, ..EditIssue::default() };
+                        let mut edit = EditIssue::default();
+                        edit.blocked_by = blocked_by;
                         stage.repo.edit_issue(&id, &edit).await.unwrap();
                     }
                     2 => {
-                        let edit = EditIssue { state: Some(IssueState::Closed), ..EditIssue::default() };
+                        let mut edit = EditIssue::default();
+                        edit.state = Some(IssueState::Closed);
                         stage.repo.edit_issue(&id, &edit).await.unwrap();
                     }
                     _ => free += 1,

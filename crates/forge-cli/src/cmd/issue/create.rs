@@ -144,12 +144,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
 
 /// Makes the new issue block others.
 async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
-    let edit = EditIssue {
-        blocked_by: SetChange {
-            add: vec![new.clone()],
-            remove: Vec::new(),
-        },
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.blocked_by = SetChange {
+        add: vec![new.clone()],
+        remove: Vec::new(),
     };
     let edits: Vec<_> = others.into_iter().map(|id| (id, edit.clone())).collect();
     if edits.is_empty() {

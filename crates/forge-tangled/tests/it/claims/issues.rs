@@ -46,10 +46,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             said.map(Done::Comment)
         }
         Doing::Title(made, text) => {
-            let edit = EditIssue {
-                title: Some(text),
-                ..EditIssue::default()
-            };
+            let mut edit = EditIssue::default();
+            edit.title = Some(text);
             process.edit_issue(&made.id, &edit).await.map(Done::Issue)
         }
         Doing::State(made, state) => {
