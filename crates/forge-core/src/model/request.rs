@@ -40,6 +40,7 @@ impl fmt::Display for HeadRef {
 
 /// A pull request to open.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CreatePull {
     /// Title: one line, not empty.
     pub title: String,

@@ -127,15 +127,13 @@ fn labels(add: &[&str], remove: &[&str]) -> SetChange<String> {
 #[tokio::test]
 async fn lifecycle_from_opening_to_merge() {
     let world = World::new();
-    let req = CreatePull {
-        description: "Ünïcode".into(),
-        labels: vec!["Help, wanted".into(), "bug".into()],
-        assignees: vec!["@me".into(), "grace".into()],
-        reviewers: vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")],
-        milestone: Some("1.0".into()),
-        draft: true,
-        ..CreatePull::new("feature", "Add a")
-    };
+    let mut req = CreatePull::new("feature", "Add a");
+    req.description = "Ünïcode".into();
+    req.labels = vec!["Help, wanted".into(), "bug".into()];
+    req.assignees = vec!["@me".into(), "grace".into()];
+    req.reviewers = vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")];
+    req.milestone = Some("1.0".into());
+    req.draft = true;
     let (made, n) = world.count(world.ada.create(&req)).await;
     let made = made.unwrap();
     assert_eq!((n, &made.warnings[..]), (3, &[][..]));
@@ -351,13 +349,11 @@ async fn board_changes_keep_request_budget() {
         seed.project("octo", "Roadmap", &["Todo"]);
         seed.project("ada", "Mine", &["Todo"]);
     }
-    let req = CreatePull {
-        labels: vec!["bug".into()],
-        reviewers: vec![Reviewer::parse("grace")],
-        milestone: Some("1.0".into()),
-        projects: vec!["roadmap".into(), "Mine".into()],
-        ..CreatePull::new("feature", "Add a")
-    };
+    let mut req = CreatePull::new("feature", "Add a");
+    req.labels = vec!["bug".into()];
+    req.reviewers = vec![Reviewer::parse("grace")];
+    req.milestone = Some("1.0".into());
+    req.projects = vec!["roadmap".into(), "Mine".into()];
     let (made, n) = world.count(world.ada.create(&req)).await;
     let made = made.unwrap();
     assert_eq!((n, made.warnings.len()), (3, 0), "{:?}", made.warnings);
@@ -555,10 +551,9 @@ async fn stack_merge_repeated_waits_for_running_merge() {
 }
 
 fn on_top(head: &str, below: &PrId) -> CreatePull {
-    CreatePull {
-        depends_on: Some(below.clone()),
-        ..CreatePull::new(head, "On top")
-    }
+    let mut req = CreatePull::new(head, "On top");
+    req.depends_on = Some(below.clone());
+    req
 }
 
 /// The numbers of the pull requests in each stack.
@@ -843,49 +838,27 @@ async fn create_with_invalid_input_creates_nothing() {
         other => panic!("{other:?}"),
     };
     let plain = || CreatePull::new("feature", "Title");
+    let with = |change: fn(&mut CreatePull)| {
+        let mut req = plain();
+        change(&mut req);
+        req
+    };
     for (req, wanted) in [
+        (with(|req| req.labels = vec!["bgu".into()]), "labels"),
         (
-            CreatePull {
-                labels: vec!["bgu".into()],
-                ..plain()
-            },
-            "labels",
-        ),
-        (
-            CreatePull {
-                reviewers: vec![Reviewer::parse("grcae")],
-                ..plain()
-            },
+            with(|req| req.reviewers = vec![Reviewer::parse("grcae")]),
             "reviewers",
         ),
         (
-            CreatePull {
-                reviewers: vec![Reviewer::parse("octo/cor")],
-                ..plain()
-            },
+            with(|req| req.reviewers = vec![Reviewer::parse("octo/cor")]),
             "reviewers",
         ),
         (
-            CreatePull {
-                assignees: vec!["grcae".into()],
-                ..plain()
-            },
+            with(|req| req.assignees = vec!["grcae".into()]),
             "assignees",
         ),
-        (
-            CreatePull {
-                milestone: Some("2.0".into()),
-                ..plain()
-            },
-            "milestone",
-        ),
-        (
-            CreatePull {
-                base: Some("nowhere".into()),
-                ..plain()
-            },
-            "base",
-        ),
+        (with(|req| req.milestone = Some("2.0".into())), "milestone"),
+        (with(|req| req.base = Some("nowhere".into())), "base"),
         (CreatePull::new("nowhere", "Title"), "head"),
         (CreatePull::new("main", "Title"), "head"),
     ] {
@@ -957,18 +930,17 @@ async fn create_from_fork_works() {
 #[tokio::test]
 async fn edits_and_updates_take_two_requests() {
     let world = World::new();
-    let edits = |path: &str| CreatePull {
-        edits: vec![FileEdit::write(path, "x\n")],
-        ..CreatePull::new("", "Edit a file")
+    let edits = |path: &str| {
+        let mut req = CreatePull::new("", "Edit a file");
+        req.edits = vec![FileEdit::write(path, "x\n")];
+        req
     };
     let (made, n) = world.count(world.ada.create(&edits("docs/a.md"))).await;
     let made = made.unwrap().value;
     assert_eq!((n, made.head_repo), (2, None));
-    let labelled = CreatePull {
-        labels: vec!["bug".into()],
-        base: Some("main".into()),
-        ..edits("b.md")
-    };
+    let mut labelled = edits("b.md");
+    labelled.labels = vec!["bug".into()];
+    labelled.base = Some("main".into());
     let (other, n) = world.count(world.grace.create(&labelled)).await;
     let other = other.unwrap().value;
     assert_eq!(

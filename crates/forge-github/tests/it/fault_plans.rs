@@ -105,11 +105,9 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
     let answer = match write {
         Write::Create => ada.create(&create).await.map(|o| o.warnings),
         Write::CreateInFull => {
-            let full = CreatePull {
-                labels: vec!["bug".into()],
-                reviewers: grace_reviews(),
-                ..create
-            };
+            let mut full = create;
+            full.labels = vec!["bug".into()];
+            full.reviewers = grace_reviews();
             ada.create(&full).await.map(|o| o.warnings)
         }
         Write::Comment => grace.comment(&id, &text, None).await.map(|o| o.warnings),

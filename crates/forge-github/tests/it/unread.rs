@@ -119,10 +119,8 @@ async fn token_without_team_scope_is_refused_once() {
     }
     assert_eq!(costs, [2, 1]);
 
-    let asked = CreatePull {
-        reviewers: vec![Reviewer::parse("octo/core")],
-        ..CreatePull::new("feature", "Again")
-    };
+    let mut asked = CreatePull::new("feature", "Again");
+    asked.reviewers = vec![Reviewer::parse("octo/core")];
     let e = repo.create(&asked).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");

@@ -125,13 +125,11 @@ async fn closing_words_link_issues() {
     let close = SetIssueState::to(IssueState::Closed);
     local.set_issue_state(&id(&local, 3), &close).await.unwrap();
     repo.branch("topic", "new.txt", "new\n");
-    let req = CreatePull {
-        description: format!(
-            "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {0}#4, fixes {0}#issue-5.",
-            local.id()
-        ),
-        ..CreatePull::new("topic", "T")
-    };
+    let mut req = CreatePull::new("topic", "T");
+    req.description = format!(
+        "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {0}#4, fixes {0}#issue-5.",
+        local.id()
+    );
     let made = local.create(local.id(), &req).await.unwrap().value;
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let linked: Vec<_> = view.linked_issues.unwrap();

@@ -310,11 +310,9 @@ async fn reviews_threads_and_comments_round_trip() {
     let repo = Repo::new();
     repo.branch("topic", "base.txt", "one\nTWO\nthree\n");
     let local = repo.open().await;
-    let req = CreatePull {
-        reviewers: vec![Reviewer::parse("bob")],
-        labels: vec!["BUG".into()],
-        ..CreatePull::new("topic", "T")
-    };
+    let mut req = CreatePull::new("topic", "T");
+    req.reviewers = vec![Reviewer::parse("bob")];
+    req.labels = vec!["BUG".into()];
     let opened = local.create(local.id(), &req).await.unwrap().value;
     assert_eq!(opened.labels[0].name, "bug");
     let id = pr(&local, 1);

@@ -17,10 +17,8 @@ fn grow(repo: &Repo, branch: &str, below: &str) {
 }
 
 async fn on_top(local: &Local, branch: &str, below: u64) -> PullRequest {
-    let req = CreatePull {
-        depends_on: Some(pr(local, below)),
-        ..CreatePull::new(branch, format!("Take {branch}"))
-    };
+    let mut req = CreatePull::new(branch, format!("Take {branch}"));
+    req.depends_on = Some(pr(local, below));
     local.create(local.id(), &req).await.unwrap().value
 }
 
@@ -99,11 +97,9 @@ async fn stacked_pull_needs_lower_head_as_base() {
     grow(&repo, "upper", "lower");
     let local = repo.open().await;
     create(&local, "lower").await;
-    let req = CreatePull {
-        base: Some("main".to_owned()),
-        depends_on: Some(pr(&local, 1)),
-        ..CreatePull::new("upper", "Take upper")
-    };
+    let mut req = CreatePull::new("upper", "Take upper");
+    req.base = Some("main".to_owned());
+    req.depends_on = Some(pr(&local, 1));
     let e = local.create(local.id(), &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
 

@@ -411,10 +411,8 @@ async fn leftover_head_is_deleted_unless_moved_or_needed() {
     repo.branch("both", "two.txt", "2\n");
     repo.git(&["branch", "release", "main"]);
     create(&local, "both").await;
-    let other = CreatePull {
-        base: Some("release".into()),
-        ..CreatePull::new("both", "Take it there too")
-    };
+    let mut other = CreatePull::new("both", "Take it there too");
+    other.base = Some("release".into());
     local.create(local.id(), &other).await.unwrap();
     let merged = local.merge(&pr(&local, 2), &req).await.unwrap();
     assert!(
@@ -485,10 +483,8 @@ async fn impossible_branch_name_is_refused_without_retry() {
     let repo = Repo::new();
     let local = repo.open().await;
     for head in ["x".repeat(300), "main/x".to_owned()] {
-        let req = CreatePull {
-            edits: vec![forge_core::model::FileEdit::write("edited", "x\n")],
-            ..CreatePull::new(&head, "T")
-        };
+        let mut req = CreatePull::new(&head, "T");
+        req.edits = vec![forge_core::model::FileEdit::write("edited", "x\n")];
         let e = local.create(local.id(), &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{e}");
     }

@@ -183,10 +183,8 @@ async fn default_branch_is_kept() {
     let git = &stage.repo.git;
     git.set_branch("release", "main");
     let tip = git.commit("main", "Fix", &[("fix.txt", Some("fix\n"))]);
-    let req = CreatePull {
-        base: Some("release".into()),
-        ..CreatePull::new("main", "Fix the release")
-    };
+    let mut req = CreatePull::new("main", "Fix the release");
+    req.base = Some("release".into());
     let forge = stage.tangled(&stage.alice);
     let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
     let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();

@@ -692,11 +692,9 @@ async fn knot_and_page_answers_use_configured_names() {
     let number = PrId::number(stage.id(), 1);
     let view = forge.view(&number, PrFields::NONE).await.unwrap();
     assert_eq!(view.id, pr);
-    let edits = CreatePull {
-        base: Some("main".to_owned()),
-        edits: vec![FileEdit::write("README.md", "edited\n")],
-        ..CreatePull::new("", "Edited")
-    };
+    let mut edits = CreatePull::new("", "Edited");
+    edits.base = Some("main".to_owned());
+    edits.edits = vec![FileEdit::write("README.md", "edited\n")];
     forge.create(&id, &edits).await.unwrap();
     git.commit("main", "B", &[("README.md", Some("theirs\n"))]);
     let view = forge.view(&pr, PrFields::MERGEABILITY).await.unwrap();
@@ -719,13 +717,11 @@ async fn fork_knot_answers_use_configured_names() {
     let fork = stage.world.fork_on(knot, &stage.repo, &carol, "widget");
     fork.git.commit("side", "C", &[("c", Some("1\n"))]);
     let forge = stage.tangled_with(settings, Some(&carol));
-    let req = CreatePull {
-        head: HeadRef {
-            owner: Some(carol.handle.clone()),
-            repo: None,
-            branch: "side".to_owned(),
-        },
-        ..CreatePull::new("side", "From a fork")
+    let mut req = CreatePull::new("side", "From a fork");
+    req.head = HeadRef {
+        owner: Some(carol.handle.clone()),
+        repo: None,
+        branch: "side".to_owned(),
     };
     // The knot fetches into a ref that is not the default.
     let main = stage.repo.git.oid("main").unwrap();
@@ -739,13 +735,8 @@ async fn fork_knot_answers_use_configured_names() {
     let asked = knot.host().requests();
     assert!(asked.iter().any(|it| it.query.contains(&base)));
 
-    let other = CreatePull {
-        head: HeadRef {
-            branch: "other".to_owned(),
-            ..req.head.clone()
-        },
-        ..CreatePull::new("other", "Another")
-    };
+    let mut other = CreatePull::new("other", "Another");
+    other.head.owner.clone_from(&req.head.owner);
     fork.git.commit("other", "D", &[("d", Some("1\n"))]);
     let made = forge.create(stage.repo_id(), &other).await.unwrap().value;
     assert_eq!(made.head_oid, fork.git.oid("other"));
@@ -753,13 +744,8 @@ async fn fork_knot_answers_use_configured_names() {
         .run(["config", "--unset", "remote.origin.url"])
         .ok();
     fork.git.commit("last", "E", &[("e", Some("1\n"))]);
-    let last = CreatePull {
-        head: HeadRef {
-            branch: "last".to_owned(),
-            ..req.head
-        },
-        ..CreatePull::new("last", "The last")
-    };
+    let mut last = CreatePull::new("last", "The last");
+    last.head.owner = req.head.owner;
     let e = forge.create(stage.repo_id(), &last).await.unwrap_err();
     assert!(e.message().contains("the repository is no fork"), "{e:?}");
     called(knot.host());

@@ -116,10 +116,8 @@ async fn stack_is_a_link_and_cycles_end() {
     let lower = stage.open(&repo, "lower").await;
     stage.repo.git.set_branch("upper", "lower");
     stage.repo.git.commit("upper", "U", &[("u", Some("u\n"))]);
-    let req = CreatePull {
-        depends_on: Some(lower.id.clone()),
-        ..CreatePull::new("upper", "Upper")
-    };
+    let mut req = CreatePull::new("upper", "Upper");
+    req.depends_on = Some(lower.id.clone());
     let upper = repo.create(&req).await.unwrap().value;
     let links = async |id: &forge_core::PrId| {
         let subject = Subject::Pull(id.clone());

@@ -29,10 +29,8 @@ fn subjects(stage: &Stage) -> String {
 
 /// Opens a pull request from a patch.
 async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
-    let req = CreatePull {
-        patch: Some(patch.into()),
-        ..CreatePull::new("", title)
-    };
+    let mut req = CreatePull::new("", title);
+    req.patch = Some(patch.into());
     let forge = stage.tangled(&stage.alice);
     forge.create(stage.repo_id(), &req).await.unwrap().value
 }
@@ -178,10 +176,8 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
         +++ b/latin1\n@@ -0,0 +1 @@\n+caf\xe9\n";
     let stage = Stage::new();
     let (forge, pds) = (stage.tangled(&stage.alice), stage.world.pds());
-    let req = CreatePull {
-        patch: Some(LATIN.into()),
-        ..CreatePull::new("", "Latin-1")
-    };
+    let mut req = CreatePull::new("", "Latin-1");
+    req.patch = Some(LATIN.into());
     let e = forge.create(stage.repo_id(), &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
     assert!(
@@ -362,10 +358,8 @@ async fn authors_merged_claim_does_not_unblock_stack() {
         let git = &stage.repo.git;
         git.set_branch("upper", "lower");
         git.commit("upper", "Add upper", &[("upper.txt", Some("one\n"))]);
-        let req = CreatePull {
-            depends_on: Some(lower.id.clone()),
-            ..CreatePull::new("upper", "Upper")
-        };
+        let mut req = CreatePull::new("upper", "Upper");
+        req.depends_on = Some(lower.id.clone());
         let upper = repo.create(&req).await.unwrap().value;
         say_merged(&stage, &author, &lower);
         let forge = stage.tangled(&stage.alice);

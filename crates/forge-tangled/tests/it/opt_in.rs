@@ -40,10 +40,8 @@ async fn draft_is_a_title_marker_removed_by_ready() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
-    let req = CreatePull {
-        draft: true,
-        ..CreatePull::new("topic", "Add a")
-    };
+    let mut req = CreatePull::new("topic", "Add a");
+    req.draft = true;
     let made = alice.create(&req).await.unwrap().value;
     assert_eq!(
         (made.draft, made.title.as_str()),

@@ -212,15 +212,13 @@ async fn file_edits_add_a_request_per_path() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     stage.open(&repo, "first").await;
-    let req = CreatePull {
-        base: Some("main".into()),
-        edits: vec![
-            FileEdit::write("README.md", "other\n"),
-            FileEdit::write("src/lib.rs", "other\n"),
-            FileEdit::write("src/new.rs", "new\n"),
-        ],
-        ..CreatePull::new("", "Edit three files")
-    };
+    let mut req = CreatePull::new("", "Edit three files");
+    req.base = Some("main".into());
+    req.edits = vec![
+        FileEdit::write("README.md", "other\n"),
+        FileEdit::write("src/lib.rs", "other\n"),
+        FileEdit::write("src/new.rs", "new\n"),
+    ];
     reset(&stage);
     repo.create(&req).await.unwrap();
     assert_eq!(

@@ -133,10 +133,8 @@ async fn stacked_round_is_a_single_diff() {
     };
     let (whole, summed) = ((Some(1), Some(0)), (Some(2), Some(1)));
     build_on("lower", ["1\n", "2\n"]);
-    let req = CreatePull {
-        depends_on: Some(lower.clone()),
-        ..CreatePull::new("upper", "Upper")
-    };
+    let mut req = CreatePull::new("upper", "Upper");
+    req.depends_on = Some(lower.clone());
     let upper = repo.create(&req).await.unwrap().value.id;
     assert_eq!(seen(&upper).await, (whole, None));
 

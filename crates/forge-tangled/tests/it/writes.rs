@@ -51,11 +51,9 @@ async fn patch_for_missing_branch_is_refused() {
     let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let repo = stage.handle(&stage.alice);
     let open = async |base: &str| {
-        let req = CreatePull {
-            base: Some(base.to_owned()),
-            patch: Some(patch.into()),
-            ..CreatePull::new("", "T")
-        };
+        let mut req = CreatePull::new("", "T");
+        req.base = Some(base.to_owned());
+        req.patch = Some(patch.into());
         repo.create(&req).await
     };
     let e = open("mian").await.unwrap_err();
@@ -472,9 +470,10 @@ async fn patch_needs_no_branch() {
     let patch = stage.repo.git.run(patch).text();
     stage.repo.git.delete_branch("elsewhere");
     let forge = stage.tangled(&stage.bob);
-    let from = |patch: &[u8]| CreatePull {
-        patch: Some(patch.to_vec()),
-        ..CreatePull::new("", "From a patch")
+    let from = |patch: &[u8]| {
+        let mut req = CreatePull::new("", "From a patch");
+        req.patch = Some(patch.to_vec());
+        req
     };
     let req = from(patch.as_bytes());
     let made = forge.create(&stage.id(), &req).await.unwrap();
@@ -495,13 +494,11 @@ async fn patch_needs_no_branch() {
 async fn edits_are_a_round_of_the_accounts_own() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
-    let req = CreatePull {
-        edits: vec![
-            FileEdit::write("bin/run.sh", "#!/bin/sh\n").with_executable(true),
-            FileEdit::write("README.md", "# Ünïcode\n"),
-        ],
-        ..CreatePull::new("", "Ein Skript für alle")
-    };
+    let mut req = CreatePull::new("", "Ein Skript für alle");
+    req.edits = vec![
+        FileEdit::write("bin/run.sh", "#!/bin/sh\n").with_executable(true),
+        FileEdit::write("README.md", "# Ünïcode\n"),
+    ];
     let made = forge.create(&stage.id(), &req).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     assert_eq!(made.value.base_oid, stage.repo.git.oid("main"));
@@ -525,10 +522,8 @@ async fn edits_are_a_round_of_the_accounts_own() {
     // If the branch has moved, the same edits give other bytes but the same pull request.
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
-    let odd = CreatePull {
-        edits: vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())],
-        ..CreatePull::new("", "Odd bytes")
-    };
+    let mut odd = CreatePull::new("", "Odd bytes");
+    odd.edits = vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())];
     let odd = forge.create(&stage.id(), &odd).await.unwrap();
     let theirs = stage.tangled(&stage.alice);
     for made in [made, odd] {
@@ -556,10 +551,8 @@ async fn ticket_with_file_edits_is_refused() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let before = repo.git.refs();
-    let req = CreatePull {
-        edits: vec![FileEdit::write("a", "x\n")],
-        ..CreatePull::new("", "T")
-    };
+    let mut req = CreatePull::new("", "T");
+    req.edits = vec![FileEdit::write("a", "x\n")];
     let e = stage.tangled(&stage.alice).create(&id, &req).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "unsupported");

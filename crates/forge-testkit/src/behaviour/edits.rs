@@ -34,10 +34,9 @@ pub(super) fn cases(set: &mut Set) {
 
 /// Returns a request for a pull request that consists of these edits.
 fn of(edits: Vec<FileEdit>) -> CreatePull {
-    CreatePull {
-        edits,
-        ..CreatePull::new("", "Edit some files")
-    }
+    let mut req = CreatePull::new("", "Edit some files");
+    req.edits = edits;
+    req
 }
 
 fn some() -> CreatePull {
@@ -171,20 +170,16 @@ async fn edits_are_one_commit_named_by_title(fx: Fixture) {
 
 async fn edits_on_another_base(fx: Fixture) {
     fx.git.commit("release", "R", &[("only-here", Some("1\n"))]);
-    let req = CreatePull {
-        base: Some("release".into()),
-        ..of(vec![FileEdit::write("only-here", "2\n")])
-    };
+    let mut req = of(vec![FileEdit::write("only-here", "2\n")]);
+    req.base = Some("release".into());
     let files = changed(&fx, &req).await;
     assert_eq!(files, [("only-here".to_owned(), FileStatus::Modified)]);
 }
 
 async fn the_new_branch_has_the_given_name(fx: Fixture) {
     let before = fx.git.refs();
-    let req = CreatePull {
-        head: HeadRef::branch("edit/one"),
-        ..some()
-    };
+    let mut req = some();
+    req.head = HeadRef::branch("edit/one");
     let pr = fx.author.create(&req).await.unwrap().value;
     if pr.head_branch.is_empty() {
         // Forges whose rounds are patches create no branch.
@@ -199,10 +194,8 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
 
 async fn existing_branch_is_left_unchanged(fx: Fixture) {
     let feature = fx.feature("feature");
-    let req = CreatePull {
-        head: HeadRef::branch("feature"),
-        ..some()
-    };
+    let mut req = some();
+    req.head = HeadRef::branch("feature");
     match fx.author.create(&req).await {
         Ok(made) => assert_eq!(made.value.head_branch, ""),
         Err(e) => {
@@ -333,32 +326,26 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
 }
 
 async fn edits_with_another_source_are_refused(fx: Fixture) {
-    let elsewhere = CreatePull {
-        head: HeadRef {
-            owner: Some("somebody".into()),
-            repo: None,
-            branch: "x".into(),
-        },
-        ..some()
+    let mut elsewhere = some();
+    elsewhere.head = HeadRef {
+        owner: Some("somebody".into()),
+        repo: None,
+        branch: "x".into(),
     };
     // A forge that does not support heads in forks refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
-    let patched = CreatePull {
-        patch: Some(b"diff --git a/x b/x\n".to_vec()),
-        ..some()
-    };
+    let mut patched = some();
+    patched.patch = Some(b"diff --git a/x b/x\n".to_vec());
     let e = fx.author.create(&patched).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
     assert_eq!(fx.git.refs(), before);
 }
 
 async fn edits_on_missing_base_are_refused(fx: Fixture) {
-    let req = CreatePull {
-        base: Some("no-such-base".into()),
-        ..some()
-    };
+    let mut req = some();
+    req.base = Some("no-such-base".into());
     let said = left_nothing(&fx, &req, "base").await;
     assert!(said.contains("no-such-base"), "{said}");
 }

@@ -35,10 +35,8 @@ async fn issue(fx: &Fixture, title: &str, body: &str) -> Issue {
 
 async fn pull(fx: &Fixture, branch: &str, description: &str) -> PullRequest {
     fx.feature(branch);
-    let req = CreatePull {
-        description: description.to_owned(),
-        ..CreatePull::new(branch, format!("Title of {branch}"))
-    };
+    let mut req = CreatePull::new(branch, format!("Title of {branch}"));
+    req.description = description.to_owned();
     fx.author.create(&req).await.unwrap().value
 }
 
@@ -237,16 +235,11 @@ async fn stacked_pulls_are_linked(fx: Fixture) {
         .commit("upper", "Add upper", &[("upper.txt", Some("upper\n"))]);
     let client = fx.author.client().forge().capabilities();
     let own = client.has(Capability::PrCreateDependent);
-    let req = match own {
-        true => CreatePull {
-            depends_on: Some(lower.id.clone()),
-            ..CreatePull::new("upper", "Upper")
-        },
-        false => CreatePull {
-            base: Some("lower".to_owned()),
-            ..CreatePull::new("upper", "Upper")
-        },
-    };
+    let mut req = CreatePull::new("upper", "Upper");
+    match own {
+        true => req.depends_on = Some(lower.id.clone()),
+        false => req.base = Some("lower".to_owned()),
+    }
     let upper = fx.author.create(&req).await.unwrap().value;
     let found = of_pull(&fx, &upper).await;
     assert_eq!(ends(&found.depends_on), [is(&lower)]);

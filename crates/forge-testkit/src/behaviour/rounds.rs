@@ -230,10 +230,8 @@ async fn resubmit_of_invalid_patch_is_refused(fx: Fixture) {
 }
 
 async fn from_a_patch(fx: Fixture) {
-    let req = CreatePull {
-        patch: Some(patch(&fx, "it.txt")),
-        ..CreatePull::new("", "From a patch")
-    };
+    let mut req = CreatePull::new("", "From a patch");
+    req.patch = Some(patch(&fx, "it.txt"));
     let pr = fx.author.create(&req).await.unwrap().value;
     let table = fx.author.client().forge().capabilities();
     match table.has(Capability::PrResubmit) {
@@ -248,10 +246,8 @@ async fn from_a_patch(fx: Fixture) {
 }
 
 async fn create_from_invalid_patch_is_refused(fx: Fixture) {
-    let req = CreatePull {
-        patch: Some(b"hello\n".to_vec()),
-        ..CreatePull::new("", "From nothing")
-    };
+    let mut req = CreatePull::new("", "From nothing");
+    req.patch = Some(b"hello\n".to_vec());
     invalid(fx.author.create(&req).await, "patch");
     let all = fx.author.list(&Default::default(), PageReq::first(5)).await;
     assert!(all.unwrap().items.is_empty());

@@ -6,10 +6,10 @@ use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
-        EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, Lock,
-        MergeMethod, MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields,
-        PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetIssueState, Subject,
-        ThreadId, UpdateBranch, Verdict,
+        EditPull, FileEdit, IssueFields, IssueQuery, IssueReason, IssueState, Lock, MergeMethod,
+        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
+        PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetIssueState, Subject, ThreadId,
+        UpdateBranch, Verdict,
     },
 };
 
@@ -110,41 +110,28 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         pr: pr.clone(),
         key: "1".into(),
     };
-    let new = || CreatePull::new("other", "Other");
+    let mut new = CreatePull::new("other", "Other");
     let edit = |edit: EditPull| async move { refusal(repo.edit(pr, &edit).await) };
     let merge = |req: MergeReq| async move { refusal(repo.merge(pr, &req).await) };
     let page = || PageReq::first(1);
     match capability {
-        C::PrCreate => refusal(repo.create(&new()).await),
-        C::PrCreateDraft => refusal(
-            repo.create(&CreatePull {
-                draft: true,
-                ..new()
-            })
-            .await,
-        ),
-        C::PrCreateCrossRepository => {
-            let head = HeadRef {
-                owner: Some("somebody".into()),
-                repo: None,
-                branch: "other".into(),
-            };
-            refusal(repo.create(&CreatePull { head, ..new() }).await)
+        C::PrCreate => refusal(repo.create(&new).await),
+        C::PrCreateDraft => {
+            new.draft = true;
+            refusal(repo.create(&new).await)
         }
-        C::PrCreatePatch => refusal(
-            repo.create(&CreatePull {
-                patch: Some(b"x".to_vec()),
-                ..new()
-            })
-            .await,
-        ),
-        C::PrCreateEdits => refusal(
-            repo.create(&CreatePull {
-                edits: vec![FileEdit::write("a", "b")],
-                ..new()
-            })
-            .await,
-        ),
+        C::PrCreateCrossRepository => {
+            new.head.owner = Some("somebody".into());
+            refusal(repo.create(&new).await)
+        }
+        C::PrCreatePatch => {
+            new.patch = Some(b"x".to_vec());
+            refusal(repo.create(&new).await)
+        }
+        C::PrCreateEdits => {
+            new.edits = vec![FileEdit::write("a", "b")];
+            refusal(repo.create(&new).await)
+        }
         C::BranchPush => refusal(
             repo.push_edits(&PushEdits::new(
                 "main",
@@ -155,13 +142,10 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             .await,
         ),
         C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
-        C::PrCreateDependent => refusal(
-            repo.create(&CreatePull {
-                depends_on: Some(pr.clone()),
-                ..new()
-            })
-            .await,
-        ),
+        C::PrCreateDependent => {
+            new.depends_on = Some(pr.clone());
+            refusal(repo.create(&new).await)
+        }
         C::PrResubmit => refusal(repo.resubmit(pr, &Resubmit::default()).await),
         C::PrRounds => {
             let rounds = Some(Rounds {
