@@ -97,12 +97,9 @@ impl Forges {
             across.warnings.push(Warning::new(why).with_hint(hint));
         }
         let mut lists = across.lists.into_iter();
-        let status = PullStatus {
-            current_branch: None,
-            created_by: lists.next().unwrap_or_default(),
-            needs_review: lists.next().unwrap_or_default(),
-            warnings: across.warnings,
-        };
+        let created_by = lists.next().unwrap_or_default();
+        let mut status = PullStatus::new(created_by, lists.next().unwrap_or_default());
+        status.warnings = across.warnings;
         Ok((status, across.failed))
     }
 

@@ -335,6 +335,7 @@ impl BitOrAssign for PrFields {
 
 /// The pull requests of a repository that concern the viewer.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PullStatus {
     /// The newest pull request of the given branch.
     pub current_branch: Option<PullRequest>,
@@ -345,4 +346,17 @@ pub struct PullStatus {
     /// Parts that could not be read; the rest is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
+}
+
+impl PullStatus {
+    /// The lists of the viewer, without a pull request of a given branch.
+    #[must_use]
+    pub fn new(created_by: Vec<PullRequest>, needs_review: Vec<PullRequest>) -> Self {
+        Self {
+            current_branch: None,
+            created_by,
+            needs_review,
+            warnings: Vec::new(),
+        }
+    }
 }

@@ -733,12 +733,10 @@ impl Tangled {
             warnings
                 .push(Warning::new(more).with_hint(Hint::new("list them all").with_action(all)));
         }
-        Ok(PullStatus {
-            current_branch: current,
-            created_by: page.items,
-            needs_review: Vec::new(),
-            warnings,
-        })
+        let mut status = PullStatus::new(page.items, Vec::new());
+        status.current_branch = current;
+        status.warnings = warnings;
+        Ok(status)
     }
 }
 

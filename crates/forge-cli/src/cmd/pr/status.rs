@@ -230,12 +230,7 @@ mod tests {
 
     #[test]
     fn status_sections_match_gh() {
-        let status = PullStatus {
-            current_branch: None,
-            created_by: vec![pull()],
-            needs_review: vec![],
-            warnings: vec![],
-        };
+        let status = PullStatus::new(vec![pull()], vec![]);
         let c = Palette { on: false };
         let usual = RowOptions::default();
         let shown = render(c, "o/r", &status, Some(Some("topic")), usual);
