@@ -476,16 +476,9 @@ mod tests {
         assert!(!has_children(&parent));
         parent.relations = Some(IssueRelations::default());
         assert!(!has_children(&parent));
-        let part = RelatedIssue {
-            id: parent.id.clone(),
-            title: "Part".to_owned(),
-            state: IssueState::Open,
-            url: String::new(),
-        };
-        let relations = IssueRelations {
-            sub_issues: vec![part],
-            ..IssueRelations::default()
-        };
+        let part = RelatedIssue::new(parent.id.clone(), "Part", IssueState::Open, "");
+        let mut relations = IssueRelations::default();
+        relations.sub_issues = vec![part];
         parent.relations = Some(relations);
         assert!(has_children(&parent));
     }

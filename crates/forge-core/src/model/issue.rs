@@ -121,6 +121,7 @@ pub struct Issue {
 
 /// Relations of an issue to other issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IssueRelations {
     /// The parent issue.
     pub parent: Option<RelatedIssue>,
@@ -136,6 +137,7 @@ pub struct IssueRelations {
 
 /// An issue at the other end of a relation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RelatedIssue {
     /// Identity.
     pub id: IssueId,
@@ -145,6 +147,23 @@ pub struct RelatedIssue {
     pub state: IssueState,
     /// URL of the issue's page, or a locator if there is no page.
     pub url: String,
+}
+
+impl RelatedIssue {
+    /// The issue `id` with its title, state and URL.
+    pub fn new(
+        id: IssueId,
+        title: impl Into<String>,
+        state: IssueState,
+        url: impl Into<String>,
+    ) -> Self {
+        Self {
+            id,
+            title: title.into(),
+            state,
+            url: url.into(),
+        }
+    }
 }
 
 /// Result of reading several issues.
