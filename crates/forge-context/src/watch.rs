@@ -104,6 +104,7 @@ impl WatchUntil {
 
 /// Request for a watch.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct WatchReq {
     /// The conditions; the first one met ends the watch.
     pub until: BTreeSet<WatchUntil>,
@@ -116,6 +117,17 @@ pub struct WatchReq {
 }
 
 impl WatchReq {
+    /// Creates a request that starts from the current state.
+    #[must_use]
+    pub fn new(until: BTreeSet<WatchUntil>, pace: Pace, settings: ContextSettings) -> Self {
+        Self {
+            until,
+            pace,
+            since: None,
+            settings,
+        }
+    }
+
     /// Returns the fields that each poll reads: only those of the conditions.
     fn fields(&self) -> PrFields {
         let has = |until| self.until.contains(&until);
