@@ -36,10 +36,10 @@ pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
 
 /// The ids of a repository and its owner, if they were requested.
 fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
-    (!name.id.is_empty()).then(|| RepoNode {
-        id: name.id.clone(),
-        owner_id: name.owner.id.clone(),
-        owner_name: name.owner.name.clone().filter(|n| !n.is_empty()),
+    (!name.id.is_empty()).then(|| {
+        let mut node = RepoNode::new(&name.id, &name.owner.id);
+        node.owner_name = name.owner.name.clone().filter(|n| !n.is_empty());
+        node
     })
 }
 
@@ -235,15 +235,12 @@ pub(crate) fn file(f: wire::File) -> FileChange {
 }
 
 fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {
-    LinkedIssue {
-        id: i.id,
-        repo: repo_id(host, &i.repository),
-        repo_node: repo_node(&i.repository),
-        number: i.number,
-        title: i.title,
-        open: i.state == "OPEN",
-        url: i.url,
-    }
+    let repo = repo_id(host, &i.repository);
+    let mut linked = LinkedIssue::new(repo, i.number, i.title, i.url);
+    linked.id = i.id;
+    linked.repo_node = repo_node(&i.repository);
+    linked.open = i.state == "OPEN";
+    linked
 }
 
 /// Maps an issue of `repo`, without comments, relations, board values and version.

@@ -446,15 +446,8 @@ fn low_rate_limit_leaves_optional_sections_out() {
 }
 
 fn linked(number: u64) -> LinkedIssue {
-    LinkedIssue {
-        id: String::new(),
-        repo: crate::sample::pull().id.repo,
-        repo_node: None,
-        number,
-        title: format!("Issue {number}"),
-        open: true,
-        url: format!("file:///r#{number}"),
-    }
+    let (title, url) = (format!("Issue {number}"), format!("file:///r#{number}"));
+    LinkedIssue::new(crate::sample::pull().id.repo, number, title, url)
 }
 
 const OPERATIONS: [&str; 9] = [

@@ -190,6 +190,7 @@ impl PullRequest {
 
 /// An issue linked to a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LinkedIssue {
     /// The forge's own id; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -207,6 +208,26 @@ pub struct LinkedIssue {
     pub open: bool,
     /// URL of the issue's page.
     pub url: String,
+}
+
+impl LinkedIssue {
+    /// An open issue of `repo`, without the forge's own ids.
+    pub fn new(
+        repo: RepoId,
+        number: u64,
+        title: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: String::new(),
+            repo,
+            repo_node: None,
+            number,
+            title: title.into(),
+            open: true,
+            url: url.into(),
+        }
+    }
 }
 
 /// Ingestion of a pull request's record by the index.

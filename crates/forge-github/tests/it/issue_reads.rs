@@ -408,10 +408,7 @@ async fn branch_file_read_is_one_request() {
         assert_eq!(e.code(), "invalid_input", "{path}");
     }
     let listed = repo.repo_path(".forge", None).await.unwrap().unwrap();
-    let named = DirectoryEntry {
-        name: "workflow.toml".to_owned(),
-        is_directory: false,
-    };
+    let named = DirectoryEntry::new("workflow.toml", false);
     assert_eq!(listed, PathContent::Directory(vec![named]));
     let e = repo.repo_file(path, Some("nowhere")).await.unwrap_err();
     assert_eq!(e.code(), "not_found");
