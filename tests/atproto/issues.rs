@@ -81,27 +81,20 @@ async fn issue_on_real_pds_is_written_and_read() {
     let fields = owner.issue_fields(&id, None).await.unwrap();
     assert_eq!(fields[0], field("state", &["Todo", "Doing", "Done"]));
 
-    let new = |title: &str| NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = |title: &str| NewIssue::new(title, "");
     let parent = owner.create_issue(&id, &new("Parent")).await.unwrap().value;
-    let part = NewIssue {
-        parent: Some(parent.id.clone()),
-        values: [("state".to_owned(), "Todo".to_owned())].into(),
-        ..new("Part")
-    };
+    let mut part = new("Part");
+    part.parent = Some(parent.id.clone());
+    part.values = [("state".to_owned(), "Todo".to_owned())].into();
     let part = other.create_issue(&id, &part).await.unwrap();
     assert_eq!(part.ingestion.word(), "confirmed");
     let part = part.value;
-    let edit = EditIssue {
-        title: Some("Part one".to_owned()),
-        values: [("state".to_owned(), Some("Done".to_owned()))].into(),
-        state: Some(IssueState::Closed),
-        comment: Some("Done.".to_owned()),
-        expected_version: Some(part.version.clone()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("Part one".to_owned());
+    edit.values = [("state".to_owned(), Some("Done".to_owned()))].into();
+    edit.state = Some(IssueState::Closed);
+    edit.comment = Some("Done.".to_owned());
+    edit.expected_version = Some(part.version.clone());
     let edited = other.edit_issue(&part.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let stale = other.edit_issue(&part.id, &edit).await.unwrap_err();

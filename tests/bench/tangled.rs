@@ -109,10 +109,8 @@ async fn listed(stage: &Stage) -> Took {
     };
     let forge = stage.tangled_with(settings, None);
     forge.era(&stage.id()).await.unwrap();
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let hosts = hosts(stage);
     slow(&hosts);
     let begun = Instant::now();

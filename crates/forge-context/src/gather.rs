@@ -50,6 +50,7 @@ const MAX_LOG_BYTES: usize = 12 * 1024;
 
 /// Everything about a pull request.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PullContext {
     /// The pull request, without comments, threads, reviews, commits and files.
     pub pull: PullRequest,
@@ -91,6 +92,7 @@ pub struct PullContext {
 
 /// Summary of a pull request, computed by rules only.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ContextSummary {
     /// The title without prefix and ticket.
     pub one_liner: String,
@@ -106,6 +108,7 @@ pub struct ContextSummary {
 
 /// A section that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SectionError {
     /// The name of a [`ContextSection`] or of a field of the pull request.
     pub section: &'static str,
@@ -131,6 +134,7 @@ impl SectionError {
 
 /// The end of the log of a failed check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LogTail {
     /// The name of the check.
     pub check: String,
@@ -438,12 +442,11 @@ impl Gather<'_> {
 
     fn diff_req(&self) -> DiffReq {
         let (asked, settings) = (self.req.context_lines, &self.req.settings);
-        DiffReq {
-            context_lines: Some(asked.unwrap_or(settings.diff_context_lines)),
-            prefers_context: asked.is_none(),
-            clone: self.req.clone.clone(),
-            ..DiffReq::default()
-        }
+        let mut req = DiffReq::default();
+        req.context_lines = Some(asked.unwrap_or(settings.diff_context_lines));
+        req.prefers_context = asked.is_none();
+        req.clone = self.req.clone.clone();
+        req
     }
 
     /// Reads the viewer if `since` asks for the viewer's latest review.
@@ -532,11 +535,9 @@ impl Gather<'_> {
         if !self.affords(ContextSection::RelatedPrs) {
             return None;
         }
-        let query = PullQuery {
-            state: StateFilter::All,
-            fields: PrFields::FILES | PrFields::DEPENDS_ON,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::All;
+        query.fields = PrFields::FILES | PrFields::DEPENDS_ON;
         Some(
             self.repo
                 .pulls(&query, PageReq::first(MAX_CANDIDATES))

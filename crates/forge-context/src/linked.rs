@@ -96,6 +96,7 @@ pub enum LinkTarget {
 
 /// An issue linked with a pull request, or another pull request that is mentioned the same way.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct LinkedItem {
     /// The target of the link.
     pub target: LinkTarget,
@@ -584,15 +585,9 @@ mod tests {
     #[test]
     fn c_002_10_strongest_relationship_wins_once() {
         let mut pull = pull();
-        pull.linked_issues = Some(vec![LinkedIssue {
-            id: String::new(),
-            repo: pull.id.repo.clone(),
-            repo_node: None,
-            number: 7,
-            title: "An issue with the number of the pull request".to_owned(),
-            open: true,
-            url: "u".to_owned(),
-        }]);
+        let title = "An issue with the number of the pull request";
+        let linked = LinkedIssue::new(pull.id.repo.clone(), 7, title, "u");
+        pull.linked_issues = Some(vec![linked]);
         pull.description = "#9 and see #9, fixes #7".to_owned();
         assert_eq!(
             found(&pull),

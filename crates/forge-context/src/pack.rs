@@ -20,6 +20,7 @@ pub(crate) const MIN_CUT_LINES: usize = 5;
 
 /// The changes of a pull request, packed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PackedDiff {
     /// The merge base, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +49,7 @@ pub struct PackedDiff {
 
 /// A file of a packed diff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PackedFile {
     /// The path at the head; for a deleted file the path at the base.
     pub path: String,
@@ -73,6 +75,7 @@ pub struct PackedFile {
 
 /// A hunk that is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PackedHunk {
     /// The `@@` line and the body. Bytes that are not UTF-8 are replaced.
     pub text: String,
@@ -88,6 +91,7 @@ const fn is_zero(n: &usize) -> bool {
 
 /// Parts of a file that a packed diff omits, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Omission {
     /// The reason.
     pub reason: OmissionReason,

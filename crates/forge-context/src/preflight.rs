@@ -101,10 +101,8 @@ mod tests {
     #[tokio::test]
     async fn verdict_before_a_merge_has_the_rulesets() {
         let mut forge = forge();
-        forge.rulesets = vec![BaseRule {
-            wants: BaseRuleKind::Approvals { count: 2 },
-            source: RuleSource::BranchProtection,
-        }];
+        let approvals = BaseRuleKind::Approvals { count: 2 };
+        forge.rulesets = vec![BaseRule::new(approvals, RuleSource::BranchProtection)];
         let pull = forge.pull.clone();
         let (repo, _) = forge.repo();
         let found = readiness(&repo, &pull, &ContextSettings::default()).await;

@@ -132,6 +132,7 @@ impl ClearedBy {
 
 /// Role and names of the people who can clear a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Clearer {
     /// The role.
     pub who: ClearedBy,
@@ -142,6 +143,7 @@ pub struct Clearer {
 
 /// A rule that applies to a pull request, with its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Requirement {
     /// The rule.
     pub rule: Rule,
@@ -167,6 +169,7 @@ pub struct Requirement {
 
 /// Merge verdict on a pull request at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Readiness {
     /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown.
     pub ready_to_merge: Option<bool>,

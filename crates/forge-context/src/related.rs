@@ -78,6 +78,7 @@ impl RelatedBy {
 
 /// A related pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RelatedPull {
     /// The key of the pull request.
     pub key: PrKey,

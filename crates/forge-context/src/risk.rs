@@ -37,6 +37,7 @@ impl RiskLevel {
 
 /// The risk of a change, with the rules that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Risk {
     /// The level.
     pub level: RiskLevel,
@@ -48,6 +49,7 @@ pub struct Risk {
 
 /// A rule that adds to the risk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RiskReason {
     /// The name of the rule, as in [`RISK_RULES`].
     pub rule: &'static str,

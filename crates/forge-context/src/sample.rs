@@ -96,13 +96,10 @@ pub(crate) fn checks(all: &[(&str, CheckStatus)]) -> ChecksReport {
 }
 
 pub(crate) fn mergeability(state: MergeState, status: &str) -> Mergeability {
-    Mergeability {
-        state,
-        status: status.to_owned(),
-        conflicts: vec![],
-        head_oid: "a".repeat(40),
-        base_oid: "b".repeat(40),
-    }
+    let mut mergeability = Mergeability::new(state, status);
+    mergeability.head_oid = "a".repeat(40);
+    mergeability.base_oid = "b".repeat(40);
+    mergeability
 }
 
 pub(crate) fn thread(resolved: bool) -> Thread {

@@ -164,6 +164,7 @@ impl fmt::Debug for OtherRepos {
 
 /// Request for a bundle.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ContextReq {
     /// The sections: they change the content, never the verdict.
     pub include: BTreeSet<ContextSection>,

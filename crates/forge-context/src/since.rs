@@ -19,6 +19,7 @@ const MAX_NAMED_REVIEWS: usize = 5;
 
 /// Changes since a review or commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SinceChanges {
     /// The requested review.
     pub review: Option<String>,

@@ -20,6 +20,7 @@ pub const MAX_SOURCE_FILES: usize = 40;
 
 /// The changed files at the head, packed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PackedSource {
     /// The head commit.
     pub head_sha: String,
@@ -56,6 +57,7 @@ pub struct SourceFile {
 
 /// Consecutive lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SourceExcerpt {
     /// The number of the first line, from 1.
     pub line: usize,

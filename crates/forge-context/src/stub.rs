@@ -326,18 +326,13 @@ impl PullRequests for StubForge {
         ))?;
         let since = req.since.is_some() || round.is_some();
         let bytes = self.diff.clone().into_bytes();
-        Ok(Diff {
-            base_oid: Some("b".repeat(40)),
-            head_oid: self.pull.head_oid.clone().unwrap_or_default(),
-            context_lines: req.context_lines,
-            since: since.then(|| SinceHead {
-                oid: req.since.clone(),
-                head_change: HeadChange::Continued,
-                commits: Vec::new(),
-            }),
-            body: Box::pin(stream::iter([Ok(bytes)])),
-            warnings: Vec::new(),
-        })
+        let head_oid = self.pull.head_oid.clone().unwrap_or_default();
+        let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(bytes)])));
+        diff.base_oid = Some("b".repeat(40));
+        diff.context_lines = req.context_lines;
+        diff.since =
+            since.then(|| SinceHead::new(req.since.clone(), HeadChange::Continued, Vec::new()));
+        Ok(diff)
     }
 
     async fn files(&self, _: &PrId, _: PageReq) -> Result<Page<FileChange>> {

@@ -105,6 +105,7 @@ impl TicketKeys {
 
 /// Details of a ticket from its tracker.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TicketDetails {
     /// The summary.
     pub title: String,
@@ -118,6 +119,20 @@ pub struct TicketDetails {
     pub body: String,
     /// The newest comments, oldest first.
     pub comments: Vec<Comment>,
+}
+
+impl TicketDetails {
+    /// Creates an open ticket with only title and status.
+    pub fn new(title: impl Into<String>, status: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            status: status.into(),
+            is_done: false,
+            labels: Vec::new(),
+            body: String::new(),
+            comments: Vec::new(),
+        }
+    }
 }
 
 /// An issue tracker that can be read.

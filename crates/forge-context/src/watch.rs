@@ -103,6 +103,7 @@ impl WatchUntil {
 
 /// Request for a watch.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct WatchReq {
     /// The conditions; the first one met ends the watch.
     pub until: BTreeSet<WatchUntil>,
@@ -115,6 +116,17 @@ pub struct WatchReq {
 }
 
 impl WatchReq {
+    /// Creates a request that starts from the current state.
+    #[must_use]
+    pub fn new(until: BTreeSet<WatchUntil>, pace: Pace, settings: ContextSettings) -> Self {
+        Self {
+            until,
+            pace,
+            since: None,
+            settings,
+        }
+    }
+
     /// Returns the fields that each poll reads: only those of the conditions.
     fn fields(&self) -> PrFields {
         let has = |until| self.until.contains(&until);
@@ -473,6 +485,7 @@ impl WatchOutcome {
 
 /// The end of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct WatchEnd {
     /// The outcome.
     pub outcome: WatchOutcome,

@@ -100,6 +100,7 @@ impl MentionTarget {
 
 /// A reference at one place of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mention {
     /// The referenced thing.
     pub named: MentionTarget,

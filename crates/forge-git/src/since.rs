@@ -131,18 +131,12 @@ impl Git {
                 commits
             }
         };
-        Ok(Diff {
-            base_oid: from.filter(|from| from == old),
-            head_oid: new.to_owned(),
-            context_lines: Some(context_lines),
-            since: Some(SinceHead {
-                oid: Some(old.to_owned()),
-                head_change,
-                commits,
-            }),
-            body,
-            warnings,
-        })
+        let mut diff = Diff::new(new, body);
+        diff.base_oid = from.filter(|from| from == old);
+        diff.context_lines = Some(context_lines);
+        diff.since = Some(SinceHead::new(Some(old.to_owned()), head_change, commits));
+        diff.warnings = warnings;
+        Ok(diff)
     }
 
     /// The old head on the newer base, as a commit or tree; `None` if git cannot move the head.
@@ -183,12 +177,10 @@ impl Git {
     async fn added_commits(&self, heads: TwoHeads<'_>) -> Result<Vec<ChangedCommit>> {
         let (old, base) = (format!("^{}", heads.old), format!("^{}", heads.base));
         let listed = self.commits_of(&[heads.new, &old, &base]).await?;
-        let of = |(oid, headline)| ChangedCommit {
-            old: None,
-            new: Some(oid),
-            headline,
-        };
-        Ok(listed.into_iter().map(of).collect())
+        let added = listed.into_iter();
+        Ok(added
+            .map(|(oid, headline)| ChangedCommit::added(oid, headline))
+            .collect())
     }
 
     /// The newest commits of a range, oldest first: id and headline.

@@ -182,13 +182,11 @@ fn all_labels() -> Hint {
 fn checked(label: &NewLabel) -> Result<NewLabel> {
     let description = label.description.as_deref();
     let description = description.map(check_label_description).transpose()?;
-    Ok(NewLabel {
-        values: Vec::new(),
-        name: check_label_name(&label.name, MAX_NAME_LENGTH)?.to_owned(),
-        color: label.color.as_deref().map(check_label_color).transpose()?,
-        description: description.map(str::to_owned),
-        overwrite: label.overwrite,
-    })
+    let mut checked = NewLabel::new(check_label_name(&label.name, MAX_NAME_LENGTH)?);
+    checked.color = label.color.as_deref().map(check_label_color).transpose()?;
+    checked.description = description.map(str::to_owned);
+    checked.overwrite = label.overwrite;
+    Ok(checked)
 }
 
 fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value {

@@ -36,10 +36,10 @@ pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
 
 /// The ids of a repository and its owner, if they were requested.
 fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
-    (!name.id.is_empty()).then(|| RepoNode {
-        id: name.id.clone(),
-        owner_id: name.owner.id.clone(),
-        owner_name: name.owner.name.clone().filter(|n| !n.is_empty()),
+    (!name.id.is_empty()).then(|| {
+        let mut node = RepoNode::new(&name.id, &name.owner.id);
+        node.owner_name = name.owner.name.clone().filter(|n| !n.is_empty());
+        node
     })
 }
 
@@ -235,15 +235,12 @@ pub(crate) fn file(f: wire::File) -> FileChange {
 }
 
 fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {
-    LinkedIssue {
-        id: i.id,
-        repo: repo_id(host, &i.repository),
-        repo_node: repo_node(&i.repository),
-        number: i.number,
-        title: i.title,
-        open: i.state == "OPEN",
-        url: i.url,
-    }
+    let repo = repo_id(host, &i.repository);
+    let mut linked = LinkedIssue::new(repo, i.number, i.title, i.url);
+    linked.id = i.id;
+    linked.repo_node = repo_node(&i.repository);
+    linked.open = i.state == "OPEN";
+    linked
 }
 
 /// Maps an issue of `repo`, without comments, relations, board values and version.
@@ -294,57 +291,48 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {
-    Milestone {
-        title: m.title,
-        number: m.number,
-        description: m.description.filter(|d| !d.is_empty()),
-        due_on: m.due_on,
-    }
+    let mut milestone = Milestone::new(m.title);
+    milestone.number = m.number;
+    milestone.description = m.description.filter(|d| !d.is_empty());
+    milestone.due_on = m.due_on;
+    milestone
 }
 
 pub(crate) fn project_item(item: wire::ProjectItem) -> ProjectItem {
     let status = item.status.unwrap_or_default();
-    ProjectItem {
-        id: item.id,
-        project_id: item.project.id,
-        title: item.project.title,
-        status: status
-            .option_id
-            .zip(status.name)
-            .map(|(id, name)| ProjectStatus { id, name }),
-    }
+    let mut mapped = ProjectItem::new(item.id, item.project.id, item.project.title);
+    mapped.status = status
+        .option_id
+        .zip(status.name)
+        .map(|(id, name)| ProjectStatus::new(id, name));
+    mapped
 }
 
 fn auto_merge(a: wire::AutoMerge) -> AutoMerge {
-    AutoMerge {
-        method: match a.merge_method.as_str() {
-            "SQUASH" => MergeMethod::Squash,
-            "REBASE" => MergeMethod::Rebase,
-            _ => MergeMethod::Merge,
-        },
-        enabled_by: actor(a.enabled_by),
-        enabled_at: a.enabled_at,
-        subject: a.commit_headline,
-        body: a.commit_body,
-        author_email: a.author_email,
-    }
+    let method = match a.merge_method.as_str() {
+        "SQUASH" => MergeMethod::Squash,
+        "REBASE" => MergeMethod::Rebase,
+        _ => MergeMethod::Merge,
+    };
+    let mut merge = AutoMerge::new(method, actor(a.enabled_by));
+    merge.enabled_at = a.enabled_at;
+    merge.subject = a.commit_headline;
+    merge.body = a.commit_body;
+    merge.author_email = a.author_email;
+    merge
 }
 
 pub(crate) fn mergeability(pull: &wire::Pull) -> Mergeability {
-    Mergeability {
-        state: match pull.mergeable.as_deref() {
-            Some("MERGEABLE") => MergeState::Mergeable,
-            Some("CONFLICTING") => MergeState::Conflicting,
-            _ => MergeState::Unknown,
-        },
-        status: pull
-            .merge_state_status
-            .clone()
-            .unwrap_or_else(|| "UNKNOWN".to_owned()),
-        conflicts: vec![],
-        head_oid: pull.head_ref_oid.clone().unwrap_or_default(),
-        base_oid: pull.base_ref_oid.clone().unwrap_or_default(),
-    }
+    let state = match pull.mergeable.as_deref() {
+        Some("MERGEABLE") => MergeState::Mergeable,
+        Some("CONFLICTING") => MergeState::Conflicting,
+        _ => MergeState::Unknown,
+    };
+    let status = pull.merge_state_status.as_deref().unwrap_or("UNKNOWN");
+    let mut mergeability = Mergeability::new(state, status);
+    mergeability.head_oid = pull.head_ref_oid.clone().unwrap_or_default();
+    mergeability.base_oid = pull.base_ref_oid.clone().unwrap_or_default();
+    mergeability
 }
 
 fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U) -> Option<Vec<U>> {

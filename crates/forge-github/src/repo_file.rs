@@ -48,10 +48,7 @@ struct GitTreeEntry {
 
 impl From<GitTreeEntry> for DirectoryEntry {
     fn from(entry: GitTreeEntry) -> Self {
-        Self {
-            is_directory: entry.kind == "tree",
-            name: entry.name,
-        }
+        Self::new(entry.name, entry.kind == "tree")
     }
 }
 

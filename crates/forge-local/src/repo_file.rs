@@ -148,10 +148,7 @@ fn check_path(path: &str) -> Result<()> {
 fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     let line = String::from_utf8_lossy(line);
     let (header, name) = line.split_once('\t')?;
-    Some(DirectoryEntry {
-        name: name.to_owned(),
-        is_directory: header.starts_with(DIRECTORY),
-    })
+    Some(DirectoryEntry::new(name, header.starts_with(DIRECTORY)))
 }
 
 /// Mode and object id of the only entry, if that entry is `path`.

@@ -7,6 +7,7 @@ use crate::{Definition, Member, State, convergence::ordered_state};
 
 /// Plan for the children of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct AdvancePlan<'d> {
     /// The target state.
     #[serde(skip)]
@@ -19,6 +20,7 @@ pub struct AdvancePlan<'d> {
 
 /// A child that stays in its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SkippedMember {
     /// The issue.
     pub id: IssueId,

@@ -19,6 +19,7 @@ pub enum Recommendation {
 
 /// Progress of a group towards a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Convergence {
     /// All members have reached the state.
     pub converged: bool,
@@ -36,6 +37,7 @@ pub struct Convergence {
 
 /// A member that keeps the group from converging.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Blocker {
     /// The issue.
     pub id: IssueId,

@@ -52,6 +52,7 @@ pub struct State {
 /// An intent: a goal that a caller names instead of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Intent {
     /// A short explanation.
     pub gloss: String,
@@ -91,6 +92,7 @@ pub struct Command {
 /// Effect of a merge on the issues of its pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct OnMerge {
     /// The command that the merge acts as.
     pub command: String,
@@ -107,6 +109,7 @@ pub struct OnMerge {
 /// A scale of estimates, from small to large.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct EstimateScale {
     /// The values, smallest first.
     pub scale: Vec<String>,
@@ -120,6 +123,7 @@ pub struct EstimateScale {
 /// A scale of priorities, most urgent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PriorityScale {
     /// The values, most urgent first.
     pub scale: Vec<String>,
@@ -128,6 +132,7 @@ pub struct PriorityScale {
 /// Names of the fields of a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct FieldNames {
     /// The field of the state.
     pub state: String,
@@ -177,6 +182,7 @@ pub enum Blocking {
 /// A phase of a group, with its condition.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PhaseRule {
     /// The name of the phase.
     pub name: String,

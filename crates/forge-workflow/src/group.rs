@@ -29,6 +29,7 @@ pub struct IssueLinks {
 
 /// A group of linked issues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Group {
     /// The members; each comes after the issues that block it.
     pub members: Vec<IssueId>,

@@ -343,12 +343,10 @@ impl Ledger for CommentLedger {
             .iter()
             .map(|(sheet, edit, entry)| {
                 let version = Some(sheet.issue.version.clone());
-                let edit = EditIssue {
-                    comment: Some(entry.to_comment()),
-                    expected_version: version.filter(|v| !v.is_empty()),
-                    board: self.board.clone(),
-                    ..edit.clone()
-                };
+                let mut edit = edit.clone();
+                edit.comment = Some(entry.to_comment());
+                edit.expected_version = version.filter(|v| !v.is_empty());
+                edit.board.clone_from(&self.board);
                 (sheet.issue.id.clone(), edit)
             })
             .collect();

@@ -18,6 +18,7 @@ const MAX_NAMED: usize = 12;
 
 /// A mistake of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Mistake {
     /// The key, such as `command.pr.outputs`.
     pub key: String,

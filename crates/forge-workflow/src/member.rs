@@ -7,6 +7,7 @@ use crate::{Definition, State, Terminal};
 
 /// An issue of a group with its workflow values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Member {
     /// The issue.
     pub id: IssueId,
@@ -74,6 +75,7 @@ pub(crate) fn order(id: &IssueId) -> (String, u64, String) {
 
 /// An issue in a decision, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MemberState {
     /// The issue.
     pub id: IssueId,

@@ -7,6 +7,7 @@ use crate::{Command, Definition, Member, State, member::order};
 
 /// An open issue to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The issue.
     pub member: Member,
@@ -23,6 +24,7 @@ pub struct Candidate {
 
 /// Result of a pick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Pick {
     /// The issue; `None` if no issue is eligible.
     pub issue: Option<Candidate>,

@@ -33,6 +33,7 @@ pub struct Position {
 
 /// Convergence of a group in a phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PhaseConvergence {
     /// True if the phase requires convergence and the group has more than one member.
     pub required: bool,

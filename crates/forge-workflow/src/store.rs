@@ -41,6 +41,7 @@ impl WorkflowValue {
 
 /// A field or label that [`Store::wanted`] names or [`crate::Workflow::init`] creates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SetupItem {
     /// `field` or `label`.
     pub kind: &'static str,
@@ -399,10 +400,7 @@ pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result
             .await
             .map(|_| ());
     }
-    let label = NewLabel {
-        name: setup.name.clone(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new(setup.name.clone());
     match repo.define_label(&label).await {
         Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { .. }) => Ok(()),
         done => done.map(|_| ()),
@@ -478,16 +476,9 @@ mod tests {
         assert!(!has_children(&parent));
         parent.relations = Some(IssueRelations::default());
         assert!(!has_children(&parent));
-        let part = RelatedIssue {
-            id: parent.id.clone(),
-            title: "Part".to_owned(),
-            state: IssueState::Open,
-            url: String::new(),
-        };
-        let relations = IssueRelations {
-            sub_issues: vec![part],
-            ..IssueRelations::default()
-        };
+        let part = RelatedIssue::new(parent.id.clone(), "Part", IssueState::Open, "");
+        let mut relations = IssueRelations::default();
+        relations.sub_issues = vec![part];
         parent.relations = Some(relations);
         assert!(has_children(&parent));
     }

@@ -29,6 +29,7 @@ const APP_SUFFIX: &str = "[bot]";
 
 /// The merge that moved an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MergeRef {
     /// The locator of the pull request.
     pub pull: String,
@@ -51,6 +52,7 @@ impl MergeRef {
 
 /// An expired claim that another claim replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExpiredClaim {
     /// The id of the expired claim.
     pub claim: String,
@@ -109,6 +111,7 @@ pub enum TrailEvent {
 
 /// An entry of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TrailEntry {
     /// An id chosen by the writer, to find the entry after a lost answer; also the id of the claim.
     pub id: String,
@@ -209,6 +212,7 @@ fn new_id() -> String {
 
 /// A claim on an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Claim {
     /// The id, which the holder passes to later calls.
     pub id: String,

@@ -24,12 +24,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let opened = repo.create_pull(&wanted).await?.value;
     println!("opened #{} from {}", opened.id.key, opened.head_branch);
 
-    let how = MergeReq {
-        method: Some(MergeMethod::Squash),
-        // Refuses to merge if the branch moved since the pull request was opened.
-        expected_head: opened.head_oid.clone(),
-        ..MergeReq::default()
-    };
+    let mut how = MergeReq::default();
+    how.method = Some(MergeMethod::Squash);
+    // Refuses to merge if the branch moved since the pull request was opened.
+    how.expected_head = opened.head_oid.clone();
     let merge = repo.merge(&opened.id, &how).await?.value;
     println!("merged it as {}", merge.commit.unwrap_or_default());
     Ok(())

@@ -97,12 +97,9 @@ impl Forges {
             across.warnings.push(Warning::new(why).with_hint(hint));
         }
         let mut lists = across.lists.into_iter();
-        let status = PullStatus {
-            current_branch: None,
-            created_by: lists.next().unwrap_or_default(),
-            needs_review: lists.next().unwrap_or_default(),
-            warnings: across.warnings,
-        };
+        let created_by = lists.next().unwrap_or_default();
+        let mut status = PullStatus::new(created_by, lists.next().unwrap_or_default());
+        status.warnings = across.warnings;
         Ok((status, across.failed))
     }
 
@@ -248,10 +245,11 @@ impl HostGroup {
             true => fields,
             false => fields.without(PrFields::CHECKS),
         };
-        let of = |search: &str| PullQuery {
-            search: Some(search.to_owned()),
-            fields,
-            ..PullQuery::default()
+        let of = |search: &str| {
+            let mut query = PullQuery::default();
+            query.search = Some(search.to_owned());
+            query.fields = fields;
+            query
         };
         let mut queries = vec![of("author:@me")];
         if capabilities.has(Capability::PrReviewers) {

@@ -274,12 +274,11 @@ impl Forges {
     /// The default request for a bundle, from the configuration.
     #[must_use]
     pub fn context_req(&self) -> ContextReq {
-        ContextReq {
-            include: self.config.context_include(),
-            tickets: self.tickets(),
-            settings: self.config.context_settings(),
-            ..ContextReq::new(self.hosts.clone())
-        }
+        let mut req = ContextReq::new(self.hosts.clone());
+        req.include = self.config.context_include();
+        req.tickets = self.tickets();
+        req.settings = self.config.context_settings();
+        req
     }
 
     /// The policy from the configuration: its timeout, with write access. Waiting for an index does

@@ -59,10 +59,8 @@ pub async fn run(ctx: &Ctx, args: &CompleteArgs) -> Result<Exit> {
 }
 
 async fn pulls(ctx: &Ctx) -> Result<Vec<(String, String)>> {
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let page = PageReq::first(MAX_ROWS);
     let found = ctx.repo(None).await?.pulls(&query, page).await?.items;
     let rows = found.into_iter().map(|p| (p.id.key.to_string(), p.title));

@@ -206,10 +206,8 @@ async fn read(repo: &Repo) -> Vec<Examined> {
         }
         viewer => outcome(Op::Viewer, viewer.map(|_| Vec::new())),
     };
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
     let pulls = repo.pulls(&query, page()).await;
     let newest = pulls.as_ref().ok().and_then(|page| page.items.first());
     let view = match newest {

@@ -218,17 +218,15 @@ async fn matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<La
 
 async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result<Exit> {
     let repo = ctx.repo(repo).await?;
-    let new = NewLabel {
-        name: args.name.clone(),
-        color: args
-            .color
-            .as_ref()
-            .and_then(ColorArg::label)
-            .map(|color| color.trim_start_matches('#').to_owned()),
-        description: args.description.clone(),
-        values: args.value.clone(),
-        overwrite: args.force,
-    };
+    let mut new = NewLabel::new(args.name.clone());
+    new.color = args
+        .color
+        .as_ref()
+        .and_then(ColorArg::label)
+        .map(|color| color.trim_start_matches('#').to_owned());
+    new.description = args.description.clone();
+    new.values = args.value.clone();
+    new.overwrite = args.force;
     let outcome = repo.define_label(&new).await?;
     let label = ctx.ui.outcome(outcome)?;
     ctx.ui.success(&format!(

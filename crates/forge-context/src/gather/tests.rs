@@ -446,15 +446,8 @@ fn low_rate_limit_leaves_optional_sections_out() {
 }
 
 fn linked(number: u64) -> LinkedIssue {
-    LinkedIssue {
-        id: String::new(),
-        repo: crate::sample::pull().id.repo,
-        repo_node: None,
-        number,
-        title: format!("Issue {number}"),
-        open: true,
-        url: format!("file:///r#{number}"),
-    }
+    let (title, url) = (format!("Issue {number}"), format!("file:///r#{number}"));
+    LinkedIssue::new(crate::sample::pull().id.repo, number, title, url)
 }
 
 const OPERATIONS: [&str; 9] = [
@@ -529,13 +522,13 @@ impl Answers {
         pull.comments = Some(vec![]);
         pull.commits = Some(vec![]);
         pull.linked_issues = Some(vec![linked(14)]);
-        pull.base_rules = self.rules.as_ref().map(|kinds| BaseRules {
-            rules: of_a_ruleset(kinds),
-            unread: match self.has_unread_rules {
-                true => vec![UnreadRules::Protection],
-                false => vec![],
-            },
-            ..BaseRules::default()
+        pull.base_rules = self.rules.as_ref().map(|kinds| {
+            let mut rules = BaseRules::default();
+            rules.rules = of_a_ruleset(kinds);
+            if self.has_unread_rules {
+                rules.mark_unread(UnreadRules::Protection);
+            }
+            rules
         });
         let unread = self.unread.map(|section| {
             Warning::new(format!("{section} could not be read in full")).of_section(section)
@@ -553,15 +546,13 @@ impl Answers {
 }
 
 fn of_a_ruleset(kinds: &[BaseRuleKind]) -> Vec<BaseRule> {
-    let rules = kinds.iter().map(|wants| BaseRule {
-        wants: wants.clone(),
-        source: RuleSource::Ruleset {
-            id: 7,
-            name: Some("main".to_owned()),
-            owner: String::new(),
-        },
-    });
-    rules.collect()
+    let source = RuleSource::Ruleset {
+        id: 7,
+        name: Some("main".to_owned()),
+        owner: String::new(),
+    };
+    let of = |wants: &BaseRuleKind| BaseRule::new(wants.clone(), source.clone());
+    kinds.iter().map(of).collect()
 }
 
 fn any_rules() -> impl Strategy<Value = Vec<BaseRuleKind>> {

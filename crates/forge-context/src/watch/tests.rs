@@ -382,14 +382,14 @@ async fn merged_pull_without_running_checks_ends_the_watch() {
 #[tokio::test]
 async fn rulesets_of_a_base_branch_are_read_once() {
     let mut forge = StubForge {
-        rulesets: vec![BaseRule {
-            wants: BaseRuleKind::Approvals { count: 2 },
-            source: RuleSource::Ruleset {
+        rulesets: vec![BaseRule::new(
+            BaseRuleKind::Approvals { count: 2 },
+            RuleSource::Ruleset {
                 id: 7,
                 name: None,
                 owner: String::new(),
             },
-        }],
+        )],
         ..StubForge::default()
     };
     forge.pull.base_rules = Some(BaseRules::default());

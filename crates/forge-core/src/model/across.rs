@@ -5,6 +5,7 @@ use crate::{Error, RepoId, Warning};
 
 /// Scope of a query over several repositories of one forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PullScope {
     /// These repositories.
     pub repos: Vec<RepoId>,
@@ -26,6 +27,7 @@ impl fmt::Display for PullScope {
 
 /// Pull requests of several repositories.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct PullsAcross {
     /// Results of each query, in the order of the queries.
     pub lists: Vec<Vec<PullRequest>>,

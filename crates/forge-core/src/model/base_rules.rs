@@ -6,6 +6,7 @@ use super::{MergeMethod, Reviewer};
 
 /// Requirements of a base branch for a merge, as far as the viewer may see them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BaseRules {
     /// The rules with their sources.
     pub rules: Vec<BaseRule>,
@@ -37,6 +38,7 @@ pub struct BaseRules {
 
 /// A rule of a base branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BaseRule {
     /// The requirement.
     #[serde(flatten)]
@@ -133,6 +135,7 @@ pub enum UnreadRules {
 
 /// The place of a pull request in a merge queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct QueuePlace {
     /// Position, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +143,22 @@ pub struct QueuePlace {
     /// State in the forge's words, upper case: `QUEUED`, `AWAITING_CHECKS`, `UNMERGEABLE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+}
+
+impl BaseRule {
+    /// A requirement with its origin.
+    #[must_use]
+    pub fn new(wants: BaseRuleKind, source: RuleSource) -> Self {
+        Self { wants, source }
+    }
+}
+
+impl QueuePlace {
+    /// A place with its position and state, if known.
+    #[must_use]
+    pub fn new(position: Option<u64>, state: Option<String>) -> Self {
+        Self { position, state }
+    }
 }
 
 impl BaseRules {

@@ -6,6 +6,7 @@ use crate::{Error, Timestamp, text::one_line};
 
 /// A milestone: a goal that groups issues and pull requests of a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Milestone {
     /// Title.
     pub title: String,
@@ -34,6 +35,7 @@ impl Milestone {
 
 /// A pull request's item on a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProjectItem {
     /// The forge's own id of the item.
     pub id: String,
@@ -45,13 +47,40 @@ pub struct ProjectItem {
     pub status: Option<ProjectStatus>,
 }
 
+impl ProjectItem {
+    /// The item `id` on a board, in no column.
+    pub fn new(
+        id: impl Into<String>,
+        project_id: impl Into<String>,
+        title: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            project_id: project_id.into(),
+            title: title.into(),
+            status: None,
+        }
+    }
+}
+
 /// A column of a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProjectStatus {
     /// The forge's own id of the option.
     pub id: String,
     /// Name.
     pub name: String,
+}
+
+impl ProjectStatus {
+    /// The column `id` with its name.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+        }
+    }
 }
 
 /// A project board of an account: `octo/5` is board 5 of the user or organisation `octo`.

@@ -101,6 +101,7 @@ pub enum DiffFormat {
 
 /// Selects a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct DiffReq {
     /// Format.
     pub format: DiffFormat,
@@ -168,6 +169,7 @@ pub struct LocalClone {
 
 /// Changes of a pull request since another commit was its head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SinceHead {
     /// The earlier head commit, hex; `None` if a round is a plain diff without a commit.
     pub oid: Option<String>,
@@ -175,6 +177,18 @@ pub struct SinceHead {
     pub head_change: HeadChange,
     /// The commits that differ, oldest first.
     pub commits: Vec<ChangedCommit>,
+}
+
+impl SinceHead {
+    /// Changes since the head `oid`, with the commits that differ.
+    #[must_use]
+    pub fn new(oid: Option<String>, head_change: HeadChange, commits: Vec<ChangedCommit>) -> Self {
+        Self {
+            oid,
+            head_change,
+            commits,
+        }
+    }
 }
 
 /// How the head of a pull request moved.
@@ -206,6 +220,7 @@ impl HeadChange {
 
 /// A commit that differs between two versions of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ChangedCommit {
     /// Id at the earlier head, hex; `None` for a new commit.
     pub old: Option<String>,
@@ -216,6 +231,15 @@ pub struct ChangedCommit {
 }
 
 impl ChangedCommit {
+    /// A commit `oid` that the earlier version did not have.
+    pub fn added(oid: impl Into<String>, headline: impl Into<String>) -> Self {
+        Self {
+            old: None,
+            new: Some(oid.into()),
+            headline: headline.into(),
+        }
+    }
+
     /// Kind of change: `added`, `changed` or `dropped`.
     #[must_use]
     pub const fn change(&self) -> &'static str {
@@ -281,6 +305,7 @@ impl FileContent {
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Vec<u8>>> + Send>>;
 
 /// A diff that is streamed.
+#[non_exhaustive]
 pub struct Diff {
     /// The merge base, hex, if known.
     pub base_oid: Option<String>,
@@ -296,6 +321,20 @@ pub struct Diff {
     pub body: ByteStream,
     /// Parts that the forge withheld.
     pub warnings: Vec<crate::Warning>,
+}
+
+impl Diff {
+    /// A diff to `head_oid` with the bytes `body`, as a forge stores it.
+    pub fn new(head_oid: impl Into<String>, body: ByteStream) -> Self {
+        Self {
+            base_oid: None,
+            head_oid: head_oid.into(),
+            context_lines: None,
+            since: None,
+            body,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 impl fmt::Debug for Diff {

@@ -127,6 +127,7 @@ pub enum CheckRollup {
 
 /// Number of checks by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CheckCounts {
     /// Checks that block nothing: passed, skipped and neutral.
     pub success: u64,

@@ -48,6 +48,7 @@ const MAX_DETAIL: usize = 500;
 
 /// One expectation of a backend, compared with a live service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Examined {
     /// The queried operation, route or method.
     pub name: String,

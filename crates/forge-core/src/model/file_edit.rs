@@ -16,6 +16,7 @@ const MAX_SLUG_LENGTH: usize = 40;
 
 /// The new content of a whole file, or its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct FileEdit {
     /// Path in the repository, with `/`.
     pub path: String,
@@ -54,6 +55,13 @@ impl FileEdit {
             content: None,
             executable: None,
         }
+    }
+
+    /// Sets the executable bit of the file.
+    #[must_use]
+    pub fn with_executable(mut self, executable: bool) -> Self {
+        self.executable = Some(executable);
+        self
     }
 
     /// The parent directories, from the root down: `a` and `a/b` for `a/b/c`.

@@ -121,6 +121,7 @@ pub struct Issue {
 
 /// Relations of an issue to other issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IssueRelations {
     /// The parent issue.
     pub parent: Option<RelatedIssue>,
@@ -136,6 +137,7 @@ pub struct IssueRelations {
 
 /// An issue at the other end of a relation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RelatedIssue {
     /// Identity.
     pub id: IssueId,
@@ -147,8 +149,26 @@ pub struct RelatedIssue {
     pub url: String,
 }
 
+impl RelatedIssue {
+    /// The issue `id` with its title, state and URL.
+    pub fn new(
+        id: IssueId,
+        title: impl Into<String>,
+        state: IssueState,
+        url: impl Into<String>,
+    ) -> Self {
+        Self {
+            id,
+            title: title.into(),
+            state,
+            url: url.into(),
+        }
+    }
+}
+
 /// Result of reading several issues.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct IssueSet {
     /// The requested issues, and related ones from the same answer.
     pub issues: Vec<Issue>,
@@ -216,6 +236,7 @@ impl IssueFilter {
 
 /// Selects issues, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct IssueQuery {
     /// Oldest first instead.
     pub oldest_first: bool,
@@ -251,6 +272,7 @@ impl IssueQuery {
 
 /// An issue to open.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct NewIssue {
     /// Title: one line, not empty.
     pub title: String,
@@ -285,6 +307,7 @@ impl NewIssue {
 
 /// Changes to an issue; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct EditIssue {
     /// New title.
     pub title: Option<String>,

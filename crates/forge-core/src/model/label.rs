@@ -17,6 +17,7 @@ pub struct Label {
 
 /// A label to define.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct NewLabel {
     /// Name.
     pub name: String,
@@ -29,4 +30,14 @@ pub struct NewLabel {
     pub values: Vec<String>,
     /// Change an existing label instead of refusing.
     pub overwrite: bool,
+}
+
+impl NewLabel {
+    /// A label without values, in the forge's colour.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
 }

@@ -43,6 +43,7 @@ pub enum MergeState {
 
 /// Result of a merge check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Mergeability {
     /// State of head against base.
     pub state: MergeState,
@@ -57,8 +58,22 @@ pub struct Mergeability {
     pub base_oid: String,
 }
 
+impl Mergeability {
+    /// A result without conflicts, for commits that are not named.
+    pub fn new(state: MergeState, status: impl Into<String>) -> Self {
+        Self {
+            state,
+            status: status.into(),
+            conflicts: Vec::new(),
+            head_oid: String::new(),
+            base_oid: String::new(),
+        }
+    }
+}
+
 /// A merge that the forge makes once the requirements are met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct AutoMerge {
     /// Method.
     pub method: MergeMethod,
@@ -74,8 +89,24 @@ pub struct AutoMerge {
     pub author_email: Option<String>,
 }
 
+impl AutoMerge {
+    /// A merge by `method` that `enabled_by` enabled, with the forge's own commit message.
+    #[must_use]
+    pub fn new(method: MergeMethod, enabled_by: Actor) -> Self {
+        Self {
+            method,
+            enabled_by,
+            enabled_at: None,
+            subject: None,
+            body: None,
+            author_email: None,
+        }
+    }
+}
+
 /// A requested merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MergeReq {
     /// Method; `None` for the repository's default.
     pub method: Option<MergeMethod>,

@@ -190,6 +190,7 @@ impl PullRequest {
 
 /// An issue linked to a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LinkedIssue {
     /// The forge's own id; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -207,6 +208,26 @@ pub struct LinkedIssue {
     pub open: bool,
     /// URL of the issue's page.
     pub url: String,
+}
+
+impl LinkedIssue {
+    /// An open issue of `repo`, without the forge's own ids.
+    pub fn new(
+        repo: RepoId,
+        number: u64,
+        title: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: String::new(),
+            repo,
+            repo_node: None,
+            number,
+            title: title.into(),
+            open: true,
+            url: url.into(),
+        }
+    }
 }
 
 /// Ingestion of a pull request's record by the index.
@@ -335,6 +356,7 @@ impl BitOrAssign for PrFields {
 
 /// The pull requests of a repository that concern the viewer.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PullStatus {
     /// The newest pull request of the given branch.
     pub current_branch: Option<PullRequest>,
@@ -345,4 +367,17 @@ pub struct PullStatus {
     /// Parts that could not be read; the rest is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
+}
+
+impl PullStatus {
+    /// The lists of the viewer, without a pull request of a given branch.
+    #[must_use]
+    pub fn new(created_by: Vec<PullRequest>, needs_review: Vec<PullRequest>) -> Self {
+        Self {
+            current_branch: None,
+            created_by,
+            needs_review,
+            warnings: Vec::new(),
+        }
+    }
 }

@@ -96,6 +96,7 @@ pub enum PathContent {
 
 /// Entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct DirectoryEntry {
     /// Name, without the directory.
     pub name: String,
@@ -103,8 +104,19 @@ pub struct DirectoryEntry {
     pub is_directory: bool,
 }
 
+impl DirectoryEntry {
+    /// The entry `name`.
+    pub fn new(name: impl Into<String>, is_directory: bool) -> Self {
+        Self {
+            name: name.into(),
+            is_directory,
+        }
+    }
+}
+
 /// The forge's own ids of a repository and its owner (node ids).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RepoNode {
     /// The forge's own id of the repository.
     pub id: String,
@@ -113,6 +125,17 @@ pub struct RepoNode {
     /// The display name of the owner, if the owner is a person with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_name: Option<String>,
+}
+
+impl RepoNode {
+    /// The ids of a repository and its owner.
+    pub fn new(id: impl Into<String>, owner_id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            owner_id: owner_id.into(),
+            owner_name: None,
+        }
+    }
 }
 
 /// Permission of the viewer in a repository, from least to most.

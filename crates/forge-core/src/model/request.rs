@@ -40,6 +40,7 @@ impl fmt::Display for HeadRef {
 
 /// A pull request to open.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CreatePull {
     /// Title: one line, not empty.
     pub title: String,
@@ -131,6 +132,7 @@ impl CreatePull {
 
 /// Edits of files, as one commit on top of an existing branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PushEdits {
     /// The branch.
     pub branch: String,
@@ -232,6 +234,7 @@ impl<T> SetChange<T> {
 
 /// Changes to a pull request; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct EditPull {
     /// New title.
     pub title: Option<String>,
@@ -270,6 +273,7 @@ impl EditPull {
 
 /// Another round of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Resubmit {
     /// The changes, as `git format-patch` or `git diff` writes them; `None` for the current changes
     /// of the head branch.
@@ -381,6 +385,7 @@ impl UpdateBranch {
 
 /// How to close.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CloseReq {
     /// A comment to post when closing.
     pub comment: Option<String>,
@@ -419,6 +424,7 @@ impl StateFilter {
 
 /// Selects pull requests, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct PullQuery {
     /// By state.
     pub state: StateFilter,

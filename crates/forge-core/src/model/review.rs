@@ -70,6 +70,7 @@ pub struct Review {
 /// Number of reviewers by state. Each reviewer counts with the latest opinion or, without an
 /// opinion, with the latest comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ReviewCounts {
     /// Reviewers who approve.
     pub approved: u64,
@@ -174,6 +175,7 @@ pub enum Side {
 
 /// A thread to open with a review.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NewThread {
     /// Path of the file on `side`.
     pub path: String,
@@ -203,6 +205,17 @@ pub struct NewReview {
 }
 
 impl NewThread {
+    /// A thread on a line of the file at the head, or with `None` on the whole file.
+    pub fn new(path: impl Into<String>, line: Option<u64>, body: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            line,
+            start_line: None,
+            side: Side::Right,
+            body: body.into(),
+        }
+    }
+
     /// Path and lines, as in `src/lib.rs:10-12`.
     #[must_use]
     pub fn place(&self) -> String {

@@ -298,12 +298,10 @@ fn issue_edit_documents_are_valid() {
     let id = IssueId::number(repo, 7);
     for mask in 0..8 {
         let wanted = |bit: u32| mask & (1 << bit) != 0;
-        let edit = EditIssue {
-            parent: wanted(0).then_some(None),
-            board: wanted(1).then(board),
-            comment: wanted(2).then(|| "Text.".to_owned()),
-            ..EditIssue::default()
-        };
+        let mut edit = EditIssue::default();
+        edit.parent = wanted(0).then_some(None);
+        edit.board = wanted(1).then(board);
+        edit.comment = wanted(2).then(|| "Text.".to_owned());
         let mut lookups = Lookups::default();
         if mask > 3 {
             lookups.labels(&["bug".to_owned()]);

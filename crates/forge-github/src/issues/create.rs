@@ -68,16 +68,15 @@ struct CreatedIssue {
 /// The relations and values of a new issue, which are set after opening.
 fn rest_of(new: &NewIssue) -> EditIssue {
     let values = new.values.iter();
-    EditIssue {
-        parent: new.parent.clone().map(Some),
-        blocked_by: SetChange {
-            add: new.blocked_by.clone(),
-            remove: vec![],
-        },
-        values: values.map(|(k, v)| (k.clone(), Some(v.clone()))).collect(),
-        board: new.board.clone(),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.parent = new.parent.clone().map(Some);
+    edit.blocked_by = SetChange {
+        add: new.blocked_by.clone(),
+        remove: vec![],
+    };
+    edit.values = values.map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
+    edit.board = new.board.clone();
+    edit
 }
 
 impl GitHub {
@@ -132,10 +131,8 @@ impl GitHub {
             .map_or(0, |issue| issue.number);
         let viewer = prepared.viewer.map(|v| v.login).unwrap_or_default();
         let (issue, warning) = or_read_back(written, || async {
-            let query = IssueQuery {
-                state: IssueFilter::All,
-                ..IssueQuery::default()
-            };
+            let mut query = IssueQuery::default();
+            query.state = IssueFilter::All;
             let page = self
                 .list_issues(repo, &query, PageReq::first(MAX_RECENT_ISSUES))
                 .await?;

@@ -81,13 +81,13 @@ pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> Issue
     let sub_issues = list(&issue.sub_issues);
     let blocked_by = list(&issue.blocked_by);
     let blocking = list(&issue.blocking);
-    IssueRelations {
-        parent: issue.parent.as_deref().map(|i| related(host, repo, i)),
-        sub_issues,
-        blocked_by,
-        blocking,
-        truncated,
-    }
+    let mut relations = IssueRelations::default();
+    relations.parent = issue.parent.as_deref().map(|i| related(host, repo, i));
+    relations.sub_issues = sub_issues;
+    relations.blocked_by = blocked_by;
+    relations.blocking = blocking;
+    relations.truncated = truncated;
+    relations
 }
 
 /// Returns whether the list has more entries than the answer.
@@ -97,15 +97,11 @@ pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
 }
 
 pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> RelatedIssue {
-    RelatedIssue {
-        id: id_of(host, repo, issue),
-        title: issue.title.clone(),
-        state: match issue.state.as_str() {
-            "OPEN" => IssueState::Open,
-            _ => IssueState::Closed,
-        },
-        url: issue.url.clone(),
-    }
+    let state = match issue.state.as_str() {
+        "OPEN" => IssueState::Open,
+        _ => IssueState::Closed,
+    };
+    RelatedIssue::new(id_of(host, repo, issue), &issue.title, state, &issue.url)
 }
 
 /// The id of an issue, with the repository spelled as the caller did.

@@ -103,20 +103,13 @@ impl GitHub {
         let is_merge = |commit: &ComparedCommit| commit.parents.len() > 1;
         let is_ahead = matches!(found.status.as_str(), "identical" | "ahead");
         if is_ahead && !found.commits.iter().any(is_merge) {
-            let added = found.commits.iter().map(|commit| ChangedCommit {
-                old: None,
-                new: Some(commit.sha.clone()),
-                headline: commit.headline().to_owned(),
-            });
+            let commits = found.commits.iter();
+            let added = commits.map(|c| ChangedCommit::added(&c.sha, c.headline()));
             let head_change = match found.status.as_str() {
                 "identical" => HeadChange::Unchanged,
                 _ => HeadChange::Continued,
             };
-            let since = SinceHead {
-                oid: Some(old.clone()),
-                head_change,
-                commits: added.collect(),
-            };
+            let since = SinceHead::new(Some(old.clone()), head_change, added.collect());
             let body = self.compared_diff(pr, old, &ends.head).await?;
             let mut diff = whole(ends, since, body, Some(old));
             diff.warnings.extend(unlisted(&found));
@@ -140,15 +133,12 @@ impl GitHub {
             false => changed_commits(&series(&before), &series(&after)),
         };
         let is_rebased = before.merge_base_commit.sha != after.merge_base_commit.sha;
-        let since = SinceHead {
-            oid: Some(old.clone()),
-            head_change: match (is_ahead, is_rebased) {
-                (true, _) => HeadChange::Continued,
-                (false, true) => HeadChange::Rebased,
-                (false, false) => HeadChange::Rewritten,
-            },
-            commits,
+        let head_change = match (is_ahead, is_rebased) {
+            (true, _) => HeadChange::Continued,
+            (false, true) => HeadChange::Rebased,
+            (false, false) => HeadChange::Rewritten,
         };
+        let since = SinceHead::new(Some(old.clone()), head_change, commits);
         let mut diff = whole(ends, since, between.diff, None);
         if !is_same {
             diff.warnings.push(
@@ -210,14 +200,11 @@ impl GitHub {
 }
 
 fn whole(ends: &HeadAndBase, since: SinceHead, body: Vec<u8>, base: Option<&String>) -> Diff {
-    Diff {
-        base_oid: base.cloned(),
-        head_oid: ends.head.clone(),
-        context_lines: Some(SENT_LINES),
-        since: Some(since),
-        body: Box::pin(stream::iter([Ok(body)])),
-        warnings: Vec::new(),
-    }
+    let mut diff = Diff::new(&ends.head, Box::pin(stream::iter([Ok(body)])));
+    diff.base_oid = base.cloned();
+    diff.context_lines = Some(SENT_LINES);
+    diff.since = Some(since);
+    diff
 }
 
 /// The warning for a comparison of which GitHub lists only some commits.

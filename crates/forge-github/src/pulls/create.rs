@@ -318,12 +318,10 @@ impl GitHub {
         req: &CreatePull,
         base: &str,
     ) -> Result<Option<PullRequest>> {
-        let query = PullQuery {
-            state: StateFilter::Open,
-            head: Some(req.head.branch.clone()),
-            base: Some(base.to_owned()),
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::Open;
+        query.head = Some(req.head.branch.clone());
+        query.base = Some(base.to_owned());
         let page = self.list_pulls(repo, &query, PageReq::first(30)).await?;
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }

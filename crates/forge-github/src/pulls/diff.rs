@@ -51,14 +51,11 @@ impl GitHub {
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {
-            return Ok(Diff {
-                base_oid: None,
-                head_oid: String::new(),
-                context_lines: Some(SENT_LINES),
-                since: None,
-                body: self.sent_diff(pr, &parts.headers, chunks(body)).await?,
-                warnings,
-            });
+            let body = self.sent_diff(pr, &parts.headers, chunks(body)).await?;
+            let mut diff = Diff::new("", body);
+            diff.context_lines = Some(SENT_LINES);
+            diff.warnings = warnings;
+            return Ok(diff);
         }
         let bytes = body
             .collect()
@@ -68,10 +65,8 @@ impl GitHub {
         let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
         let too_large = matches!(parts.status.as_u16(), 406 | 422);
         if too_large && let Some(clone) = &req.clone {
-            let fetching = DiffReq {
-                prefers_context: false,
-                ..req.clone()
-            };
+            let mut fetching = req.clone();
+            fetching.prefers_context = false;
             match self.fetched_diff(pr, &fetching, clone).await {
                 Ok(diff) => return Ok(diff),
                 Err(e) => warnings.push(
@@ -106,14 +101,10 @@ impl GitHub {
                     )),
                 );
                 warnings.append(&mut rebuilt.warnings);
-                Ok(Diff {
-                    base_oid: None,
-                    head_oid: String::new(),
-                    context_lines: Some(SENT_LINES),
-                    since: None,
-                    body: rebuild::stream(rebuilt.files),
-                    warnings,
-                })
+                let mut diff = Diff::new("", rebuild::stream(rebuilt.files));
+                diff.context_lines = Some(SENT_LINES);
+                diff.warnings = warnings;
+                Ok(diff)
             }
             (_, DiffFormat::Patch) if too_large => Err(error.with_hint(format!(
                 "fetch {} and use `git format-patch`: the patch series is too large for {}",

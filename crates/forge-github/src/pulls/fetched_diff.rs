@@ -110,14 +110,10 @@ impl GitHub {
             }
             DiffFormat::Patch => git.stream(forge_git::mail_args(&context, base, head))?,
         };
-        Ok(Diff {
-            base_oid: Some(merge_base),
-            head_oid: head.to_owned(),
-            context_lines: Some(context_lines),
-            since: None,
-            body,
-            warnings: Vec::new(),
-        })
+        let mut diff = Diff::new(head, body);
+        diff.base_oid = Some(merge_base);
+        diff.context_lines = Some(context_lines);
+        Ok(diff)
     }
 
     /// The changes since the head was `old`, computed by git in the clone.

@@ -40,12 +40,10 @@ impl GitHub {
         state: StateFilter,
         fields: PrFields,
     ) -> Result<(Vec<PullRequest>, Vec<Warning>)> {
-        let query = PullQuery {
-            state,
-            head: Some(head.branch.clone()),
-            fields,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
+        query.head = Some(head.branch.clone());
+        query.fields = fields;
         let page = self
             .list_pulls(repo, &query, PageReq::first(MAX_PULLS))
             .await?;

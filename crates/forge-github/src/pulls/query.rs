@@ -156,15 +156,13 @@ mod tests {
 
     #[test]
     fn filters_become_qualifiers() {
-        let q = PullQuery {
-            author: Some("@me".into()),
-            assignee: Some("ann".into()),
-            labels: vec!["help wanted".into(), "a,b".into()],
-            base: Some("main".into()),
-            head: Some("feature".into()),
-            draft: Some(false),
-            ..PullQuery::default()
-        };
+        let mut q = PullQuery::default();
+        q.author = Some("@me".into());
+        q.assignee = Some("ann".into());
+        q.labels = vec!["help wanted".into(), "a,b".into()];
+        q.base = Some("main".into());
+        q.head = Some("feature".into());
+        q.draft = Some(false);
         assert_eq!(
             search(&repo(), &q).unwrap(),
             "repo:o/r is:pr state:open author:@me assignee:ann base:main head:feature \
@@ -196,11 +194,9 @@ mod tests {
                 "-is:closed repo:o/r is:pr sort:created-desc",
             ),
         ] {
-            let q = PullQuery {
-                search: Some(words.into()),
-                state,
-                ..PullQuery::default()
-            };
+            let mut q = PullQuery::default();
+            q.search = Some(words.into());
+            q.state = state;
             assert_eq!(search(&repo(), &q).unwrap(), wanted);
         }
     }

@@ -166,32 +166,24 @@ impl GitHub {
 }
 
 fn add(rules: &mut BaseRules, wants: impl IntoIterator<Item = BaseRuleKind>, source: &RuleSource) {
-    let of = |wants| BaseRule {
-        wants,
-        source: source.clone(),
-    };
+    let of = |wants| BaseRule::new(wants, source.clone());
     rules.rules.extend(wants.into_iter().map(of));
 }
 
 /// The rules of a branch whose protection could not be read at all.
 pub(crate) fn unread() -> BaseRules {
-    BaseRules {
-        unread: vec![UnreadRules::Protection],
-        ..BaseRules::default()
-    }
+    let mut rules = BaseRules::default();
+    rules.mark_unread(UnreadRules::Protection);
+    rules
 }
 
 /// Extracts the rules from the answer to a view. `failed` reports an error in the rules' part; a
 /// missing protection then does not prove that the branch is unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
-    let mut rules = BaseRules {
-        queue: pull.merge_queue_entry.as_ref().map(|entry| QueuePlace {
-            position: entry.position,
-            state: entry.state.clone(),
-        }),
-        viewer_can_bypass: pull.viewer_can_merge_as_admin,
-        ..BaseRules::default()
-    };
+    let mut rules = BaseRules::default();
+    let queued = pull.merge_queue_entry.as_ref();
+    rules.queue = queued.map(|entry| QueuePlace::new(entry.position, entry.state.clone()));
+    rules.viewer_can_bypass = pull.viewer_can_merge_as_admin;
     if pull.is_in_merge_queue {
         rules.queue.get_or_insert_default();
     }

@@ -175,12 +175,10 @@ impl GitHub {
                 StatusPart::of(repo, fields, theirs, &mut warnings),
             )
             .await?;
-        Ok(PullStatus {
-            current_branch,
-            created_by,
-            needs_review,
-            warnings,
-        })
+        let mut status = PullStatus::new(created_by, needs_review);
+        status.current_branch = current_branch;
+        status.warnings = warnings;
+        Ok(status)
     }
 
     /// Reads the lists one by one, with smaller pages where needed.
@@ -202,12 +200,10 @@ impl GitHub {
         };
         let created_by = self.searched(repo, AUTHOR, fields, &mut warnings).await?;
         let needs_review = self.searched(repo, REVIEWER, fields, &mut warnings).await?;
-        Ok(PullStatus {
-            current_branch,
-            created_by,
-            needs_review,
-            warnings,
-        })
+        let mut status = PullStatus::new(created_by, needs_review);
+        status.current_branch = current_branch;
+        status.warnings = warnings;
+        Ok(status)
     }
 
     /// The newest pull request of the branch, preferring open ones.
@@ -256,11 +252,9 @@ impl GitHub {
         fields: PrFields,
         warnings: &mut Vec<Warning>,
     ) -> Result<Vec<PullRequest>> {
-        let query = PullQuery {
-            search: Some(format!("{of}:@me")),
-            fields,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.search = Some(format!("{of}:@me"));
+        query.fields = fields;
         let page = self
             .list_pulls(repo, &query, PageReq::first(MAX_SEARCH_RESULTS))
             .await?;

@@ -49,15 +49,14 @@ fn lookups() -> Value {
 }
 
 fn full() -> CreatePull {
-    CreatePull {
-        description: "Why.".into(),
-        labels: vec!["bug".into(), "help WANTED".into()],
-        assignees: vec!["@me".into(), "grace".into()],
-        reviewers: vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")],
-        milestone: Some("1.0".into()),
-        projects: vec!["roadmap".into()],
-        ..CreatePull::new("feature", "Add it")
-    }
+    let mut req = CreatePull::new("feature", "Add it");
+    req.description = "Why.".into();
+    req.labels = vec!["bug".into(), "help WANTED".into()];
+    req.assignees = vec!["@me".into(), "grace".into()];
+    req.reviewers = vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")];
+    req.milestone = Some("1.0".into());
+    req.projects = vec!["roadmap".into()];
+    req
 }
 
 /// The answer to opening `Add it` with this description.
@@ -178,10 +177,8 @@ async fn create_with_unknown_name_sends_no_mutation() {
         ),
         "{e:?}"
     );
-    let into = CreatePull {
-        base: Some("maain".into()),
-        ..plain()
-    };
+    let mut into = plain();
+    into.base = Some("maain".into());
     let e = refusal(repo(json!({ "baseRef": null })), into).await;
     assert!(
         matches!(
@@ -207,14 +204,9 @@ async fn create_with_unknown_name_sends_no_mutation() {
 
     let labels =
         json!({ "label0": null, "labels": { "nodes": [label("bug"), label("documentation")] } });
-    let e = refusal(
-        repo(labels),
-        CreatePull {
-            labels: vec!["documentatoin".into()],
-            ..plain()
-        },
-    )
-    .await;
+    let mut req = plain();
+    req.labels = vec!["documentatoin".into()];
+    let e = refusal(repo(labels), req).await;
     assert!(matches!(
         e.kind(),
         ErrorKind::InvalidInput {
@@ -236,10 +228,8 @@ async fn create_with_unknown_name_sends_no_mutation() {
         ),
     ] {
         let labels = json!({ "label0": null, "labels": { "nodes": there } });
-        let wanted = CreatePull {
-            labels: vec!["zzzzz".into()],
-            ..plain()
-        };
+        let mut wanted = plain();
+        wanted.labels = vec!["zzzzz".into()];
         let e = refusal(repo(labels), wanted).await;
         assert_eq!(e.hint().map(Hint::text), Some(hint));
     }
@@ -251,14 +241,9 @@ async fn create_with_unknown_name_sends_no_mutation() {
         "NOT_FOUND",
         "Could not resolve to a User with the login of 'grcae'."
     )]);
-    let e = refusal(
-        nobody,
-        CreatePull {
-            reviewers: vec![Reviewer::parse("grcae")],
-            ..plain()
-        },
-    )
-    .await;
+    let mut req = plain();
+    req.reviewers = vec![Reviewer::parse("grcae")];
+    let e = refusal(nobody, req).await;
     assert!(matches!(
         e.kind(),
         ErrorKind::InvalidInput {
@@ -269,25 +254,15 @@ async fn create_with_unknown_name_sends_no_mutation() {
 
     let teams =
         base(json!({ "team0": { "team": null, "teams": { "nodes": [{ "slug": "core" }] } } }));
-    let e = refusal(
-        teams,
-        CreatePull {
-            reviewers: vec![Reviewer::parse("octo/cor")],
-            ..plain()
-        },
-    )
-    .await;
+    let mut req = plain();
+    req.reviewers = vec![Reviewer::parse("octo/cor")];
+    let e = refusal(teams, req).await;
     assert_eq!(e.hint().map(Hint::text), Some("did you mean 'octo/core'?"));
 
     let milestones = repo(json!({ "milestones": { "nodes": [{ "id": "MI_1", "title": "1.0" }] } }));
-    let e = refusal(
-        milestones,
-        CreatePull {
-            milestone: Some("2.0".into()),
-            ..plain()
-        },
-    )
-    .await;
+    let mut req = plain();
+    req.milestone = Some("2.0".into());
+    let e = refusal(milestones, req).await;
     assert!(matches!(
         e.kind(),
         ErrorKind::InvalidInput {
@@ -304,14 +279,9 @@ async fn create_without_team_scope_names_scope() {
         "INSUFFICIENT_SCOPES",
         "Your token has not been granted the required scopes to execute this query. The 'team' field requires one of the following scopes: ['read:org'], but your token has only been granted the: ['repo'] scopes."
     )]);
-    let e = refusal(
-        answer,
-        CreatePull {
-            reviewers: vec![Reviewer::parse("octo/core")],
-            ..CreatePull::new("feature", "T")
-        },
-    )
-    .await;
+    let mut req = CreatePull::new("feature", "T");
+    req.reviewers = vec![Reviewer::parse("octo/core")];
+    let e = refusal(answer, req).await;
     assert!(
         matches!(e.kind(), ErrorKind::PermissionDenied { missing, .. } if *missing == ["read:org"]),
         "{e:?}"
@@ -418,18 +388,16 @@ async fn create_lost_answer_to_labels_is_read_back() {
 #[tokio::test]
 async fn create_invalid_request_is_not_sent() {
     let script = Script::play(vec![]).await;
+    let mut long = CreatePull::new("feature", "T");
+    long.description = "x".repeat(65_537);
+    let mut labelled = CreatePull::new("feature", "T");
+    labelled.labels = (0..101).map(|n| n.to_string()).collect();
     for req in [
         CreatePull::new("feature", " "),
         CreatePull::new("feature", "x".repeat(257)),
         CreatePull::new("feature", "one\ntwo"),
-        CreatePull {
-            description: "x".repeat(65_537),
-            ..CreatePull::new("feature", "T")
-        },
-        CreatePull {
-            labels: (0..101).map(|n| n.to_string()).collect(),
-            ..CreatePull::new("feature", "T")
-        },
+        long,
+        labelled,
     ] {
         assert_eq!(
             script.repo.create_pull(&req).await.unwrap_err().code(),

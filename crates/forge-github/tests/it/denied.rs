@@ -39,10 +39,8 @@ async fn write(script: &Script, what: &str) -> Result<()> {
             repo.submit_review(&pr, &review).await.map(drop)
         }
         "edit" => {
-            let edit = EditPull {
-                title: Some("New".into()),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some("New".into());
             repo.edit_pull(&pr, &edit).await.map(drop)
         }
         "create" => {
@@ -50,10 +48,7 @@ async fn write(script: &Script, what: &str) -> Result<()> {
             repo.create_pull(&new).await.map(drop)
         }
         "define label" => {
-            let label = NewLabel {
-                name: "bug".into(),
-                ..NewLabel::default()
-            };
+            let label = NewLabel::new("bug");
             repo.define_label(&label).await.map(drop)
         }
         "delete label" => repo.delete_label("bug").await.map(drop),
@@ -295,10 +290,8 @@ async fn error_without_path_is_reported_despite_data() {
             data("PullView", one(changed(7, shown))),
         ])
         .await;
-        let edit = EditPull {
-            title: Some("New".into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some("New".into());
         match script.repo.edit_pull(&script.pr(), &edit).await {
             Ok(made) => {
                 assert!(happened, "{made:?}");

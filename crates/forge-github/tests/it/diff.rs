@@ -56,11 +56,9 @@ async fn reading_diff_takes_one_request() {
         .unwrap();
     assert!(diff.warnings.is_empty());
     let diff = text(diff).await;
-    let req = DiffReq {
-        format: DiffFormat::Patch,
-        context_lines: Some(9),
-        ..DiffReq::default()
-    };
+    let mut req = DiffReq::default();
+    req.format = DiffFormat::Patch;
+    req.context_lines = Some(9);
     let patch = script.repo.diff(&script.pr(), &req).await.unwrap();
     assert!(patch.warnings[0].message.contains("three lines"));
     assert_json_snapshot!("diff", (script.sent(), diff, text(patch).await));
@@ -130,10 +128,8 @@ async fn oversized_patch_series_is_refused() {
         ResponseTemplate::new(406).set_body_json(json!({ "message": "too large" })),
     )])
     .await;
-    let req = DiffReq {
-        format: DiffFormat::Patch,
-        ..DiffReq::default()
-    };
+    let mut req = DiffReq::default();
+    req.format = DiffFormat::Patch;
     let e = script.repo.diff(&script.pr(), &req).await.unwrap_err();
     assert!(e.hint().unwrap().text().contains("refs/pull/7/head"));
     script.sent();

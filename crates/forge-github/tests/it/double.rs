@@ -8,8 +8,8 @@ use forge_core::{
     model::{
         CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, FileEdit, HeadRef,
         MergeMethod, MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState,
-        PullQuery, PullRequest, ReviewDecision, Reviewer, SetChange, Side, StateFilter,
-        ThreadFilter, ThreadId, UpdateBranch, Verdict,
+        PullQuery, PullRequest, ReviewDecision, Reviewer, SetChange, StateFilter, ThreadFilter,
+        ThreadId, UpdateBranch, Verdict,
     },
 };
 use forge_github::{FixedToken, GitHub};
@@ -127,15 +127,13 @@ fn labels(add: &[&str], remove: &[&str]) -> SetChange<String> {
 #[tokio::test]
 async fn lifecycle_from_opening_to_merge() {
     let world = World::new();
-    let req = CreatePull {
-        description: "Ünïcode".into(),
-        labels: vec!["Help, wanted".into(), "bug".into()],
-        assignees: vec!["@me".into(), "grace".into()],
-        reviewers: vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")],
-        milestone: Some("1.0".into()),
-        draft: true,
-        ..CreatePull::new("feature", "Add a")
-    };
+    let mut req = CreatePull::new("feature", "Add a");
+    req.description = "Ünïcode".into();
+    req.labels = vec!["Help, wanted".into(), "bug".into()];
+    req.assignees = vec!["@me".into(), "grace".into()];
+    req.reviewers = vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")];
+    req.milestone = Some("1.0".into());
+    req.draft = true;
     let (made, n) = world.count(world.ada.create_pull(&req)).await;
     let made = made.unwrap();
     assert_eq!((n, &made.warnings[..]), (3, &[][..]));
@@ -159,13 +157,7 @@ async fn lifecycle_from_opening_to_merge() {
     );
 
     let mut review = NewReview::new(Verdict::RequestChanges, "Please.");
-    review.threads = vec![NewThread {
-        path: "a.txt".into(),
-        line: Some(2),
-        start_line: None,
-        side: Side::Right,
-        body: "Why?".into(),
-    }];
+    review.threads = vec![NewThread::new("a.txt", Some(2), "Why?")];
     let (reviewed, n) = world.count(world.grace.submit_review(&id, &review)).await;
     assert_eq!((reviewed.unwrap().value.comments.len(), n), (1, 2));
 
@@ -210,15 +202,12 @@ async fn lifecycle_from_opening_to_merge() {
         .await
         .unwrap();
 
-    let edit = EditPull {
-        title: Some("Add a file".into()),
-        description: Some("Better".into()),
-        labels: labels(&[], &["bug"]),
-        assignees: labels(&[], &["grace"]),
-        milestone: Some(None),
-        expected_version: None,
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Add a file".into());
+    edit.description = Some("Better".into());
+    edit.labels = labels(&[], &["bug"]);
+    edit.assignees = labels(&[], &["grace"]);
+    edit.milestone = Some(None);
     let (edited, n) = world.count(world.ada.edit_pull(&id, &edit)).await;
     let edited = edited.unwrap().value;
     assert_eq!(
@@ -263,11 +252,9 @@ async fn lifecycle_from_opening_to_merge() {
 
     let found = world.ada.mergeability(&id).await.unwrap();
     assert_eq!(found.state, MergeState::Mergeable);
-    let req = MergeReq {
-        method: Some(MergeMethod::Squash),
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
+    req.delete_branch = true;
     let (merged, n) = world.count(world.ada.merge(&id, &req)).await;
     let merged = merged.unwrap();
     assert_eq!(
@@ -317,10 +304,8 @@ async fn simple_operations_keep_request_budgets() {
         ),
         (true, 1)
     );
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let (closed, n) = world.count(world.ada.close(&id, &req)).await;
     assert_eq!((closed.unwrap().value.state, n), (PrState::Closed, 2));
     let (open, n) = world.count(world.ada.reopen(&id, Some("Hello"))).await;
@@ -329,10 +314,8 @@ async fn simple_operations_keep_request_budgets() {
         .count(world.ada.pulls(&PullQuery::default(), PageReq::first(30)))
         .await;
     assert_eq!((list.unwrap().items.len(), n), (2, 1));
-    let query = PullQuery {
-        author: Some("@me".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.author = Some("@me".into());
     let (list, n) = world
         .count(world.ada.pulls(&query, PageReq::first(30)))
         .await;
@@ -366,13 +349,11 @@ async fn board_changes_keep_request_budget() {
         seed.project("octo", "Roadmap", &["Todo"]);
         seed.project("ada", "Mine", &["Todo"]);
     }
-    let req = CreatePull {
-        labels: vec!["bug".into()],
-        reviewers: vec![Reviewer::parse("grace")],
-        milestone: Some("1.0".into()),
-        projects: vec!["roadmap".into(), "Mine".into()],
-        ..CreatePull::new("feature", "Add a")
-    };
+    let mut req = CreatePull::new("feature", "Add a");
+    req.labels = vec!["bug".into()];
+    req.reviewers = vec![Reviewer::parse("grace")];
+    req.milestone = Some("1.0".into());
+    req.projects = vec!["roadmap".into(), "Mine".into()];
     let (made, n) = world.count(world.ada.create_pull(&req)).await;
     let made = made.unwrap();
     assert_eq!((n, made.warnings.len()), (3, 0), "{:?}", made.warnings);
@@ -382,9 +363,10 @@ async fn board_changes_keep_request_budget() {
         items.into_iter().map(|i| i.title).collect::<Vec<_>>()
     };
     assert_eq!(titles().await, ["Roadmap", "Mine"]);
-    let edit = |add: &[&str], remove: &[&str]| EditPull {
-        projects: labels(add, remove),
-        ..EditPull::default()
+    let edit = |add: &[&str], remove: &[&str]| {
+        let mut edit = EditPull::default();
+        edit.projects = labels(add, remove);
+        edit
     };
     let change = edit(&[], &["ROADMAP"]);
     let (done, n) = world
@@ -416,12 +398,13 @@ async fn board_changes_keep_request_budget() {
 async fn removing_reviewers_keeps_others() {
     let world = World::new();
     let id = world.open("feature");
-    let reviewers = |add: &[&str], remove: &[&str]| EditPull {
-        reviewers: SetChange {
+    let reviewers = |add: &[&str], remove: &[&str]| {
+        let mut edit = EditPull::default();
+        edit.reviewers = SetChange {
             add: add.iter().map(|r| Reviewer::parse(r)).collect(),
             remove: remove.iter().map(|r| Reviewer::parse(r)).collect(),
-        },
-        ..EditPull::default()
+        };
+        edit
     };
     world.double.seed().bot("copilot-pull-request-reviewer");
     let all = reviewers(&["grace", "octo/core", "@copilot"], &[]);
@@ -442,10 +425,8 @@ async fn removing_reviewers_keeps_others() {
 async fn copilot_is_assigned_if_enabled() {
     let world = World::new();
     let id = world.open("feature");
-    let assign = EditPull {
-        assignees: labels(&["@copilot"], &[]),
-        ..EditPull::default()
-    };
+    let mut assign = EditPull::default();
+    assign.assignees = labels(&["@copilot"], &[]);
     let e = world.ada.edit_pull(&id, &assign).await.unwrap_err();
     assert!(e.message().contains("Copilot cannot be assigned"), "{e}");
     world.double.seed().bot("copilot-swe-agent");
@@ -583,10 +564,9 @@ async fn stack_merge_repeated_waits_for_running_merge() {
 }
 
 fn on_top(head: &str, below: &PrId) -> CreatePull {
-    CreatePull {
-        depends_on: Some(below.clone()),
-        ..CreatePull::new(head, "On top")
-    }
+    let mut req = CreatePull::new(head, "On top");
+    req.depends_on = Some(below.clone());
+    req
 }
 
 /// The numbers of the pull requests in each stack.
@@ -621,10 +601,8 @@ async fn create_on_top_joins_stack() {
     assert_eq!(top.value.depends_on, Some(middle.value.id.key.clone()));
     assert_eq!(stacks(&world.double), [[1, 2, 3]]);
 
-    let base = EditPull {
-        base: Some("main".into()),
-        ..EditPull::default()
-    };
+    let mut base = EditPull::default();
+    base.base = Some("main".into());
     let e = world.ada.edit_pull(&top.value.id, &base).await.unwrap_err();
     assert!(
         e.hint().unwrap().text().contains("out of its stack"),
@@ -700,10 +678,8 @@ async fn stack_part_merge_is_atomic() {
 async fn list_takes_one_request_per_hundred() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let (list, n) = world
         .count(world.ada.pulls(&query, PageReq::first(250)))
         .await;
@@ -830,10 +806,8 @@ async fn approvals_beyond_one_page_are_counted() {
     assert_eq!(n, 2);
 
     // The results of changes also include all reviewers.
-    let title = EditPull {
-        title: Some("New".into()),
-        ..EditPull::default()
-    };
+    let mut title = EditPull::default();
+    title.title = Some("New".into());
     let (edited, n) = world.count(world.ada.edit_pull(&id, &title)).await;
     whole(&edited.unwrap().value);
     assert_eq!(n, 3);
@@ -849,11 +823,8 @@ async fn approvals_beyond_one_page_are_counted() {
 #[tokio::test]
 async fn labels_are_defined_and_deleted() {
     let world = World::new();
-    let new = NewLabel {
-        name: "new one".into(),
-        color: Some("ff0000".into()),
-        ..NewLabel::default()
-    };
+    let mut new = NewLabel::new("new one");
+    new.color = Some("ff0000".into());
     world.ada.define_label(&new).await.unwrap();
     assert_eq!(
         world.ada.define_label(&new).await.unwrap_err().code(),
@@ -888,49 +859,27 @@ async fn create_with_invalid_input_creates_nothing() {
         other => panic!("{other:?}"),
     };
     let plain = || CreatePull::new("feature", "Title");
+    let with = |change: fn(&mut CreatePull)| {
+        let mut req = plain();
+        change(&mut req);
+        req
+    };
     for (req, wanted) in [
+        (with(|req| req.labels = vec!["bgu".into()]), "labels"),
         (
-            CreatePull {
-                labels: vec!["bgu".into()],
-                ..plain()
-            },
-            "labels",
-        ),
-        (
-            CreatePull {
-                reviewers: vec![Reviewer::parse("grcae")],
-                ..plain()
-            },
+            with(|req| req.reviewers = vec![Reviewer::parse("grcae")]),
             "reviewers",
         ),
         (
-            CreatePull {
-                reviewers: vec![Reviewer::parse("octo/cor")],
-                ..plain()
-            },
+            with(|req| req.reviewers = vec![Reviewer::parse("octo/cor")]),
             "reviewers",
         ),
         (
-            CreatePull {
-                assignees: vec!["grcae".into()],
-                ..plain()
-            },
+            with(|req| req.assignees = vec!["grcae".into()]),
             "assignees",
         ),
-        (
-            CreatePull {
-                milestone: Some("2.0".into()),
-                ..plain()
-            },
-            "milestone",
-        ),
-        (
-            CreatePull {
-                base: Some("nowhere".into()),
-                ..plain()
-            },
-            "base",
-        ),
+        (with(|req| req.milestone = Some("2.0".into())), "milestone"),
+        (with(|req| req.base = Some("nowhere".into())), "base"),
         (CreatePull::new("nowhere", "Title"), "head"),
         (CreatePull::new("main", "Title"), "head"),
     ] {
@@ -1002,20 +951,19 @@ async fn create_from_fork_works() {
 #[tokio::test]
 async fn edits_and_updates_take_two_requests() {
     let world = World::new();
-    let edits = |path: &str| CreatePull {
-        edits: vec![FileEdit::write(path, "x\n")],
-        ..CreatePull::new("", "Edit a file")
+    let edits = |path: &str| {
+        let mut req = CreatePull::new("", "Edit a file");
+        req.edits = vec![FileEdit::write(path, "x\n")];
+        req
     };
     let (made, n) = world
         .count(world.ada.create_pull(&edits("docs/a.md")))
         .await;
     let made = made.unwrap().value;
     assert_eq!((n, made.head_repo), (2, None));
-    let labelled = CreatePull {
-        labels: vec!["bug".into()],
-        base: Some("main".into()),
-        ..edits("b.md")
-    };
+    let mut labelled = edits("b.md");
+    labelled.labels = vec!["bug".into()];
+    labelled.base = Some("main".into());
     let (other, n) = world.count(world.grace.create_pull(&labelled)).await;
     let other = other.unwrap().value;
     assert_eq!(

@@ -35,10 +35,9 @@ fn set(add: &[&str], remove: &[&str]) -> SetChange<String> {
 }
 
 fn title(text: &str) -> EditPull {
-    EditPull {
-        title: Some(text.into()),
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.title = Some(text.into());
+    edit
 }
 
 fn dressed() -> Value {
@@ -59,19 +58,17 @@ fn dressed() -> Value {
 
 #[tokio::test]
 async fn edit_takes_two_requests_and_one_removing_reviewers() {
-    let edit = EditPull {
-        title: Some("New".into()),
-        description: Some(String::new()),
-        base: Some("release".into()),
-        labels: set(&["bug"], &["OLD", "absent"]),
-        assignees: set(&["@me"], &["linus"]),
-        reviewers: SetChange {
-            add: vec![Reviewer::parse("octo/docs")],
-            remove: vec![Reviewer::parse("grace")],
-        },
-        milestone: Some(None),
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.title = Some("New".into());
+    edit.description = Some(String::new());
+    edit.base = Some("release".into());
+    edit.labels = set(&["bug"], &["OLD", "absent"]);
+    edit.assignees = set(&["@me"], &["linus"]);
+    edit.reviewers = SetChange {
+        add: vec![Reviewer::parse("octo/docs")],
+        remove: vec![Reviewer::parse("grace")],
     };
+    edit.milestone = Some(None);
     let prepared = prepared(
         dressed(),
         json!({ "label0": { "id": "LA_bug", "name": "bug" }, "labels": { "nodes": [] }, "newBase": { "id": "REF" } }),
@@ -111,12 +108,10 @@ const WITHDRAW: &str = "DELETE /repos/octo/tools/pulls/7/requested_reviewers";
 #[tokio::test]
 async fn edit_removes_only_named_reviewers() {
     let remove = ["LINUS", "octo/core", "copilot"].map(Reviewer::parse);
-    let edit = EditPull {
-        reviewers: SetChange {
-            add: vec![],
-            remove: remove.into(),
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.reviewers = SetChange {
+        add: vec![],
+        remove: remove.into(),
     };
     let script = Script::play(vec![
         data("EditPrepare", prepared(dressed(), json!({}), json!({}))),
@@ -149,13 +144,11 @@ async fn edit_removes_only_named_reviewers() {
 
 #[tokio::test]
 async fn edit_requests_and_assigns_copilot_by_name() {
-    let edit = EditPull {
-        assignees: set(&["@copilot"], &[]),
-        reviewers: SetChange {
-            add: vec![Reviewer::parse("@copilot")],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.assignees = set(&["@copilot"], &[]);
+    edit.reviewers = SetChange {
+        add: vec![Reviewer::parse("@copilot")],
+        remove: vec![],
     };
     let actors = |nodes: Value| json!({ "suggestedActors": { "nodes": nodes } });
     let agent = json!([{ "login": "ada" }, { "login": "copilot-swe-agent", "id": "BOT_1" }]);
@@ -198,9 +191,10 @@ async fn edit_finds_boards_and_removes_board_items() {
     let mut repo = boards(&["Here"]);
     repo["owner"] = boards(&["Ours"]);
     let viewer = json!({ "boards": boards(&["Mine", "Here"]) });
-    let edit = |add: &[&str], remove: &[&str]| EditPull {
-        projects: set(add, remove),
-        ..EditPull::default()
+    let edit = |add: &[&str], remove: &[&str]| {
+        let mut edit = EditPull::default();
+        edit.projects = set(add, remove);
+        edit
     };
     let prepared = prepared(on, repo, viewer);
     let item = |id: &str| json!({ "item": { "id": id } });
@@ -260,10 +254,8 @@ async fn board_edit_without_scope_is_refused() {
             .set_body_json(json!({ "data": answer })),
     );
     let script = Script::play(vec![step]).await;
-    let edit = EditPull {
-        projects: set(&["Here"], &[]),
-        ..title("New")
-    };
+    let mut edit = title("New");
+    edit.projects = set(&["Here"], &[]);
     let e = script
         .repo
         .edit_pull(&script.pr(), &edit)
@@ -278,12 +270,10 @@ async fn board_edit_without_scope_is_refused() {
 
 #[tokio::test]
 async fn edit_adds_reviewers_without_replacing() {
-    let edit = EditPull {
-        reviewers: SetChange {
-            add: vec![Reviewer::parse("@ken")],
-            remove: vec![Reviewer::parse("nobody")],
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.reviewers = SetChange {
+        add: vec![Reviewer::parse("@ken")],
+        remove: vec![Reviewer::parse("nobody")],
     };
     let script = Script::play(vec![
         data(
@@ -319,10 +309,8 @@ async fn edit_with_stale_version_is_refused() {
         ),
     ])
     .await;
-    let stale = EditPull {
-        expected_version: Some("0".into()),
-        ..title("x")
-    };
+    let mut stale = title("x");
+    stale.expected_version = Some("0".into());
     let e = script
         .repo
         .edit_pull(&script.pr(), &stale)
@@ -331,10 +319,8 @@ async fn edit_with_stale_version_is_refused() {
     let ErrorKind::Conflict { actual, .. } = e.kind() else {
         panic!("{e:?}")
     };
-    let fresh = EditPull {
-        expected_version: Some(actual.clone()),
-        ..title("x")
-    };
+    let mut fresh = title("x");
+    fresh.expected_version = Some(actual.clone());
     let made = script.repo.edit_pull(&script.pr(), &fresh).await.unwrap();
     assert_ne!(made.value.version, *actual);
     script.sent();
@@ -342,10 +328,8 @@ async fn edit_with_stale_version_is_refused() {
 
 #[tokio::test]
 async fn edit_without_changes_sends_no_mutation() {
-    let edit = EditPull {
-        labels: set(&[], &["absent"]),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.labels = set(&[], &["absent"]);
     let script = Script::play(vec![data(
         "EditPrepare",
         prepared(pull(7), json!({}), json!({})),
@@ -367,10 +351,8 @@ async fn edit_to_missing_or_own_base_is_refused() {
             prepared(pull(7), repo, json!({})),
         )])
         .await;
-        let edit = EditPull {
-            base: Some(base.into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.base = Some(base.into());
         let e = script
             .repo
             .edit_pull(&script.pr(), &edit)
@@ -390,10 +372,8 @@ async fn edit_to_missing_or_own_base_is_refused() {
 
 #[tokio::test]
 async fn edit_partial_failure_names_failed_parts() {
-    let edit = EditPull {
-        labels: set(&["bug"], &[]),
-        ..title("New")
-    };
+    let mut edit = title("New");
+    edit.labels = set(&["bug"], &[]);
     let repo = json!({ "label0": { "id": "LA_bug", "name": "bug" }, "labels": { "nodes": [] } });
     let fields = changed(7, json!({ "title": "New" }));
     let mut half = json!({ "data": { "fields": { "pullRequest": fields }, "labels": null } });

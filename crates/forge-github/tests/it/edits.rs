@@ -18,15 +18,14 @@ const OLD: &str = "3367afdbbf91e638efe983616377c60477cc6612";
 
 /// Edits of a branch that has the files `a.txt`, `gone.txt` and the executable `run.sh`.
 pub fn edits() -> CreatePull {
-    CreatePull {
-        edits: vec![
-            FileEdit::write("a.txt", "new\n"),
-            FileEdit::delete("gone.txt"),
-            FileEdit::write("run.sh", vec![0xff, 0]),
-            FileEdit::write("docs/new.md", ""),
-        ],
-        ..CreatePull::new("edit", "Edit some files")
-    }
+    let mut req = CreatePull::new("edit", "Edit some files");
+    req.edits = vec![
+        FileEdit::write("a.txt", "new\n"),
+        FileEdit::delete("gone.txt"),
+        FileEdit::write("run.sh", vec![0xff, 0]),
+        FileEdit::write("docs/new.md", ""),
+    ];
+    req
 }
 
 pub fn there(more: Value) -> Value {
@@ -78,10 +77,8 @@ async fn edits_branch_is_named_after_title() {
         data("createRef", made()),
     ])
     .await;
-    let req = CreatePull {
-        head: forge_core::model::HeadRef::branch(""),
-        ..edits()
-    };
+    let mut req = edits();
+    req.head = forge_core::model::HeadRef::branch("");
     script.repo.create_pull(&req).await.unwrap();
     let sent = script.sent();
     let name = sent[1].1["create"]["headRefName"].as_str().unwrap();
@@ -116,17 +113,16 @@ async fn edits_on_branch_require_expected_head() {
 
 #[tokio::test]
 async fn edits_conflicting_with_base_are_refused_before_writes() {
-    let executable = |path: &str, executable| CreatePull {
-        edits: vec![FileEdit {
-            executable: Some(executable),
-            ..FileEdit::write(path, "x")
-        }],
-        ..edits()
+    let executable = |path: &str, executable| {
+        let mut req = edits();
+        req.edits = vec![FileEdit::write(path, "x").with_executable(executable)];
+        req
     };
     let entry = |mode: u32| json!({ "file0": { "mode": mode, "oid": OLD } });
-    let one = |edit: FileEdit| CreatePull {
-        edits: vec![edit],
-        ..edits()
+    let one = |edit: FileEdit| {
+        let mut req = edits();
+        req.edits = vec![edit];
+        req
     };
     for (part, req, said) in [
         (
@@ -186,25 +182,13 @@ async fn edits_to_existing_branch_are_refused_before_writes() {
 #[tokio::test]
 async fn edits_invalid_request_is_not_sent() {
     let script = Script::play(vec![]).await;
-    let fork = forge_core::model::HeadRef {
-        owner: Some("grace".into()),
-        repo: None,
-        branch: "edit".into(),
-    };
-    for req in [
-        CreatePull {
-            edits: vec![FileEdit::write("../x", "x")],
-            ..edits()
-        },
-        CreatePull {
-            head: forge_core::model::HeadRef::branch("a..b"),
-            ..edits()
-        },
-        CreatePull {
-            head: fork,
-            ..edits()
-        },
-    ] {
+    let mut outside = edits();
+    outside.edits = vec![FileEdit::write("../x", "x")];
+    let mut range = edits();
+    range.head = forge_core::model::HeadRef::branch("a..b");
+    let mut fork = edits();
+    fork.head.owner = Some("grace".into());
+    for req in [outside, range, fork] {
         assert_eq!(
             script.repo.create_pull(&req).await.unwrap_err().code(),
             "invalid_input"

@@ -10,9 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use forge_core::{
     Error, PrId, Retry,
-    model::{
-        CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Side, Verdict,
-    },
+    model::{CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Verdict},
 };
 use forge_github_double::{
     Action, Fault, PullSeed,
@@ -107,44 +105,32 @@ async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> 
     let answer = match write {
         Write::Create => ada.create_pull(&create).await.map(|o| o.warnings),
         Write::CreateInFull => {
-            let full = CreatePull {
-                labels: vec!["bug".into()],
-                reviewers: grace_reviews(),
-                ..create
-            };
+            let mut full = create;
+            full.labels = vec!["bug".into()];
+            full.reviewers = grace_reviews();
             ada.create_pull(&full).await.map(|o| o.warnings)
         }
         Write::Comment => grace.comment(&id, &text, None).await.map(|o| o.warnings),
         Write::Review => grace.submit_review(&id, &review).await.map(|o| o.warnings),
         Write::ReviewLines => {
-            let thread = |body: &str| NewThread {
-                path: format!("{head}.txt"),
-                line: Some(1),
-                start_line: None,
-                side: Side::Right,
-                body: body.into(),
-            };
+            let thread = |body: &str| NewThread::new(format!("{head}.txt"), Some(1), body);
             let lines = review.with_threads(vec![thread("Why?"), thread("Really?")]);
             grace.submit_review(&id, &lines).await.map(|o| o.warnings)
         }
         Write::Edit => {
-            let edit = EditPull {
-                title: Some(text.clone()),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some(text.clone());
             ada.edit_pull(&id, &edit).await.map(|o| o.warnings)
         }
         Write::EditSets => {
-            let edit = EditPull {
-                labels: SetChange {
-                    add: vec!["bug".into()],
-                    remove: vec![],
-                },
-                reviewers: SetChange {
-                    add: grace_reviews(),
-                    remove: vec![],
-                },
-                ..EditPull::default()
+            let mut edit = EditPull::default();
+            edit.labels = SetChange {
+                add: vec!["bug".into()],
+                remove: vec![],
+            };
+            edit.reviewers = SetChange {
+                add: grace_reviews(),
+                remove: vec![],
             };
             ada.edit_pull(&id, &edit).await.map(|o| o.warnings)
         }

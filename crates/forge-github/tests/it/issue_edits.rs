@@ -73,13 +73,12 @@ pub fn on_board() -> IssueFields {
 
 pub fn values<const N: usize>(values: [(&str, Option<&str>); N]) -> EditIssue {
     let values = values.into_iter();
-    EditIssue {
-        values: values
-            .map(|(k, v)| (k.to_owned(), v.map(str::to_owned)))
-            .collect(),
-        board: Some(board()),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.values = values
+        .map(|(k, v)| (k.to_owned(), v.map(str::to_owned)))
+        .collect();
+    edit.board = Some(board());
+    edit
 }
 
 fn pairs(issue: &Issue) -> Vec<(&str, &str)> {
@@ -92,27 +91,25 @@ async fn edit_of_all_parts_takes_two_requests() {
     let b = Board::new(4);
     b.item(1, "Todo");
     let repo = &b.world.ada;
-    let edit = EditIssue {
-        title: Some("New title".into()),
-        body: Some("New text.".into()),
-        labels: SetChange {
-            add: vec!["Bug".into()],
-            remove: vec![],
-        },
-        assignees: SetChange {
-            add: vec!["@me".into(), "grace".into()],
-            remove: vec![],
-        },
-        parent: Some(Some(id(repo, 2))),
-        blocked_by: SetChange {
-            add: vec![id(repo, 3), id(repo, 4)],
-            remove: vec![],
-        },
-        state: Some(IssueState::Closed),
-        reason: Some(IssueReason::NotPlanned),
-        comment: Some("Moved.".into()),
-        ..values([("status", Some("doing")), ("Estimate", Some("M"))])
+    let mut edit = values([("status", Some("doing")), ("Estimate", Some("M"))]);
+    edit.title = Some("New title".into());
+    edit.body = Some("New text.".into());
+    edit.labels = SetChange {
+        add: vec!["Bug".into()],
+        remove: vec![],
     };
+    edit.assignees = SetChange {
+        add: vec!["@me".into(), "grace".into()],
+        remove: vec![],
+    };
+    edit.parent = Some(Some(id(repo, 2)));
+    edit.blocked_by = SetChange {
+        add: vec![id(repo, 3), id(repo, 4)],
+        remove: vec![],
+    };
+    edit.state = Some(IssueState::Closed);
+    edit.reason = Some(IssueReason::NotPlanned);
+    edit.comment = Some("Moved.".into());
     let (done, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert_eq!(sent, ["IssueEdit", "updateIssue"]);
     let done = done.unwrap();
@@ -145,15 +142,8 @@ async fn edit_of_all_parts_takes_two_requests() {
     assert_eq!(now.comments.unwrap()[0].body, "Moved.");
     assert_eq!(done.value.version, now.version);
 
-    let (again, sent) = b
-        .sent(repo.edit_issue(
-            &id(repo, 1),
-            &EditIssue {
-                comment: None,
-                ..edit
-            },
-        ))
-        .await;
+    edit.comment = None;
+    let (again, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert!(again.unwrap().unchanged);
     assert_eq!(sent, ["IssueEdit"]);
 }
@@ -168,29 +158,25 @@ async fn edit_clears_all_values_and_relations() {
     seed.blocked_by((REPO, 1), (REPO, 3));
     seed.label_issue(REPO, 1, "bug");
     drop(seed);
-    let assign = EditIssue {
-        assignees: SetChange {
-            add: vec!["grace".into()],
-            remove: vec![],
-        },
-        ..EditIssue::default()
+    let mut assign = EditIssue::default();
+    assign.assignees = SetChange {
+        add: vec!["grace".into()],
+        remove: vec![],
     };
     repo.edit_issue(&id(repo, 1), &assign).await.unwrap();
-    let edit = EditIssue {
-        labels: SetChange {
-            add: vec![],
-            remove: vec!["bug".into()],
-        },
-        assignees: SetChange {
-            add: vec![],
-            remove: vec!["grace".into(), "ada".into()],
-        },
-        parent: Some(None),
-        blocked_by: SetChange {
-            add: vec![],
-            remove: vec![id(repo, 3), id(repo, 2)],
-        },
-        ..values([("Status", None), ("Estimate", None)])
+    let mut edit = values([("Status", None), ("Estimate", None)]);
+    edit.labels = SetChange {
+        add: vec![],
+        remove: vec!["bug".into()],
+    };
+    edit.assignees = SetChange {
+        add: vec![],
+        remove: vec!["grace".into(), "ada".into()],
+    };
+    edit.parent = Some(None);
+    edit.blocked_by = SetChange {
+        add: vec![],
+        remove: vec![id(repo, 3), id(repo, 2)],
     };
     let (done, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert_eq!(sent.len(), 2);
@@ -283,16 +269,12 @@ async fn unknown_field_or_value_lists_valid_ones() {
         sent,
         ["IssueEdit", "Board", "updateProjectV2ItemFieldValue"]
     );
-    let without = EditIssue {
-        board: None,
-        ..edit.clone()
-    };
+    let mut without = edit.clone();
+    without.board = None;
     let e = repo.edit_issue(&id(repo, 1), &without).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input");
-    let nowhere = EditIssue {
-        board: Some("octo/9".parse().unwrap()),
-        ..edit
-    };
+    let mut nowhere = edit;
+    nowhere.board = Some("octo/9".parse().unwrap());
     let e = repo.edit_issue(&id(repo, 1), &nowhere).await.unwrap_err();
     assert_eq!(
         (e.code(), e.message()),
@@ -309,10 +291,8 @@ async fn batch_takes_one_query_and_document_per_twenty() {
     let repo = &b.world.ada;
     let edits: Vec<_> = (1..=45)
         .map(|n| {
-            let edit = EditIssue {
-                comment: Some(format!("Moved {n}.")),
-                ..values([("Status", Some("Doing"))])
-            };
+            let mut edit = values([("Status", Some("Doing"))]);
+            edit.comment = Some(format!("Moved {n}."));
             (id(repo, n), edit)
         })
         .collect();
@@ -337,26 +317,21 @@ async fn batch_failure_affects_only_one_issue() {
     let mut seed = b.world.double.seed();
     seed.sub_issue((REPO, 4), (REPO, 5));
     drop(seed);
-    let title = |title: &str| EditIssue {
-        title: Some(title.into()),
-        ..EditIssue::default()
+    let title = |title: &str| {
+        let mut edit = EditIssue::default();
+        edit.title = Some(title.into());
+        edit
     };
-    let unknown_label = EditIssue {
-        labels: SetChange {
-            add: vec!["bgu".into()],
-            remove: vec![],
-        },
-        ..EditIssue::default()
+    let mut unknown_label = EditIssue::default();
+    unknown_label.labels = SetChange {
+        add: vec!["bgu".into()],
+        remove: vec![],
     };
-    let stale = EditIssue {
-        expected_version: Some("stale".into()),
-        ..title("Never")
-    };
+    let mut stale = title("Never");
+    stale.expected_version = Some("stale".into());
     // GitHub refuses a cycle of parents after the title was changed.
-    let cycle = EditIssue {
-        parent: Some(Some(id(repo, 5))),
-        ..title("Half")
-    };
+    let mut cycle = title("Half");
+    cycle.parent = Some(Some(id(repo, 5)));
     let edits = [
         (id(repo, 1), title("One")),
         (id(repo, 99), title("Gone")),
@@ -412,11 +387,9 @@ async fn lost_answer_of_batch_is_read_back() {
         let repo = &b.world.ada;
         let edits: Vec<_> = (1..=3)
             .map(|n| {
-                let edit = EditIssue {
-                    comment: Some("Moved.".into()),
-                    state: Some(IssueState::Closed),
-                    ..values([("Status", Some("Done"))])
-                };
+                let mut edit = values([("Status", Some("Done"))]);
+                edit.comment = Some("Moved.".into());
+                edit.state = Some(IssueState::Closed);
                 (id(repo, n), edit)
             })
             .collect();
@@ -461,30 +434,20 @@ async fn version_covers_values_relations_and_assignees() {
     };
     let one = id(repo, 1);
     let read = || async { repo.issue(&one, &fields).await.unwrap().version };
-    let guarded = |version: &str| EditIssue {
-        expected_version: Some(version.into()),
-        title: Some("New".into()),
-        ..values([("Estimate", Some("S"))])
+    let guarded = |version: &str| {
+        let mut edit = values([("Estimate", Some("S"))]);
+        edit.expected_version = Some(version.into());
+        edit.title = Some("New".into());
+        edit
     };
+    let mut relations = EditIssue::default();
+    relations.parent = Some(Some(id(repo, 2)));
+    let mut assignees = EditIssue::default();
+    assignees.assignees.add = vec!["grace".into()];
     let others: [(&str, EditIssue); 3] = [
         ("values", values([("Status", Some("Done"))])),
-        (
-            "relations",
-            EditIssue {
-                parent: Some(Some(id(repo, 2))),
-                ..EditIssue::default()
-            },
-        ),
-        (
-            "assignees",
-            EditIssue {
-                assignees: SetChange {
-                    add: vec!["grace".into()],
-                    remove: vec![],
-                },
-                ..EditIssue::default()
-            },
-        ),
+        ("relations", relations),
+        ("assignees", assignees),
     ];
     for (what, other) in others {
         let version = read().await;
@@ -504,15 +467,12 @@ async fn version_covers_values_relations_and_assignees() {
 async fn create_with_relations_and_values_takes_four_requests() {
     let b = Board::new(3);
     let repo = &b.world.ada;
-    let new = NewIssue {
-        title: "Made".into(),
-        labels: vec!["bug".into()],
-        parent: Some(id(repo, 1)),
-        blocked_by: vec![id(repo, 2), id(repo, 3)],
-        values: [("Status".to_owned(), "Todo".to_owned())].into(),
-        board: Some(board()),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("Made", "");
+    new.labels = vec!["bug".into()];
+    new.parent = Some(id(repo, 1));
+    new.blocked_by = vec![id(repo, 2), id(repo, 3)];
+    new.values = [("Status".to_owned(), "Todo".to_owned())].into();
+    new.board = Some(board());
     let (made, sent) = b.sent(repo.create_issue(&new)).await;
     let made = made.unwrap();
     assert_eq!(
@@ -530,21 +490,13 @@ async fn create_with_relations_and_values_takes_four_requests() {
     assert_eq!(relations.blocked_by.len(), 2);
     assert!(made.steps.iter().all(|s| s.done) && made.steps.len() == 4);
     // Unknown names fail before the issue is created.
+    let mut orphan = new.clone();
+    orphan.parent = Some(id(repo, 77));
+    let mut nowhere = new.clone();
+    nowhere.values = [("Status".to_owned(), "Nowhere".to_owned())].into();
     for (new, field) in [
-        (
-            NewIssue {
-                parent: Some(id(repo, 77)),
-                ..new.clone()
-            },
-            "there is no issue",
-        ),
-        (
-            NewIssue {
-                values: [("Status".to_owned(), "Nowhere".to_owned())].into(),
-                ..new.clone()
-            },
-            "has no value 'Nowhere'",
-        ),
+        (orphan, "there is no issue"),
+        (nowhere, "has no value 'Nowhere'"),
     ] {
         let e = repo.create_issue(&new).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
@@ -575,23 +527,17 @@ async fn issue_list_has_values_and_relations() {
     b.item(2, "Doing");
     let repo = &b.world.ada;
     b.world.double.seed().blocked_by((REPO, 2), (REPO, 3));
-    let query = IssueQuery {
-        oldest_first: true,
-        fields: IssueFields {
-            comments: true,
-            relations: true,
-            ..on_board()
-        },
-        state: IssueFilter::All,
-        ..IssueQuery::default()
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.fields = IssueFields {
+        comments: true,
+        relations: true,
+        ..on_board()
     };
-    for query in [
-        query.clone(),
-        IssueQuery {
-            author: Some("ada".into()),
-            ..query
-        },
-    ] {
+    query.state = IssueFilter::All;
+    let mut by_author = query.clone();
+    by_author.author = Some("ada".into());
+    for query in [query, by_author] {
         let (page, sent) = b.sent(repo.issues(&query, PageReq::first(100))).await;
         let page = page.unwrap();
         assert_eq!(sent.len(), 1);
@@ -686,10 +632,8 @@ async fn board_of_user_is_found() {
     drop(seed);
     let repo = &b.world.ada;
     let own: BoardId = "Ada/1".parse().unwrap();
-    let edit = EditIssue {
-        board: Some(own.clone()),
-        ..values([("Status", Some("Now"))])
-    };
+    let mut edit = values([("Status", Some("Now"))]);
+    edit.board = Some(own.clone());
     repo.edit_issue(&id(repo, 1), &edit).await.unwrap();
     b.item(1, "Done");
     let fields = |board: BoardId| IssueFields {
@@ -711,10 +655,8 @@ async fn missing_board_is_refused_by_reads() {
         board: Some("octo/77".parse().unwrap()),
         ..IssueFields::NONE
     };
-    let query = IssueQuery {
-        fields: fields.clone(),
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.fields = fields.clone();
     for e in [
         repo.issue(&one, &fields).await.unwrap_err(),
         repo.issues(&query, PageReq::first(5)).await.unwrap_err(),
@@ -743,10 +685,8 @@ async fn token_without_project_scope_names_scope() {
     let repo = handle(&b.world.double, "gho_0canary0plain");
     let one = id(&repo, 1);
     let edit = values([("Status", Some("Done"))]);
-    let query = IssueQuery {
-        fields: on_board(),
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.fields = on_board();
     for e in [
         repo.issue(&one, &on_board()).await.unwrap_err(),
         repo.edit_issue(&one, &edit).await.unwrap_err(),

@@ -69,10 +69,8 @@ async fn group_within_two_hops_takes_two_requests() {
     assert_eq!(sent, ["RelatedIssues"]);
     assert_eq!(numbers(&set.unwrap())[..4], [3, 4, 7, 8]);
     // The version of a neighbour can be the expected version of an edit.
-    let edit = EditIssue {
-        expected_version: Some(five.version.clone()),
-        ..values([("Status", Some("Done"))])
-    };
+    let mut edit = values([("Status", Some("Done"))]);
+    edit.expected_version = Some(five.version.clone());
     b.world.grace.edit_issue(&id(repo, 5), &edit).await.unwrap();
     let e = repo.edit_issue(&id(repo, 5), &edit).await.unwrap_err();
     assert_eq!(e.code(), "conflict");
@@ -187,12 +185,13 @@ async fn relations_cross_repositories() {
     let back = set.issues[1].relations.as_ref().unwrap();
     assert_eq!(back.blocking[0].id, id(repo, 1));
     // Edits can add and remove relations across repositories.
-    let edit = |add: bool| EditIssue {
-        blocked_by: SetChange {
+    let edit = |add: bool| {
+        let mut edit = EditIssue::default();
+        edit.blocked_by = SetChange {
             add: if add { vec![there.clone()] } else { vec![] },
             remove: if add { vec![] } else { vec![there.clone()] },
-        },
-        ..EditIssue::default()
+        };
+        edit
     };
     for add in [false, true] {
         let done = repo.edit_issue(&id(repo, 1), &edit(add)).await.unwrap();
@@ -228,25 +227,23 @@ async fn history_has_every_kind_in_order_and_pages() {
     b.item(1, "Todo");
     let (ada, grace) = (&b.world.ada, &b.world.grace);
     let one = id(ada, 1);
-    let edit = EditIssue {
-        title: Some("New".into()),
-        labels: SetChange {
-            add: vec!["bug".into()],
-            remove: vec![],
-        },
-        assignees: SetChange {
-            add: vec!["grace".into()],
-            remove: vec![],
-        },
-        parent: Some(Some(id(ada, 2))),
-        blocked_by: SetChange {
-            add: vec![id(ada, 3)],
-            remove: vec![],
-        },
-        state: Some(IssueState::Closed),
-        comment: Some("Done.".into()),
-        ..values([("Status", Some("Done"))])
+    let mut edit = values([("Status", Some("Done"))]);
+    edit.title = Some("New".into());
+    edit.labels = SetChange {
+        add: vec!["bug".into()],
+        remove: vec![],
     };
+    edit.assignees = SetChange {
+        add: vec!["grace".into()],
+        remove: vec![],
+    };
+    edit.parent = Some(Some(id(ada, 2)));
+    edit.blocked_by = SetChange {
+        add: vec![id(ada, 3)],
+        remove: vec![],
+    };
+    edit.state = Some(IssueState::Closed);
+    edit.comment = Some("Done.".into());
     grace.edit_issue(&one, &edit).await.unwrap();
     let (page, sent) = b.sent(ada.issue_history(&one, PageReq::first(100))).await;
     assert_eq!(sent, ["IssueTimeline"]);
@@ -411,10 +408,7 @@ async fn branch_file_read_is_one_request() {
         assert_eq!(e.code(), "invalid_input", "{path}");
     }
     let listed = repo.repo_path(".forge", None).await.unwrap().unwrap();
-    let named = DirectoryEntry {
-        name: "workflow.toml".to_owned(),
-        is_directory: false,
-    };
+    let named = DirectoryEntry::new("workflow.toml", false);
     assert_eq!(listed, PathContent::Directory(vec![named]));
     let e = repo.repo_file(path, Some("nowhere")).await.unwrap_err();
     assert_eq!(e.code(), "not_found");
@@ -444,11 +438,9 @@ async fn board_token_is_limited_to_board_requests() {
     let one = id(&repo, 1);
     let issue = repo.issue(&one, &on_board()).await.unwrap();
     assert_eq!(issue.values["Status"], "Todo");
-    let edit = EditIssue {
-        comment: Some("Moved.".into()),
-        state: Some(IssueState::Closed),
-        ..values([("Status", Some("Done"))])
-    };
+    let mut edit = values([("Status", Some("Done"))]);
+    edit.comment = Some("Moved.".into());
+    edit.state = Some(IssueState::Closed);
     let edits = [(one.clone(), edit.clone()), (id(&repo, 2), edit)];
     let (done, sent) = b.sent(repo.edit_issues(&edits)).await;
     for outcome in done.unwrap() {
@@ -469,17 +461,13 @@ async fn board_token_is_limited_to_board_requests() {
     assert_eq!(seed.comments_of(REPO, 1)[0].author, ada);
     drop(seed);
     // An edit without a board does not use the board token, which may not close an issue.
-    let open = EditIssue {
-        state: Some(IssueState::Open),
-        ..EditIssue::default()
-    };
+    let mut open = EditIssue::default();
+    open.state = Some(IssueState::Open);
     repo.edit_issue(&one, &open).await.unwrap();
     // If the board part fails, the comment is not added.
     let broken = with_board_token(&b, "gho_0canary0plain", "gho_0canary0plain");
-    let edit = EditIssue {
-        comment: Some("Never.".into()),
-        ..values([("Status", Some("Todo"))])
-    };
+    let mut edit = values([("Status", Some("Todo"))]);
+    edit.comment = Some("Never.".into());
     let e = broken.edit_issue(&one, &edit).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert_eq!(b.world.double.seed().comments_of(REPO, 1).len(), 1);

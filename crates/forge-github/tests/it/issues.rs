@@ -78,13 +78,10 @@ fn prepared() -> Value {
 }
 
 fn new() -> NewIssue {
-    NewIssue {
-        title: "Title 7".into(),
-        body: "Text.".into(),
-        labels: vec!["bug".into()],
-        assignees: vec!["@me".into()],
-        ..NewIssue::default()
-    }
+    let mut new = NewIssue::new("Title 7", "Text.");
+    new.labels = vec!["bug".into()];
+    new.assignees = vec!["@me".into()];
+    new
 }
 
 #[tokio::test]
@@ -101,19 +98,15 @@ async fn issue_list_uses_search_for_filters() {
         data("IssueSearch", json!({ "search": found })),
     ])
     .await;
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     let first = script.repo.issues(&query, PageReq::first(1)).await.unwrap();
     let next = PageReq::after(first.next.clone().unwrap(), 1);
     let second = script.repo.issues(&query, next).await.unwrap();
-    let query = IssueQuery {
-        author: Some("ada".into()),
-        assignee: Some("@me".into()),
-        labels: vec!["help wanted".into(), "bug".into()],
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.author = Some("ada".into());
+    query.assignee = Some("@me".into());
+    query.labels = vec!["help wanted".into(), "bug".into()];
     let found = script
         .repo
         .issues(&query, PageReq::first(30))
@@ -220,10 +213,8 @@ async fn issue_lifecycle_sends_expected_requests() {
     .await;
     let repo = &script.repo;
     let opened = repo.create_issue(&new()).await.unwrap();
-    let edit = EditIssue {
-        title: Some("New".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("New".into());
     let edited = repo.edit_issue(&id(), &edit).await.unwrap();
     let done = repo.set_issue_state(&id(), &close()).await.unwrap();
     let again = SetIssueState::to(IssueState::Open);
@@ -242,10 +233,8 @@ async fn issue_change_already_in_effect_is_not_sent() {
     .await;
     let outcome = script.repo.set_issue_state(&id(), &close()).await.unwrap();
     assert!(outcome.unchanged);
-    let edit = EditIssue {
-        body: Some("Text.".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.body = Some("Text.".into());
     assert!(
         script
             .repo

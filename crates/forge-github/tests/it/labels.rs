@@ -12,10 +12,7 @@ fn found(label: Value) -> Value {
 }
 
 fn new(name: &str) -> NewLabel {
-    NewLabel {
-        name: name.into(),
-        ..NewLabel::default()
-    }
+    NewLabel::new(name)
 }
 
 #[tokio::test]
@@ -52,12 +49,10 @@ async fn labels_are_defined_changed_and_deleted() {
         repo.define_label(&new("bug")).await.unwrap().value.name,
         "bug"
     );
-    let change = NewLabel {
-        overwrite: true,
-        color: Some("#D73A4A".into()),
-        description: Some("x".into()),
-        ..new("Bug")
-    };
+    let mut change = new("Bug");
+    change.overwrite = true;
+    change.color = Some("#D73A4A".into());
+    change.description = Some("x".into());
     assert_eq!(repo.define_label(&change).await.unwrap().value.name, "Bug");
     let there = repo.define_label(&new("bug")).await.unwrap_err();
     assert_eq!(there.code(), "already_exists");
@@ -72,18 +67,11 @@ async fn labels_are_defined_changed_and_deleted() {
 #[tokio::test]
 async fn invalid_labels_are_not_sent() {
     let script = Script::play(vec![]).await;
-    for bad in [
-        new(" "),
-        new(&"x".repeat(51)),
-        NewLabel {
-            color: Some("red".into()),
-            ..new("a")
-        },
-        NewLabel {
-            description: Some("x".repeat(101)),
-            ..new("a")
-        },
-    ] {
+    let mut word = new("a");
+    word.color = Some("red".into());
+    let mut long = new("a");
+    long.description = Some("x".repeat(101));
+    for bad in [new(" "), new(&"x".repeat(51)), word, long] {
         assert_eq!(
             script.repo.define_label(&bad).await.unwrap_err().code(),
             "invalid_input"

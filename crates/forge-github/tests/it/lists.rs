@@ -34,10 +34,8 @@ fn pulls(range: std::ops::Range<u64>) -> Vec<Value> {
 #[tokio::test]
 async fn listing_takes_one_request() {
     let script = Script::play(vec![data("PullList", list(pulls(1..4), 3, None))]).await;
-    let query = PullQuery {
-        base: Some("main".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.base = Some("main".into());
     let page = script.repo.pulls(&query, PageReq::first(30)).await.unwrap();
     assert_json_snapshot!(
         "list",
@@ -83,10 +81,8 @@ async fn cursor_continues_page_and_is_bound_to_query() {
         .await
         .unwrap();
     assert_eq!((rest.items.len(), rest.next), (1, None));
-    let other = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut other = PullQuery::default();
+    other.state = StateFilter::All;
     let e = script
         .repo
         .pulls(&other, PageReq::after(cursor, 2))
@@ -108,10 +104,8 @@ async fn state_filters_map_to_github_states() {
         StateFilter::Merged,
         StateFilter::All,
     ] {
-        let query = PullQuery {
-            state,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
         script.repo.pulls(&query, PageReq::first(1)).await.unwrap();
     }
     let states: Vec<_> = script
@@ -145,11 +139,9 @@ async fn search_scans_until_page_is_full() {
         data("PullSearch", found(pulls(3..5), 5, Some("s2"))),
     ])
     .await;
-    let query = PullQuery {
-        author: Some("@me".into()),
-        labels: vec!["help wanted".into()],
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.author = Some("@me".into());
+    query.labels = vec!["help wanted".into()];
     let page = script.repo.pulls(&query, PageReq::first(3)).await.unwrap();
     let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
     assert_eq!(
@@ -186,10 +178,8 @@ async fn search_results_of_other_repositories_are_left_out() {
         data("PullSearch", found(vec![], 4, None)),
     ])
     .await;
-    let query = PullQuery {
-        search: Some("repo:octo/secret".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.search = Some("repo:octo/secret".into());
     let page = script.repo.pulls(&query, PageReq::first(9)).await.unwrap();
     let titles: Vec<_> = page.items.iter().map(|p| p.title.as_str()).collect();
     assert_eq!((titles, page.total), (vec!["Title 1", "Title 2"], None));
@@ -211,10 +201,8 @@ async fn search_results_of_other_repositories_are_left_out() {
 #[tokio::test]
 async fn search_beyond_one_thousand_results_warns() {
     let script = Script::play(vec![data("PullSearch", found(pulls(1..3), 4000, None))]).await;
-    let query = PullQuery {
-        search: Some("x".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.search = Some("x".into());
     let page = script
         .repo
         .pulls(&query, PageReq::first(100))
@@ -246,10 +234,8 @@ async fn large_sections_are_read_in_small_pages() {
         data("PullList", list(heavy(51..61), 60, None)),
     ])
     .await;
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let page = script.repo.pulls(&query, PageReq::first(60)).await.unwrap();
     assert_eq!(page.items.len(), 60);
     assert_eq!(firsts(&script), [25, 25, 10]);
@@ -271,10 +257,8 @@ async fn large_pages_shrink_at_resource_limit() {
         data("PullList", list(heavy(4..6), 5, None)),
     ])
     .await;
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let page = script.repo.pulls(&query, PageReq::first(30)).await.unwrap();
     assert_eq!(page.items.len(), 5);
     assert_eq!(firsts(&script), [25, 12, 6, 3, 3]);
@@ -284,10 +268,8 @@ async fn large_pages_shrink_at_resource_limit() {
 async fn large_pages_shrink_to_one_row_before_failing() {
     let steps: Vec<Step> = (0..5).map(|_| gateway("PullList")).collect();
     let script = Script::play(steps).await;
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let e = script
         .repo
         .pulls(&query, PageReq::first(30))
@@ -330,10 +312,8 @@ async fn rows_missing_from_answer_are_counted_in_warning() {
         data("PullList", list(vec![], 0, None)),
     ])
     .await;
-    let search = PullQuery {
-        search: Some("words".into()),
-        ..PullQuery::default()
-    };
+    let mut search = PullQuery::default();
+    search.search = Some("words".into());
     let own = PullQuery::default();
     for (query, rows, missing) in [
         (&own, 1, "left out 2 pull request(s)"),
@@ -547,15 +527,11 @@ async fn repositories_and_owners_share_one_search() {
         owner: "octo".into(),
         name: "gone".into(),
     };
-    let scope = PullScope {
-        repos: vec![own, gone.clone()],
-        owners: vec!["ada".into(), "a b".into()],
-        everywhere: false,
-    };
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut scope = PullScope::default();
+    scope.repos = vec![own, gone.clone()];
+    scope.owners = vec!["ada".into(), "a b".into()];
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let client = script.repo.client();
     let found = client.list_across(&scope, &[query], 2).await.unwrap();
     let ids: Vec<String> = found.lists[0].iter().map(|p| p.id.to_string()).collect();
@@ -575,24 +551,19 @@ async fn repositories_and_owners_share_one_search() {
         let all = json!({ "issueCount": total, "nodes": rows, "pageInfo": end });
         let answer = json!({ "q0": all, "r0": { "id": "R_tools" } });
         let script = Script::play(vec![data("PullsAcross", answer)]).await;
-        let scope = PullScope {
-            repos: vec![script.repo.id().clone()],
-            ..PullScope::default()
-        };
-        let queries = [PullQuery {
-            fields: PrFields::ROW,
-            ..PullQuery::default()
-        }];
+        let mut scope = PullScope::default();
+        scope.repos = vec![script.repo.id().clone()];
+        let mut query = PullQuery::default();
+        query.fields = PrFields::ROW;
+        let queries = [query];
         let client = script.repo.client();
         let found = client.list_across(&scope, &queries, 9).await.unwrap();
         assert_eq!((found.lists[0].len(), found.is_cut), (2, is_cut));
         script.sent();
     }
     // If no name in the scope is valid, no request is sent.
-    let nowhere = PullScope {
-        owners: vec!["a b".into()],
-        ..PullScope::default()
-    };
+    let mut nowhere = PullScope::default();
+    nowhere.owners = vec!["a b".into()];
     let queries = [PullQuery::default()];
     let found = client.list_across(&nowhere, &queries, 2).await.unwrap();
     assert_eq!(found.failed.len(), 1);

@@ -137,10 +137,8 @@ async fn close_with_comment_lost_answer_is_read_back() {
         not: one(with(pull(7), "recentComments", json!({ "nodes": [] }))),
     };
     check(lost, |script| async move {
-        let req = CloseReq {
-            comment: Some("Bye".into()),
-            ..CloseReq::default()
-        };
+        let mut req = CloseReq::default();
+        req.comment = Some("Bye".into());
         let made = script.repo.close(&script.pr(), &req).await;
         (script, made)
     })
@@ -226,10 +224,8 @@ async fn close_whose_comment_is_missing_warns() {
         data("PullView", one(with(closed(), "recentComments", old))),
     ])
     .await;
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     assert!(
         made.warnings
@@ -278,10 +274,8 @@ async fn edit_lost_answer_is_read_back() {
         not: one(pull(7)),
     };
     check(lost, |script| async move {
-        let edit = EditPull {
-            title: Some("New".into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some("New".into());
         let made = script.repo.edit_pull(&script.pr(), &edit).await;
         (script, made)
     })

@@ -47,14 +47,12 @@ async fn merge_takes_two_requests() {
         ),
     ])
     .await;
-    let req = MergeReq {
-        method: Some(MergeMethod::Merge),
-        expected_head: Some("A".repeat(40)),
-        subject: Some("Subject".into()),
-        body: Some("Body".into()),
-        author_email: Some("a@example.com".into()),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Merge);
+    req.expected_head = Some("A".repeat(40));
+    req.subject = Some("Subject".into());
+    req.body = Some("Body".into());
+    req.author_email = Some("a@example.com".into());
     let made = script.repo.merge(&script.pr(), &req).await.unwrap();
     assert_json_snapshot!("merge", (script.sent(), made));
 }
@@ -70,10 +68,8 @@ async fn merge_uses_default_method_and_deletes_branch_afterwards() {
         data("deleteRef", json!({ "m": {} })),
     ])
     .await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
     assert_eq!(
         (made.method, made.branch_deleted),
@@ -172,20 +168,16 @@ async fn merge_blockers_are_refused_before_mutation() {
         data("MergePrepare", ready(json!({}))),
     ])
     .await;
-    let rebase = MergeReq {
-        method: Some(MergeMethod::Rebase),
-        ..MergeReq::default()
-    };
+    let mut rebase = MergeReq::default();
+    rebase.method = Some(MergeMethod::Rebase);
     let e = script.repo.merge(&script.pr(), &rebase).await.unwrap_err();
     assert!(is(&e, &Precondition::Rule), "{e:?}");
     let hint = e.hint().unwrap();
     assert!(hint.text().contains("squash, merge"), "{hint}");
     let squash = Action::again(&[]).with(Param::Method, "squash");
     assert_eq!(hint.action(), Some(&squash));
-    let stale = MergeReq {
-        expected_head: Some("f".repeat(40)),
-        ..MergeReq::default()
-    };
+    let mut stale = MergeReq::default();
+    stale.expected_head = Some("f".repeat(40));
     let e = script.repo.merge(&script.pr(), &stale).await.unwrap_err();
     let wanted = ErrorKind::Conflict {
         what: Changed::Head,
@@ -209,21 +201,17 @@ async fn merge_as_admin_bypasses_rules() {
         ),
     ])
     .await;
-    let req = MergeReq {
-        admin: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.admin = true;
     script.repo.merge(&script.pr(), &req).await.unwrap();
     script.sent();
 }
 
 #[tokio::test]
 async fn auto_merge_waits_only_for_unmet_rules() {
-    let auto = MergeReq {
-        auto: true,
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut auto = MergeReq::default();
+    auto.auto = true;
+    auto.delete_branch = true;
     let script = Script::play(vec![
         data(
             "MergePrepare",
@@ -269,10 +257,8 @@ async fn merge_with_queue_is_enqueued() {
         data("MergePrepare", ready(json!({ "isInMergeQueue": true }))),
     ])
     .await;
-    let squash = MergeReq {
-        method: Some(MergeMethod::Squash),
-        ..MergeReq::default()
-    };
+    let mut squash = MergeReq::default();
+    squash.method = Some(MergeMethod::Squash);
     let made = script.repo.merge(&script.pr(), &squash).await.unwrap();
     assert!(made.value.queued && made.value.queue_position == Some(3));
     assert!(
@@ -369,11 +355,9 @@ async fn stack_part_is_merged_by_async_route() {
         data("PullView", one(merged())),
     ]);
     let script = Script::play(steps).await;
-    let req = MergeReq {
-        method: Some(MergeMethod::Squash),
-        subject: Some("Subject".into()),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
+    req.subject = Some("Subject".into());
     let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
     assert!(!made.queued && made.commit == Some("c".repeat(40)));
     assert_eq!(
@@ -392,11 +376,9 @@ async fn stack_merge_as_admin_bypasses_rules_and_queue() {
         data("PullView", one(merged())),
     ]);
     let script = Script::play(steps).await;
-    let req = MergeReq {
-        method: Some(MergeMethod::Squash),
-        admin: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
+    req.admin = true;
     let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
     assert!(!made.queued);
     assert_eq!(
@@ -411,10 +393,8 @@ async fn stack_merge_as_admin_bypasses_rules_and_queue() {
 #[tokio::test]
 async fn stack_merge_with_author_email_is_refused() {
     let script = Script::play(stacked()).await;
-    let req = MergeReq {
-        author_email: Some("a@example.com".into()),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.author_email = Some("a@example.com".into());
     let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
     let field = Some("author_email");
     assert_eq!(*e.kind(), ErrorKind::InvalidInput { field });
@@ -506,10 +486,8 @@ async fn stack_merge_lost_answer_is_read_back() {
             data("deleteRef", json!({ "m": {} })),
         ]);
         let script = Script::play(steps).await;
-        let req = MergeReq {
-            delete_branch: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
         let made = script.repo.merge(&script.pr(), &req).await.unwrap();
         let said = &made.warnings[0].message;
         assert!(said.starts_with("it happened, although"), "{said}");
@@ -618,10 +596,8 @@ async fn merge_undeletable_branch_is_warning() {
         ];
         steps.extend(read_back.map(|p| data("PullView", one(p))));
         let script = Script::play(steps).await;
-        let req = MergeReq {
-            delete_branch: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
         let made = script.repo.merge(&script.pr(), &req).await.unwrap();
         assert_eq!(made.value.branch_deleted, deleted);
         assert_eq!(made.warnings.is_empty(), deleted);

@@ -17,10 +17,9 @@ use crate::{
 const STACKS: &str = "/repos/octo/tools/stacks";
 
 fn on_five() -> CreatePull {
-    CreatePull {
-        depends_on: Some(PrId::number(repo_id(), 5)),
-        ..CreatePull::new("feature", "Upper")
-    }
+    let mut req = CreatePull::new("feature", "Upper");
+    req.depends_on = Some(PrId::number(repo_id(), 5));
+    req
 }
 
 fn below(other: Value) -> Value {
@@ -279,10 +278,8 @@ async fn invalid_lower_pull_request_is_refused() {
 
     let mut found = below(json!({}));
     found["repository"]["baseRef"] = json!({ "id": "REF_2" });
-    let elsewhere = CreatePull {
-        base: Some("main".into()),
-        ..on_five()
-    };
+    let mut elsewhere = on_five();
+    elsewhere.base = Some("main".into());
     let e = refusal(json!({ "data": found }), elsewhere).await;
     assert_eq!(field(&e), Some("base"), "{e:?}");
     assert!(e.message().contains("'lower'"), "{e}");
@@ -296,19 +293,15 @@ async fn impossible_stack_sends_no_request() {
         owner: "octo".into(),
         name: "other".into(),
     };
-    let there = CreatePull {
-        depends_on: Some(PrId::number(other, 5)),
-        ..on_five()
-    };
+    let mut there = on_five();
+    there.depends_on = Some(PrId::number(other, 5));
     let e = script.repo.create_pull(&there).await.unwrap_err();
     assert_eq!(field(&e), Some("depends_on"), "{e:?}");
-    let from_fork = CreatePull {
-        head: HeadRef {
-            owner: Some("grace".into()),
-            repo: None,
-            branch: "feature".into(),
-        },
-        ..on_five()
+    let mut from_fork = on_five();
+    from_fork.head = HeadRef {
+        owner: Some("grace".into()),
+        repo: None,
+        branch: "feature".into(),
     };
     let e = script.repo.create_pull(&from_fork).await.unwrap_err();
     assert_eq!(field(&e), Some("head"), "{e:?}");

@@ -132,10 +132,8 @@ async fn query_refused_for_boards_is_repeated_without_boards() {
         .pull(&script.pr(), PrFields::PROJECTS)
         .await
         .unwrap();
-    let query = PullQuery {
-        fields: PrFields::PROJECTS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::PROJECTS;
     let page = script
         .repo
         .pulls(&query, forge_core::PageReq::first(1))

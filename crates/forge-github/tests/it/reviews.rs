@@ -13,13 +13,7 @@ use crate::{
 };
 
 fn on(line: u64) -> NewThread {
-    NewThread {
-        path: "src/lib.rs".into(),
-        line: Some(line),
-        start_line: None,
-        side: Side::Right,
-        body: "Hm.".into(),
-    }
+    NewThread::new("src/lib.rs", Some(line), "Hm.")
 }
 
 fn before(state: &str) -> Value {
@@ -42,14 +36,10 @@ async fn review_with_threads_is_two_requests() {
     ])
     .await;
     let mut review = NewReview::new(Verdict::RequestChanges, "Please.");
-    review.threads = vec![
-        on(10),
-        NewThread {
-            start_line: Some(3),
-            side: Side::Left,
-            ..on(5)
-        },
-    ];
+    let mut range = on(5);
+    range.start_line = Some(3);
+    range.side = Side::Left;
+    review.threads = vec![on(10), range];
     review.expected_head = Some("a".repeat(40));
     let outcome = script
         .repo
@@ -68,18 +58,15 @@ async fn invalid_review_is_refused_before_request() {
     ])
     .await;
     let (repo, pr) = (&script.repo, script.pr());
+    let mut reversed = on(5);
+    reversed.start_line = Some(9);
+    let blank = NewThread::new("src/lib.rs", Some(5), " ");
     for bad in [
         NewReview::new(Verdict::RequestChanges, " "),
         NewReview::new(Verdict::Comment, ""),
         NewReview::new(Verdict::Approve, "").with_threads(vec![on(0)]),
-        NewReview::new(Verdict::Approve, "").with_threads(vec![NewThread {
-            start_line: Some(9),
-            ..on(5)
-        }]),
-        NewReview::new(Verdict::Approve, "").with_threads(vec![NewThread {
-            body: " ".into(),
-            ..on(5)
-        }]),
+        NewReview::new(Verdict::Approve, "").with_threads(vec![reversed]),
+        NewReview::new(Verdict::Approve, "").with_threads(vec![blank]),
     ] {
         assert_eq!(
             repo.submit_review(&pr, &bad).await.unwrap_err().code(),

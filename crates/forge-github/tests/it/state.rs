@@ -30,10 +30,8 @@ async fn close_with_comment_is_two_requests() {
         data("addComment", json!({ "comment": { "commentEdge": { "node": comment("IC_1", "ada", "Bye") } }, "change": { "pullRequest": closed() } })),
     ])
     .await;
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     assert!(made.warnings.is_empty());
     assert_json_snapshot!("close", (script.sent(), made.value.state));
@@ -51,10 +49,8 @@ async fn close_deletes_branch_in_separate_request() {
         data("deleteRef", json!({ "m": { "clientMutationId": null } })),
     ])
     .await;
-    let req = CloseReq {
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     assert!(made.steps[0].done);
     assert_eq!(script.sent()[2].1, json!({ "m": { "refId": "H" } }));
@@ -78,10 +74,8 @@ async fn close_keeps_moved_branch() {
         ),
     ])
     .await;
-    let mut req = CloseReq {
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     for (expected, tip) in [(None, "d"), (Some("c".repeat(40)), "a")] {
         req.expected_head = expected;
         let made = script.repo.close(&script.pr(), &req).await.unwrap();
@@ -106,10 +100,8 @@ async fn failed_close_keeps_branch() {
         ),
     ])
     .await;
-    let req = CloseReq {
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     assert_eq!(
         script
             .repo
@@ -135,10 +127,8 @@ async fn close_failed_comment_is_warning() {
         body("addComment", half),
     ])
     .await;
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
     let warning = &made.warnings[0];
     assert!(warning.message.contains("comment was not made"));
@@ -161,10 +151,8 @@ async fn close_refused_after_comment_mentions_comment() {
         body("addComment", half),
     ])
     .await;
-    let req = CloseReq {
-        comment: Some("Bye".into()),
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Bye".into());
     let e = script.repo.close(&script.pr(), &req).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert!(e.message().starts_with("the comment was made, but"), "{e}");

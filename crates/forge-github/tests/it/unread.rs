@@ -25,13 +25,12 @@ const FINE: &str = "github_pat_0canary0fine";
 
 fn reviewers(add: &[&str], remove: &[&str]) -> EditPull {
     let own = |list: &[&str]| list.iter().map(|r| Reviewer::parse(r)).collect();
-    EditPull {
-        reviewers: SetChange {
-            add: own(add),
-            remove: own(remove),
-        },
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.reviewers = SetChange {
+        add: own(add),
+        remove: own(remove),
+    };
+    edit
 }
 
 fn world() -> World {
@@ -79,10 +78,8 @@ async fn token_without_team_access_can_change_pulls() {
 
         let ready = repo.set_draft(&id, false).await.unwrap().value;
         assert!(!ready.draft, "{token}");
-        let title = EditPull {
-            title: Some("New".into()),
-            ..EditPull::default()
-        };
+        let mut title = EditPull::default();
+        title.title = Some("New".into());
         let edited = repo.edit_pull(&id, &title).await.unwrap().value;
         assert_eq!(edited.title, "New", "{token}");
         let req = CloseReq::default();
@@ -122,10 +119,8 @@ async fn token_without_team_scope_is_refused_once() {
     }
     assert_eq!(costs, [2, 1]);
 
-    let asked = CreatePull {
-        reviewers: vec![Reviewer::parse("octo/core")],
-        ..CreatePull::new("feature", "Again")
-    };
+    let mut asked = CreatePull::new("feature", "Again");
+    asked.reviewers = vec![Reviewer::parse("octo/core")];
     let e = repo.create_pull(&asked).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");
@@ -160,10 +155,8 @@ async fn error_inside_payload_does_not_fail_mutation() {
     assert_eq!(after.state, PrState::Merged);
     assert_eq!(after.warnings.len(), 1);
     assert_eq!(after.warnings[0].section, Some("pending_reviewers"));
-    let title = EditPull {
-        title: Some("New".into()),
-        ..EditPull::default()
-    };
+    let mut title = EditPull::default();
+    title.title = Some("New".into());
     let made = script
         .repo
         .edit_pull(&script.pr(), &title)
@@ -248,10 +241,8 @@ async fn list_selects_only_requested_parts() {
         | PrFields::NO_REVIEW_REQUESTS
         | PrFields::NO_LATEST_REVIEWS;
     for fields in [less, PrFields::NONE] {
-        let query = PullQuery {
-            fields,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.fields = fields;
         let page = script.repo.pulls(&query, PageReq::first(1)).await.unwrap();
         assert_eq!(page.items[0].version.is_empty(), fields == less);
     }
@@ -498,10 +489,8 @@ async fn list_checks_error_concerns_one_row() {
         "path": ["repository", "pullRequests", "nodes", 1, "head", "nodes", 0, "commit", "statusCheckRollup"],
     }]);
     let script = Script::play(vec![body("PullList", list)]).await;
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let page = script.repo.pulls(&query, PageReq::first(10)).await.unwrap();
     let truncated = page
         .items
@@ -602,9 +591,10 @@ async fn names_beyond_first_hundred_are_resolved() {
         seed.open_pull(REPO, &pull)
     };
     let id = world.ada.pull_id(number);
-    let milestone = |title: &str| EditPull {
-        milestone: Some(Some(title.into())),
-        ..EditPull::default()
+    let milestone = |title: &str| {
+        let mut edit = EditPull::default();
+        edit.milestone = Some(Some(title.into()));
+        edit
     };
     let edited = world
         .ada
@@ -612,12 +602,10 @@ async fn names_beyond_first_hundred_are_resolved() {
         .await
         .unwrap();
     assert_eq!(edited.value.milestone.unwrap().title, "Someday");
-    let label = EditPull {
-        labels: SetChange {
-            add: vec!["securty".into()],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut label = EditPull::default();
+    label.labels = SetChange {
+        add: vec!["securty".into()],
+        remove: vec![],
     };
     let e = world.ada.edit_pull(&id, &label).await.unwrap_err();
     assert!(e.hint().unwrap().text().contains("'security'"), "{e:?}");

@@ -44,14 +44,10 @@ impl Local {
             }
             DiffFormat::Patch => forge_git::mail_args(&context, pull.base()?, &range.head),
         };
-        Ok(Diff {
-            body: self.git().stream(args)?,
-            base_oid: Some(range.base),
-            head_oid: range.head,
-            context_lines: Some(context_lines),
-            since: None,
-            warnings: Vec::new(),
-        })
+        let mut diff = Diff::new(range.head, self.git().stream(args)?);
+        diff.base_oid = Some(range.base);
+        diff.context_lines = Some(context_lines);
+        Ok(diff)
     }
 
     /// The ends of the diff of `pull`; fails if one is missing.

@@ -49,18 +49,17 @@ fn as_edit(new: &NewIssue) -> EditIssue {
         remove: Vec::new(),
     };
     let values = new.values.iter();
-    EditIssue {
-        title: Some(new.title.clone()),
-        body: Some(new.body.clone()),
-        labels: added(&new.labels),
-        assignees: added(&new.assignees),
-        values: values.map(|(n, v)| (n.clone(), Some(v.clone()))).collect(),
-        board: new.board.clone(),
-        parent: new.parent.clone().map(Some),
-        blocked_by: SetChange {
-            add: new.blocked_by.clone(),
-            remove: Vec::new(),
-        },
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.title = Some(new.title.clone());
+    edit.body = Some(new.body.clone());
+    edit.labels = added(&new.labels);
+    edit.assignees = added(&new.assignees);
+    edit.values = values.map(|(n, v)| (n.clone(), Some(v.clone()))).collect();
+    edit.board = new.board.clone();
+    edit.parent = new.parent.clone().map(Some);
+    edit.blocked_by = SetChange {
+        add: new.blocked_by.clone(),
+        remove: Vec::new(),
+    };
+    edit
 }

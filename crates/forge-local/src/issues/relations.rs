@@ -94,15 +94,15 @@ impl IssueGraph {
         };
         let (sub_issues, more_parts) = reverse(&self.sub_issues);
         let (blocking, more_blocked) = reverse(&self.blocking);
-        IssueRelations {
-            parent: row.and_then(|r| r.parent.as_ref()).and_then(end),
-            sub_issues,
-            blocked_by: row.map_or(Vec::new(), |r| {
-                r.blocked_by.iter().filter_map(end).collect()
-            }),
-            blocking,
-            truncated: more_parts || more_blocked || row.is_some_and(|r| r.truncated),
-        }
+        let mut relations = IssueRelations::default();
+        relations.parent = row.and_then(|r| r.parent.as_ref()).and_then(end);
+        relations.sub_issues = sub_issues;
+        relations.blocked_by = row.map_or(Vec::new(), |r| {
+            r.blocked_by.iter().filter_map(end).collect()
+        });
+        relations.blocking = blocking;
+        relations.truncated = more_parts || more_blocked || row.is_some_and(|r| r.truncated);
+        relations
     }
 
     /// The related issue; `None` if it was deleted.
@@ -113,12 +113,8 @@ impl IssueGraph {
             None => (UNREADABLE.to_owned(), IssueState::Open),
         };
         let id = repo.issue_id(number);
-        Some(RelatedIssue {
-            url: id.to_string(),
-            id,
-            title,
-            state,
-        })
+        let url = id.to_string();
+        Some(RelatedIssue::new(id, title, state, url))
     }
 
     /// The readable issues one step from `numbers`, without `numbers`.

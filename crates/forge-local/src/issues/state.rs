@@ -17,12 +17,10 @@ impl Local {
         number: u64,
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
-        let edit = EditIssue {
-            state: Some(req.state),
-            reason: req.reason,
-            comment: req.comment.clone(),
-            ..EditIssue::default()
-        };
+        let mut edit = EditIssue::default();
+        edit.state = Some(req.state);
+        edit.reason = req.reason;
+        edit.comment = req.comment.clone();
         let done = |s: &IssueSnapshot| (s.state == req.state).then(|| already(number, req.state));
         let mut outcome = self.change_issue(number, &edit, done).await?;
         let comment = req.comment.as_deref().filter(|_| outcome.unchanged);

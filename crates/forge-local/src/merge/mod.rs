@@ -52,13 +52,11 @@ impl Local {
             _ if contained? => "BLOCKED",
             _ => "CLEAN",
         };
-        Ok(Mergeability {
-            state,
-            status: status.to_owned(),
-            conflicts,
-            head_oid: head.to_owned(),
-            base_oid: base.to_owned(),
-        })
+        let mut mergeability = Mergeability::new(state, status);
+        mergeability.conflicts = conflicts;
+        mergeability.head_oid = head.to_owned();
+        mergeability.base_oid = base.to_owned();
+        Ok(mergeability)
     }
 
     pub(crate) async fn merge_pull(&self, number: u64, req: &MergeReq) -> Result<Outcome<Merge>> {

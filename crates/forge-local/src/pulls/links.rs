@@ -51,15 +51,13 @@ impl Local {
         let read = self.store.read_issues(cat, &numbers).await?;
         for (number, read) in numbers.iter().zip(read) {
             match read {
-                Some(Ok(issue)) => linked.push(LinkedIssue {
-                    id: String::new(),
-                    repo: self.id().clone(),
-                    repo_node: None,
-                    number: issue.number(),
-                    title: issue.snapshot.title.clone(),
-                    open: issue.snapshot.state == IssueState::Open,
-                    url: IssueId::number(self.id().clone(), issue.number()).to_string(),
-                }),
+                Some(Ok(issue)) => {
+                    let (repo, number) = (self.id().clone(), issue.number());
+                    let url = IssueId::number(repo.clone(), number).to_string();
+                    let mut found = LinkedIssue::new(repo, number, &issue.snapshot.title, url);
+                    found.open = issue.snapshot.state == IssueState::Open;
+                    linked.push(found);
+                }
                 Some(Err(e)) => warnings.push(warning_of(&e).of_section("linked_issues")),
                 None => missing.push(*number),
             }

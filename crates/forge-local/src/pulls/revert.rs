@@ -64,15 +64,13 @@ impl Local {
             message: message.as_bytes(),
         };
         let commit = self.here().put_landing_commit(&commit, &by.signing).await?;
-        let new = CreatePull {
-            description: match &req.body {
-                Some(body) => body.clone(),
-                None => format!("Reverts #{number}"),
-            },
-            base: Some(s.base_branch.clone()),
-            draft: req.draft,
-            ..CreatePull::new(head, title)
+        let mut new = CreatePull::new(head, title);
+        new.description = match &req.body {
+            Some(body) => body.clone(),
+            None => format!("Reverts #{number}"),
         };
+        new.base = Some(s.base_branch.clone());
+        new.draft = req.draft;
         self.open_pull(&new, Some(commit)).await
     }
 

@@ -118,10 +118,8 @@ impl Local {
             followed.warnings.push(warning_of(&e));
         }
         for number in found {
-            let edit = EditPull {
-                base: Some(into.clone()),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.base = Some(into.clone());
             let edited = self.edit_pull(number, &edit).await;
             let shown = text::one_line(into);
             followed.steps.push(Step {

@@ -52,11 +52,8 @@ impl Local {
                 .next(),
             None => None,
         };
-        Ok(PullStatus {
-            current_branch,
-            created_by,
-            needs_review,
-            warnings: Vec::new(),
-        })
+        let mut status = PullStatus::new(created_by, needs_review);
+        status.current_branch = current_branch;
+        Ok(status)
     }
 }

@@ -71,10 +71,8 @@ async fn damaged_pull_request_leaves_others_readable() {
             "{e:?}"
         );
         for state in [StateFilter::Open, StateFilter::All] {
-            let query = PullQuery {
-                state,
-                ..PullQuery::default()
-            };
+            let mut query = PullQuery::default();
+            query.state = state;
             let page = local
                 .list(local.id(), &query, PageReq::first(30))
                 .await
@@ -112,10 +110,8 @@ async fn oversized_pull_request_leaves_others_readable() {
     let e = view.unwrap_err();
     assert_eq!(e.code(), "protocol", "{e:?}");
     assert!(e.message().contains("is the most that is read"), "{e}");
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
     let page = local.list(local.id(), &query, PageReq::first(30)).await;
     let page = page.unwrap();
     let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
@@ -290,10 +286,7 @@ async fn damaged_labels_break_only_labels() {
         .await
         .unwrap_err();
     assert!(e.message().contains("refs/forge/labels"), "{e}");
-    let label = NewLabel {
-        name: "x".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("x");
     assert!(local.define_label(local.id(), &label).await.is_err());
     let page = local
         .list(local.id(), &PullQuery::default(), PageReq::first(30))

@@ -14,10 +14,7 @@ use forge_local::Local;
 use crate::repo::Repo;
 
 pub async fn open(local: &Local, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "");
     let made = local.create_issue(local.id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "immediate");
     made.value
@@ -28,10 +25,8 @@ pub fn id(local: &Local, number: u64) -> IssueId {
 }
 
 pub async fn all(local: &Local) -> forge_core::Page<Issue> {
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     let page = local.issues(local.id(), &query, PageReq::first(50)).await;
     page.unwrap()
 }
@@ -130,13 +125,11 @@ async fn closing_words_link_issues() {
     let close = SetIssueState::to(IssueState::Closed);
     local.set_issue_state(&id(&local, 3), &close).await.unwrap();
     repo.branch("topic", "new.txt", "new\n");
-    let req = CreatePull {
-        description: format!(
-            "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {0}#4, fixes {0}#issue-5.",
-            local.id()
-        ),
-        ..CreatePull::new("topic", "T")
-    };
+    let mut req = CreatePull::new("topic", "T");
+    req.description = format!(
+        "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {0}#4, fixes {0}#issue-5.",
+        local.id()
+    );
     let made = local.create(local.id(), &req).await.unwrap().value;
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let linked: Vec<_> = view.linked_issues.unwrap();
@@ -152,10 +145,8 @@ async fn closing_words_link_issues() {
     assert_eq!(said(&view.warnings), gone);
     // Number 1 remains as a pull request only; numbers above the limit give a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
-    let edit = EditPull {
-        description: Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.description = Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect());
     local.edit(&made.id, &edit).await.unwrap();
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let said = said(&view.warnings);

@@ -17,10 +17,9 @@ use crate::{
 };
 
 fn values(name: &str, value: Option<&str>) -> EditIssue {
-    EditIssue {
-        values: [(name.to_owned(), value.map(str::to_owned))].into(),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.values = [(name.to_owned(), value.map(str::to_owned))].into();
+    edit
 }
 
 fn events(repo: &Repo, number: u64) -> usize {
@@ -36,27 +35,25 @@ async fn issue_edit_of_all_fields_is_one_event() {
     for title in ["One", "Two", "Three"] {
         open(&local, title).await;
     }
-    let edit = EditIssue {
-        title: Some("Another".into()),
-        body: Some("Text".into()),
-        labels: SetChange {
-            add: vec!["bug".into()],
-            remove: Vec::new(),
-        },
-        assignees: SetChange {
-            add: vec!["@me".into(), "bob".into()],
-            remove: Vec::new(),
-        },
-        parent: Some(Some(id(&local, 2))),
-        blocked_by: SetChange {
-            add: vec![id(&local, 3)],
-            remove: Vec::new(),
-        },
-        state: Some(IssueState::Closed),
-        reason: Some(IssueReason::NotPlanned),
-        comment: Some("Why not.".into()),
-        ..values("Status", Some("Done"))
+    let mut edit = values("Status", Some("Done"));
+    edit.title = Some("Another".into());
+    edit.body = Some("Text".into());
+    edit.labels = SetChange {
+        add: vec!["bug".into()],
+        remove: Vec::new(),
     };
+    edit.assignees = SetChange {
+        add: vec!["@me".into(), "bob".into()],
+        remove: Vec::new(),
+    };
+    edit.parent = Some(Some(id(&local, 2)));
+    edit.blocked_by = SetChange {
+        add: vec![id(&local, 3)],
+        remove: Vec::new(),
+    };
+    edit.state = Some(IssueState::Closed);
+    edit.reason = Some(IssueReason::NotPlanned);
+    edit.comment = Some("Why not.".into());
     let made = local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     assert_eq!(made.ingestion.word(), "immediate");
     assert_eq!(events(&repo, 1), 2);
@@ -85,11 +82,8 @@ async fn issue_edit_of_all_fields_is_one_event() {
     assert_eq!(relations.parent.unwrap().id, id(&local, 2));
     assert_eq!(relations.blocked_by[0].id, id(&local, 3));
     // A repeated edit adds another comment; a repeated edit without a comment changes nothing.
-    let again = EditIssue {
-        comment: None,
-        ..edit
-    };
-    let same = local.edit_issue(&id(&local, 1), &again).await.unwrap();
+    edit.comment = None;
+    let same = local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     assert!(
         same.warnings[0].message.contains("so already"),
         "{:?}",
@@ -104,10 +98,11 @@ async fn issue_state_and_reason_of_edit_must_agree() {
     let local = repo.open().await;
     open(&local, "One").await;
     let one = id(&local, 1);
-    let of = |state, reason| EditIssue {
-        state,
-        reason,
-        ..EditIssue::default()
+    let of = |state, reason| {
+        let mut edit = EditIssue::default();
+        edit.state = state;
+        edit.reason = reason;
+        edit
     };
     for (state, reason) in [
         (None, IssueReason::Completed),
@@ -138,10 +133,8 @@ async fn issue_edit_of_stale_version_is_refused() {
     let local = repo.open().await;
     let read = open(&local, "One").await;
     local.comment_issue(&read.id, "First.").await.unwrap();
-    let edit = EditIssue {
-        expected_version: Some(read.version),
-        ..values("Owner", Some("a"))
-    };
+    let mut edit = values("Owner", Some("a"));
+    edit.expected_version = Some(read.version);
     let e = local.edit_issue(&read.id, &edit).await.unwrap_err();
     assert_eq!(e.code(), "conflict");
     assert_eq!(events(&repo, 1), 2);
@@ -156,10 +149,8 @@ async fn race(local: &Arc<Local>, writers: usize) -> usize {
     for n in 0..writers {
         let (local, read) = (local.clone(), read.clone());
         tasks.spawn(async move {
-            let edit = EditIssue {
-                expected_version: Some(read.version),
-                ..values("Owner", Some(&format!("{n} of {writers}")))
-            };
+            let mut edit = values("Owner", Some(&format!("{n} of {writers}")));
+            edit.expected_version = Some(read.version);
             match local.edit_issue(&read.id, &edit).await {
                 Ok(made) => {
                     assert_eq!(made.value.values["Owner"], format!("{n} of {writers}"));
@@ -204,10 +195,8 @@ async fn identical_edits_at_one_version_have_one_winner() {
     let repo = Repo::new();
     let local = repo.open().await;
     let read = open(&local, "One").await;
-    let edit = EditIssue {
-        expected_version: Some(read.version),
-        ..values("Owner", Some("the same"))
-    };
+    let mut edit = values("Owner", Some("the same"));
+    edit.expected_version = Some(read.version);
     let (a, b) = tokio::join!(
         local.edit_issue(&read.id, &edit),
         local.edit_issue(&read.id, &edit)
@@ -220,15 +209,12 @@ async fn issue_values_in_any_script_are_kept() {
     let repo = Repo::new();
     let local = repo.open().await;
     let long = "ü".repeat(4096);
-    let new = NewIssue {
-        title: "T".into(),
-        values: [
-            ("Größe".to_owned(), long.clone()),
-            ("状態".to_owned(), "\u{1f600} \"x\" \\".to_owned()),
-        ]
-        .into(),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("T", "");
+    new.values = [
+        ("Größe".to_owned(), long.clone()),
+        ("状態".to_owned(), "\u{1f600} \"x\" \\".to_owned()),
+    ]
+    .into();
     let made = local.create_issue(local.id(), &new).await.unwrap().value;
     assert_eq!(made.values, new.values);
     let listed = all(&local).await.items;
@@ -262,21 +248,17 @@ async fn invalid_issue_values_are_refused() {
         assert_eq!(e.code(), "invalid_input", "{name:?}");
         assert!(e.message().len() < 400, "{e}");
     }
-    let many = EditIssue {
-        values: (0..101)
-            .map(|n| (format!("f{n}"), Some("v".to_owned())))
-            .collect(),
-        ..EditIssue::default()
-    };
+    let mut many = EditIssue::default();
+    many.values = (0..101)
+        .map(|n| (format!("f{n}"), Some("v".to_owned())))
+        .collect();
     let e = local.edit_issue(&one, &many).await.unwrap_err();
     assert!(e.message().contains("100 is the most"), "{e}");
-    let board = EditIssue {
-        board: Some(BoardId {
-            owner: "o".into(),
-            number: 1,
-        }),
-        ..values("a", Some("b"))
-    };
+    let mut board = values("a", Some("b"));
+    board.board = Some(BoardId {
+        owner: "o".into(),
+        number: 1,
+    });
     let e = local.edit_issue(&one, &board).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
     let field = IssueField {
@@ -316,10 +298,8 @@ async fn issue_format_is_lowest_sufficient() {
         !file.contains("values") && !file.contains("parent"),
         "{file}"
     );
-    let parent = EditIssue {
-        parent: Some(Some(one.clone())),
-        ..EditIssue::default()
-    };
+    let mut parent = EditIssue::default();
+    parent.parent = Some(Some(one.clone()));
     local.edit_issue(&id(&local, 2), &parent).await.unwrap();
     assert_eq!(format(&repo, 2), 2);
 }
@@ -357,19 +337,15 @@ async fn issue_list_oldest_first_pages_with_sections() {
         open(&local, &format!("Issue {n}")).await;
     }
     local.comment_issue(&id(&local, 2), "Hi.").await.unwrap();
-    let parent = EditIssue {
-        parent: Some(Some(id(&local, 1))),
-        ..EditIssue::default()
-    };
+    let mut parent = EditIssue::default();
+    parent.parent = Some(Some(id(&local, 1)));
     local.edit_issue(&id(&local, 5), &parent).await.unwrap();
-    let query = IssueQuery {
-        oldest_first: true,
-        state: IssueFilter::All,
-        fields: IssueFields {
-            relations: true,
-            ..IssueFields::COMMENTS
-        },
-        ..IssueQuery::default()
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.state = IssueFilter::All;
+    query.fields = IssueFields {
+        relations: true,
+        ..IssueFields::COMMENTS
     };
     let mut request = PageReq::first(2);
     let mut rows = Vec::new();

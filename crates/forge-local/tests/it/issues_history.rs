@@ -82,39 +82,35 @@ async fn issue_history_shows_each_kind_of_change() {
     open(&local, "Two").await;
     local.comment_issue(&one, "Hi.").await.unwrap();
     let two = id(&local, 2);
-    let edit = EditIssue {
-        title: Some("Uno".into()),
-        body: Some("Text".into()),
-        labels: SetChange {
-            add: vec!["bug".into()],
-            remove: Vec::new(),
-        },
-        assignees: SetChange {
-            add: vec!["bob".into()],
-            remove: Vec::new(),
-        },
-        values: [("Status".to_owned(), Some("Done".to_owned()))].into(),
-        parent: Some(Some(two.clone())),
-        blocked_by: SetChange {
-            add: vec![two.clone()],
-            remove: Vec::new(),
-        },
-        state: Some(IssueState::Closed),
-        reason: Some(IssueReason::NotPlanned),
-        comment: Some("Bye.".into()),
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.title = Some("Uno".into());
+    edit.body = Some("Text".into());
+    edit.labels = SetChange {
+        add: vec!["bug".into()],
+        remove: Vec::new(),
     };
+    edit.assignees = SetChange {
+        add: vec!["bob".into()],
+        remove: Vec::new(),
+    };
+    edit.values = [("Status".to_owned(), Some("Done".to_owned()))].into();
+    edit.parent = Some(Some(two.clone()));
+    edit.blocked_by = SetChange {
+        add: vec![two.clone()],
+        remove: Vec::new(),
+    };
+    edit.state = Some(IssueState::Closed);
+    edit.reason = Some(IssueReason::NotPlanned);
+    edit.comment = Some("Bye.".into());
     local.edit_issue(&one, &edit).await.unwrap();
-    let back = EditIssue {
-        values: [("Status".to_owned(), None)].into(),
-        parent: Some(None),
-        blocked_by: SetChange {
-            add: Vec::new(),
-            remove: vec![two],
-        },
-        state: Some(IssueState::Open),
-        ..EditIssue::default()
+    let mut back = EditIssue::default();
+    back.values = [("Status".to_owned(), None)].into();
+    back.parent = Some(None);
+    back.blocked_by = SetChange {
+        add: Vec::new(),
+        remove: vec![two],
     };
+    back.state = Some(IssueState::Open);
     local.edit_issue(&one, &back).await.unwrap();
     let edited = local.edit_issue_comment(&one, "c2", "Hello.", None);
     edited.await.unwrap();

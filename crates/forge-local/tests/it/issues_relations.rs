@@ -20,17 +20,15 @@ const RELATIONS: IssueFields = IssueFields {
 };
 
 fn parent(id: Option<IssueId>) -> EditIssue {
-    EditIssue {
-        parent: Some(id),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.parent = Some(id);
+    edit
 }
 
 fn blocked_by(add: Vec<IssueId>, remove: Vec<IssueId>) -> EditIssue {
-    EditIssue {
-        blocked_by: SetChange { add, remove },
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.blocked_by = SetChange { add, remove };
+    edit
 }
 
 async fn relations(local: &Local, number: u64) -> IssueRelations {
@@ -49,12 +47,9 @@ async fn issue_relations_are_seen_from_both_ends() {
     for title in ["Goal", "Blocker"] {
         open(&local, title).await;
     }
-    let new = NewIssue {
-        title: "Part".into(),
-        parent: Some(id(&local, 1)),
-        blocked_by: vec![id(&local, 2), id(&local, 2)],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("Part", "");
+    new.parent = Some(id(&local, 1));
+    new.blocked_by = vec![id(&local, 2), id(&local, 2)];
     local.create_issue(local.id(), &new).await.unwrap();
     let close = SetIssueState::to(IssueState::Closed);
     local.set_issue_state(&id(&local, 2), &close).await.unwrap();
@@ -64,10 +59,8 @@ async fn issue_relations_are_seen_from_both_ends() {
     assert_eq!(part.blocked_by[0].state, IssueState::Closed);
     assert_eq!(numbers(&relations(&local, 1).await.sub_issues), ["3"]);
     assert_eq!(numbers(&relations(&local, 2).await.blocking), ["3"]);
-    let undo = EditIssue {
-        parent: Some(None),
-        ..blocked_by(Vec::new(), vec![id(&local, 2), id(&local, 9)])
-    };
+    let mut undo = blocked_by(Vec::new(), vec![id(&local, 2), id(&local, 9)]);
+    undo.parent = Some(None);
     local.edit_issue(&id(&local, 3), &undo).await.unwrap();
     for number in 1..=3 {
         assert_eq!(relations(&local, number).await, IssueRelations::default());
@@ -205,10 +198,8 @@ async fn unreadable_related_issue_counts_as_open() {
         open(&local, title).await;
     }
     let of = |n| id(&local, n);
-    let edit = EditIssue {
-        parent: Some(Some(of(3))),
-        ..blocked_by(vec![of(2), of(3)], vec![])
-    };
+    let mut edit = blocked_by(vec![of(2), of(3)], vec![]);
+    edit.parent = Some(Some(of(3)));
     local.edit_issue(&of(1), &edit).await.unwrap();
     let file = repo.path.join(".git/refs/forge/issues/2");
     std::fs::write(&file, format!("{}\n", "1".repeat(40))).unwrap();

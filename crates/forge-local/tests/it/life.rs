@@ -166,10 +166,11 @@ async fn squash_and_rebase_make_expected_commits() {
     create(&local, "squash").await;
     create(&local, "rebase").await;
 
-    let req = |method| MergeReq {
-        method: Some(method),
-        delete_branch: true,
-        ..MergeReq::default()
+    let req = |method| {
+        let mut req = MergeReq::default();
+        req.method = Some(method);
+        req.delete_branch = true;
+        req
     };
     let merged = local
         .merge(&pr(&local, 1), &req(MergeMethod::Squash))
@@ -214,11 +215,9 @@ async fn squash_author_opened_and_committer_merged() {
         repo.branch(branch, branch, "1\n");
         create(&local, branch).await;
         repo.user("carol");
-        let req = MergeReq {
-            method: Some(method),
-            author_email: email.map(str::to_owned),
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
+        req.author_email = email.map(str::to_owned);
         local.merge(&pr(&local, number), &req).await.unwrap();
         repo.git(&["reset", "--quiet", "--hard"]);
         let written = repo.git(&["log", "-1", "--format=%ae %cn", "main"]);
@@ -247,10 +246,8 @@ async fn rebase_skips_merges_and_contained_changes() {
     let base = repo.oid("main");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        method: Some(MergeMethod::Rebase),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Rebase);
     local.merge(&pr(&local, 1), &req).await.unwrap();
     let subjects = repo.git(&["log", "--reverse", "--format=%s", &format!("{base}..main")]);
     assert_eq!(subjects, "empty on purpose\nadd b");
@@ -276,10 +273,8 @@ async fn conflict_names_files_and_changes_nothing() {
         (vec!["base.txt".into()], "DIRTY".into())
     );
     for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
-        let req = MergeReq {
-            method: Some(method),
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
         let e = local.merge(&pr(&local, 1), &req).await.unwrap_err();
         assert_eq!(e.code(), "precondition_failed");
         assert!(e.message().contains("base.txt"), "{e}");
@@ -295,10 +290,8 @@ async fn leave_checkout_warning_has_update_command() {
     repo.write("base.txt", "local change\n");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        leave_checkout: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.leave_checkout = true;
     let outcome = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(!repo.path.join("new.txt").exists());
     let hint = outcome.warnings[0].hint.clone().unwrap();
@@ -317,11 +310,9 @@ async fn reviews_threads_and_comments_round_trip() {
     let repo = Repo::new();
     repo.branch("topic", "base.txt", "one\nTWO\nthree\n");
     let local = repo.open().await;
-    let req = CreatePull {
-        reviewers: vec![Reviewer::parse("bob")],
-        labels: vec!["BUG".into()],
-        ..CreatePull::new("topic", "T")
-    };
+    let mut req = CreatePull::new("topic", "T");
+    req.reviewers = vec![Reviewer::parse("bob")];
+    req.labels = vec!["BUG".into()];
     let opened = local.create(local.id(), &req).await.unwrap().value;
     assert_eq!(opened.labels[0].name, "bug");
     let id = pr(&local, 1);
@@ -332,12 +323,10 @@ async fn reviews_threads_and_comments_round_trip() {
     assert_eq!(own.code(), "precondition_failed");
 
     repo.user("bob");
-    let thread = |line, side| NewThread {
-        path: "base.txt".into(),
-        line: Some(line),
-        start_line: None,
-        side,
-        body: "why?".into(),
+    let thread = |line, side| {
+        let mut thread = NewThread::new("base.txt", Some(line), "why?");
+        thread.side = side;
+        thread
     };
     let mut review = NewReview::new(Verdict::RequestChanges, "not yet");
     review.threads = vec![thread(40, Side::Right)];
@@ -426,12 +415,10 @@ async fn reviews_threads_and_comments_round_trip() {
     );
 
     // A repeated request makes bob pending but keeps his opinion, until his next review.
-    let again = EditPull {
-        reviewers: SetChange {
-            add: vec![Reviewer::parse("bob")],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut again = EditPull::default();
+    again.reviewers = SetChange {
+        add: vec![Reviewer::parse("bob")],
+        remove: vec![],
     };
     let seen = local.edit(&id, &again).await.unwrap().value;
     assert_eq!(
@@ -445,10 +432,8 @@ async fn reviews_threads_and_comments_round_trip() {
         .unwrap();
     let seen = local.view(&id, PrFields::NONE).await.unwrap();
     assert_eq!(seen.review_decision, Some(ReviewDecision::Approved));
-    let mut query = PullQuery {
-        search: Some("review:approved author:alice".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.search = Some("review:approved author:alice".into());
     assert_eq!(
         local
             .list(local.id(), &query, PageReq::first(5))
@@ -474,10 +459,7 @@ async fn deleted_label_stays_removed_after_redefinition() {
     let repo = Repo::new();
     repo.branch("topic", "a", "a\n");
     let local = repo.open().await;
-    let label = NewLabel {
-        name: "Ops".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("Ops");
     local.define_label(local.id(), &label).await.unwrap();
     assert_eq!(
         local
@@ -488,12 +470,10 @@ async fn deleted_label_stays_removed_after_redefinition() {
         "already_exists"
     );
     create(&local, "topic").await;
-    let edit = EditPull {
-        labels: SetChange {
-            add: vec!["ops".into(), "bug".into()],
-            remove: vec![],
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: vec!["ops".into(), "bug".into()],
+        remove: vec![],
     };
     let seen = local.edit(&pr(&local, 1), &edit).await.unwrap().value;
     assert_eq!(seen.labels.len(), 2);
@@ -507,11 +487,8 @@ async fn deleted_label_stays_removed_after_redefinition() {
             .collect::<Vec<_>>(),
         ["bug"]
     );
-    let renamed = NewLabel {
-        name: "BUG".into(),
-        overwrite: true,
-        ..NewLabel::default()
-    };
+    let mut renamed = NewLabel::new("BUG");
+    renamed.overwrite = true;
     local.define_label(local.id(), &renamed).await.unwrap();
     let seen = local.view(&pr(&local, 1), PrFields::NONE).await.unwrap();
     assert_eq!(seen.labels[0].name, "BUG");
@@ -535,10 +512,8 @@ async fn pages_cover_whole_list() {
         (StateFilter::Closed, vec![4]),
         (StateFilter::Merged, vec![]),
     ] {
-        let query = PullQuery {
-            state,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
         let (mut seen, mut page) = (Vec::new(), PageReq::first(2));
         loop {
             let got = local.list(local.id(), &query, page).await.unwrap();
@@ -561,10 +536,8 @@ async fn diff_ignores_user_configuration() {
     create(&local, "topic").await;
     let id = pr(&local, 1);
     let read = async |format| {
-        let req = DiffReq {
-            format,
-            ..DiffReq::default()
-        };
+        let mut req = DiffReq::default();
+        req.format = format;
         let mut body = local.diff(&id, &req).await.unwrap().body;
         let mut all = Vec::new();
         while let Some(chunk) = body.next().await {

@@ -17,10 +17,8 @@ fn grow(repo: &Repo, branch: &str, below: &str) {
 }
 
 async fn on_top(local: &Local, branch: &str, below: u64) -> PullRequest {
-    let req = CreatePull {
-        depends_on: Some(pr(local, below)),
-        ..CreatePull::new(branch, format!("Take {branch}"))
-    };
+    let mut req = CreatePull::new(branch, format!("Take {branch}"));
+    req.depends_on = Some(pr(local, below));
     local.create(local.id(), &req).await.unwrap().value
 }
 
@@ -32,10 +30,9 @@ async fn seen(local: &Local, number: u64) -> (String, Option<PrKey>) {
 }
 
 fn deleting() -> MergeReq {
-    MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
+    req
 }
 
 #[tokio::test]
@@ -100,11 +97,9 @@ async fn stacked_pull_needs_lower_head_as_base() {
     grow(&repo, "upper", "lower");
     let local = repo.open().await;
     create(&local, "lower").await;
-    let req = CreatePull {
-        base: Some("main".to_owned()),
-        depends_on: Some(pr(&local, 1)),
-        ..CreatePull::new("upper", "Take upper")
-    };
+    let mut req = CreatePull::new("upper", "Take upper");
+    req.base = Some("main".to_owned());
+    req.depends_on = Some(pr(&local, 1));
     let e = local.create(local.id(), &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
 
@@ -119,10 +114,8 @@ async fn stacked_pull_needs_lower_head_as_base() {
     assert_eq!(early.hint().and_then(Hint::action), Some(&merge));
     let can = local.mergeability(&pr(&local, 2)).await.unwrap();
     assert_eq!(can.status, "BLOCKED");
-    let edit = EditPull {
-        base: Some("main".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.base = Some("main".to_owned());
     local.edit(&pr(&local, 2), &edit).await.unwrap();
     assert_eq!(seen(&local, 2).await, ("main".to_owned(), None));
     local

@@ -27,11 +27,10 @@ fn series() -> (Repo, String, String) {
 }
 
 fn from(patch: &str) -> CreatePull {
-    CreatePull {
-        base: Some("main".to_owned()),
-        patch: Some(patch.as_bytes().to_vec()),
-        ..CreatePull::new("", "Shorter numbers")
-    }
+    let mut req = CreatePull::new("", "Shorter numbers");
+    req.base = Some("main".to_owned());
+    req.patch = Some(patch.as_bytes().to_vec());
+    req
 }
 
 async fn open(local: &Local, patch: &str) -> PullRequest {

@@ -47,10 +47,8 @@ async fn killed_merge_with_moved_base_counts_as_merged() {
         .await
         .unwrap();
     assert!(open.items.is_empty());
-    let merged = PullQuery {
-        state: StateFilter::Merged,
-        ..PullQuery::default()
-    };
+    let mut merged = PullQuery::default();
+    merged.state = StateFilter::Merged;
     let merged = local
         .list(local.id(), &merged, PageReq::first(5))
         .await
@@ -86,10 +84,8 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
         local.view(&id, PrFields::NONE).await.unwrap().state,
         PrState::Open
     );
-    let edit = EditPull {
-        title: Some("Still open".into()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Still open".into());
     local.edit(&id, &edit).await.unwrap();
     repo.write("other", "x\n");
     repo.commit("main moves on");

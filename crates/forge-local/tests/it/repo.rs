@@ -114,10 +114,8 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
 }
 
 pub async fn create(local: &Local, head: &str) -> PullRequest {
-    let req = CreatePull {
-        base: Some("main".into()),
-        ..CreatePull::new(head, format!("Take {head}"))
-    };
+    let mut req = CreatePull::new(head, format!("Take {head}"));
+    req.base = Some("main".into());
     local.create(local.id(), &req).await.unwrap().value
 }
 

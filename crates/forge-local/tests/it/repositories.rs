@@ -6,7 +6,7 @@ use forge_core::{
     PageReq, PullRequests, RepoId, Repos, Reviews, Trust,
     model::{
         CreatePull, FileEdit, FileStatus, MergeMethod, MergeReq, NewReview, NewThread, PrFields,
-        PullQuery, PushEdits, Side, Verdict,
+        PullQuery, PushEdits, Verdict,
     },
 };
 use forge_local::Local;
@@ -28,10 +28,8 @@ async fn whole_life(repo: &Repo, local: &Local) {
         .unwrap();
     assert_eq!(page.items.len(), 1);
     local.comment(&id, "hm", None).await.unwrap();
-    let req = MergeReq {
-        method: Some(MergeMethod::Squash),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
     local.merge(&id, &req).await.unwrap();
     assert_eq!(repo.git(&["show", "main:new.txt"]), "new");
     let name = local.history(&id, PageReq::first(9)).await.unwrap().items;
@@ -122,10 +120,8 @@ async fn repository_paths_resolve_to_same_repository() {
         assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
     }
     // The linked work tree has the head checked out, so the branch stays.
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = whole.merge(&pr(&whole, 1), &req).await.unwrap();
     assert!(!merged.value.branch_deleted);
     assert!(
@@ -219,13 +215,7 @@ async fn unusual_ref_and_file_names_work() {
     let binary = files.iter().find(|f| f.path == "bin").unwrap();
     assert_eq!((binary.additions, binary.deletions), (None, None));
 
-    let threads = odd.map(|path| NewThread {
-        path: path.into(),
-        line: Some(1),
-        start_line: None,
-        side: Side::Right,
-        body: "odd".into(),
-    });
+    let threads = odd.map(|path| NewThread::new(path, Some(1), "odd"));
     let review = NewReview::new(Verdict::Comment, "").with_threads(threads.into());
     assert_eq!(
         local
@@ -269,11 +259,9 @@ async fn push_to_branch_of_other_spelling_is_refused() {
     repo.git(&["update-ref", "refs/tags/refs/heads/FEATURE", &oid]);
     let local = repo.open().await;
     let before = repo.git(&["for-each-ref"]);
-    let push = |branch: &str| PushEdits {
-        branch: branch.to_owned(),
-        expected_head: oid.clone(),
-        message: "Edit a file".to_owned(),
-        edits: vec![FileEdit::write("new.txt", "newer\n")],
+    let push = |branch: &str| {
+        let edits = vec![FileEdit::write("new.txt", "newer\n")];
+        PushEdits::new(branch, &oid, "Edit a file", edits)
     };
     let e = local.push_edits(local.id(), &push("FEATURE")).await;
     let e = e.unwrap_err();
@@ -296,10 +284,8 @@ async fn branch_with_leading_dash_is_not_an_option() {
     create(&local, "--output=x").await;
     create(&local, "HEAD").await;
     local.view(&pr(&local, 2), PrFields::STATS).await.unwrap();
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     assert!(
         local
             .merge(&pr(&local, 1), &req)
@@ -347,11 +333,9 @@ async fn checked_out_base_catches_up_after_two_merges() {
     repo.write("base.txt", "mine\n");
     let mut hint = String::new();
     for number in [1, 2] {
-        let req = MergeReq {
-            delete_branch: true,
-            leave_checkout: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
+        req.leave_checkout = true;
         let merged = local.merge(&pr(&local, number), &req).await.unwrap();
         hint = merged.warnings[0].hint.as_ref().unwrap().to_string();
     }
@@ -369,10 +353,8 @@ async fn checked_out_head_is_kept_with_delete_commands() {
     repo.git(&["switch", "--quiet", "it's"]);
     let local = repo.open().await;
     create(&local, "it's").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     let hint = merged.warnings[0].hint.as_ref().unwrap();
     let at = repo.path.display();
@@ -391,10 +373,8 @@ async fn head_in_linked_work_tree_hint_detaches() {
     repo.git(&["worktree", "add", "--quiet", linked, "topic"]);
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     let hint = format!("git -C {linked} switch --detach, then git branch -D topic");
     let mut hints = merged.warnings.iter().filter_map(|w| w.hint.as_ref());
@@ -411,10 +391,8 @@ async fn leftover_head_is_deleted_unless_moved_or_needed() {
     let head = repo.branch("topic", "one.txt", "1\n");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap().value;
     assert!(merged.branch_deleted && !merged.already_merged);
     repo.git(&["branch", "topic", &repo.oid("main")]);
@@ -433,10 +411,8 @@ async fn leftover_head_is_deleted_unless_moved_or_needed() {
     repo.branch("both", "two.txt", "2\n");
     repo.git(&["branch", "release", "main"]);
     create(&local, "both").await;
-    let other = CreatePull {
-        base: Some("release".into()),
-        ..CreatePull::new("both", "Take it there too")
-    };
+    let mut other = CreatePull::new("both", "Take it there too");
+    other.base = Some("release".into());
     local.create(local.id(), &other).await.unwrap();
     let merged = local.merge(&pr(&local, 2), &req).await.unwrap();
     assert!(
@@ -507,10 +483,8 @@ async fn impossible_branch_name_is_refused_without_retry() {
     let repo = Repo::new();
     let local = repo.open().await;
     for head in ["x".repeat(300), "main/x".to_owned()] {
-        let req = CreatePull {
-            edits: vec![forge_core::model::FileEdit::write("edited", "x\n")],
-            ..CreatePull::new(&head, "T")
-        };
+        let mut req = CreatePull::new(&head, "T");
+        req.edits = vec![forge_core::model::FileEdit::write("edited", "x\n")];
         let e = local.create(local.id(), &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{e}");
     }

@@ -95,10 +95,8 @@ async fn merge_of_each_method_signs_new_commits() {
         let before = repo.oid("main");
         let local = repo.open().await;
         create(&local, "topic").await;
-        let req = MergeReq {
-            method: Some(method),
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
         local.merge(&pr(&local, 1), &req).await.unwrap();
         holds(&repo, is_ssh, &["main", "--not", &before, "topic"], 1);
     }
@@ -122,14 +120,10 @@ async fn create_from_edits_and_patch_signs_commits() {
     let (repo, is_ssh) = signed();
     let mails = repo.git(&["format-patch", "--stdout", "main..topic"]) + "\n";
     let local = repo.open().await;
-    let edits = CreatePull {
-        edits: vec![FileEdit::write("edited.txt", "x\n")],
-        ..CreatePull::new("edited", "Edits")
-    };
-    let patch = CreatePull {
-        patch: Some(mails.into()),
-        ..CreatePull::new("patched", "Patch")
-    };
+    let mut edits = CreatePull::new("edited", "Edits");
+    edits.edits = vec![FileEdit::write("edited.txt", "x\n")];
+    let mut patch = CreatePull::new("patched", "Patch");
+    patch.patch = Some(mails.into());
     for req in [edits, patch] {
         local.create(local.id(), &req).await.unwrap();
     }
@@ -150,21 +144,17 @@ async fn failing_signature_changes_nothing() {
         }
     };
     for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
-        let req = MergeReq {
-            method: Some(method),
-            delete_branch: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = Some(method);
+        req.delete_branch = true;
         named(&local.merge(&pr(&local, 1), &req).await.unwrap_err());
     }
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let req = UpdateBranch::by(method);
         named(&local.update_branch(&pr(&local, 1), &req).await.unwrap_err());
     }
-    let edits = CreatePull {
-        edits: vec![FileEdit::write("edited.txt", "x\n")],
-        ..CreatePull::new("edited", "Edits")
-    };
+    let mut edits = CreatePull::new("edited", "Edits");
+    edits.edits = vec![FileEdit::write("edited.txt", "x\n")];
     named(&local.create(local.id(), &edits).await.unwrap_err());
     assert_eq!(repo.git(&["for-each-ref"]), before);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");

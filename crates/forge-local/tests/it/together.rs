@@ -41,10 +41,8 @@ async fn all_edits_are_events(repo: &Repo, writers: usize) {
                     add: vec![format!("user{n}")],
                     remove: vec![],
                 };
-                let edit = EditPull {
-                    assignees,
-                    ..EditPull::default()
-                };
+                let mut edit = EditPull::default();
+                edit.assignees = assignees;
                 local.edit(&id, &edit).await.map(|_| ())
             }
         });

@@ -34,17 +34,15 @@ async fn on_base() -> (Repo, std::sync::Arc<forge_local::Local>) {
 }
 
 fn squash() -> MergeReq {
-    MergeReq {
-        method: Some(MergeMethod::Squash),
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Squash);
+    req
 }
 
 fn leaving() -> MergeReq {
-    MergeReq {
-        leave_checkout: true,
-        ..squash()
-    }
+    let mut req = squash();
+    req.leave_checkout = true;
+    req
 }
 
 fn read(repo: &Repo, path: &str) -> String {
@@ -169,10 +167,8 @@ async fn directory_replaced_by_file_keeps_ignored_files() {
 async fn leave_checkout_merges_past_changes_and_warns() {
     let (repo, local) = on_base().await;
     repo.write("changed", "mine\n");
-    let req = MergeReq {
-        leave_checkout: true,
-        ..squash()
-    };
+    let mut req = squash();
+    req.leave_checkout = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(
         merged.warnings[0]
@@ -224,10 +220,8 @@ async fn symbolic_branch_is_not_moved_or_deleted() {
     let (repo, local) = on_base().await;
     repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     repo.git(&["symbolic-ref", "refs/heads/twig", "refs/heads/topic"]);
-    let edit = forge_core::model::EditPull {
-        base: Some("alias".into()),
-        ..Default::default()
-    };
+    let mut edit = forge_core::model::EditPull::default();
+    edit.base = Some("alias".into());
     local.edit(&pr(&local, 1), &edit).await.unwrap();
     let before = repo.oid("main");
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
@@ -237,10 +231,8 @@ async fn symbolic_branch_is_not_moved_or_deleted() {
     );
     assert_eq!(repo.oid("main"), before);
     create(&local, "twig").await;
-    let req = MergeReq {
-        delete_branch: true,
-        ..squash()
-    };
+    let mut req = squash();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 2), &req).await.unwrap();
     assert!(!merged.value.branch_deleted, "{merged:?}");
     repo.oid("topic");
@@ -490,10 +482,8 @@ async fn merge_changing_submodule_is_refused() {
         let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
         assert_eq!(in_the_way(&e), ["lib"], "{e}");
         assert_eq!(git(&inside, &["rev-parse", "HEAD"]), first);
-        let req = MergeReq {
-            leave_checkout: true,
-            ..squash()
-        };
+        let mut req = squash();
+        req.leave_checkout = true;
         local.merge(&pr(&local, 1), &req).await.unwrap();
         assert_eq!(fs::read_to_string(inside.join("mine")).unwrap(), "mine\n");
     }
@@ -533,10 +523,8 @@ async fn branch_under_rebase_is_neither_moved_nor_deleted() {
     for branch in ["main", "topic"] {
         let (repo, local) = on_base().await;
         stop_rebase(&repo.path, branch, &[]);
-        let req = MergeReq {
-            delete_branch: true,
-            ..squash()
-        };
+        let mut req = squash();
+        req.delete_branch = true;
         let before = repo.oid(branch);
         let merged = local.merge(&pr(&local, 1), &req).await;
         let says = "a rebase of it has not ended";
@@ -595,10 +583,8 @@ async fn branch_moved_by_other_rebase_is_not_deleted() {
         "main",
     ];
     repo.git(&[&["-c", &editor], &rebase[..]].concat());
-    let req = MergeReq {
-        delete_branch: true,
-        ..squash()
-    };
+    let mut req = squash();
+    req.delete_branch = true;
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(!merged.value.branch_deleted, "{merged:?}");
     repo.oid("topic");

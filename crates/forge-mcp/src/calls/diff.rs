@@ -85,13 +85,10 @@ async fn read_now(
     req: &DiffReq,
     call: Option<&CallContext>,
 ) -> Result<FullDiff> {
-    let clone = match call {
+    let mut req = req.clone();
+    req.clone = match call {
         Some(call) => call.server.clone_of(repo).await,
         None => None,
-    };
-    let req = DiffReq {
-        clone,
-        ..req.clone()
     };
     let sent = repo.diff(pr, &req).await?;
     let (head, since) = (sent.head_oid, sent.since);

@@ -128,10 +128,8 @@ async fn open_ones(
         let keys = page.items.iter().map(|i| i.id.key.to_string());
         return Ok((keys.collect(), page.next));
     }
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let page = repo.pulls(&query, page).await?;
     let keys = page.items.iter().map(|p| p.id.key.to_string());
     Ok((keys.collect(), page.next))

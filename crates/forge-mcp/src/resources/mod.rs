@@ -328,10 +328,8 @@ async fn branches(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result
 }
 
 async fn open_pulls(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Result<String> {
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let page = repo.pulls(&query, first_page(repo)).await?;
     let row = |p: &PullRequest| RowOut::of(p, cleaner).text();
     let told = Warning::of_rows(

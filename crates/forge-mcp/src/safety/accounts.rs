@@ -56,11 +56,9 @@ impl KnownAccounts {
         if let Ok(viewer) = repo.viewer().await {
             self.add(id, [viewer.login, viewer.id].into_iter());
         }
-        let query = PullQuery {
-            state: StateFilter::All,
-            fields: PrFields::ROW,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::All;
+        query.fields = PrFields::ROW;
         let limit = repo.limits().page_max;
         let limit = limit.clamp(1, 100);
         let mut page = PageReq::first(limit);

@@ -53,17 +53,13 @@ impl Tool for IssueCreate {
         kept.labels.add = names(args.labels);
         let labelled = put_values(call, &repo, None, &mut kept).await?;
         let values = kept.values.into_iter();
-        let mut new = NewIssue {
-            title: args.title,
-            body: args.body.unwrap_or_default(),
-            labels: kept.labels.add,
-            assignees: names(args.assignees),
-            values: values
-                .filter_map(|(name, value)| Some((name, value?)))
-                .collect(),
-            board: kept.board,
-            ..NewIssue::default()
-        };
+        let mut new = NewIssue::new(args.title, args.body.unwrap_or_default());
+        new.labels = kept.labels.add;
+        new.assignees = names(args.assignees);
+        new.values = values
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        new.board = kept.board;
         if let Some(parent) = non_blank(args.parent) {
             new.parent = Some(call.related(&repo, "parent", &parent).await?);
         }

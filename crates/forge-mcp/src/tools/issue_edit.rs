@@ -112,29 +112,27 @@ impl Tool for IssueEdit {
                 Some(issue) => unblocked.push(issue.to_owned()),
             }
         }
-        let mut edit = EditIssue {
-            title: non_blank(args.title),
-            body: non_blank(args.body).map(replacement),
-            labels: SetChange {
-                add: names(args.add_labels),
-                remove: names(args.remove_labels),
-            },
-            assignees: SetChange {
-                add: names(args.add_assignees),
-                remove: names(args.remove_assignees),
-            },
-            board: board(call, repo)?.filter(|_| !values.is_empty()),
-            values,
-            parent,
-            blocked_by: SetChange {
-                add: related(call, repo, "blocked_by", blockers).await?,
-                remove: related(call, repo, "blocked_by", unblocked).await?,
-            },
-            state,
-            reason,
-            expected_version: non_blank(args.expected_version),
-            ..EditIssue::default()
+        let mut edit = EditIssue::default();
+        edit.title = non_blank(args.title);
+        edit.body = non_blank(args.body).map(replacement);
+        edit.labels = SetChange {
+            add: names(args.add_labels),
+            remove: names(args.remove_labels),
         };
+        edit.assignees = SetChange {
+            add: names(args.add_assignees),
+            remove: names(args.remove_assignees),
+        };
+        edit.board = board(call, repo)?.filter(|_| !values.is_empty());
+        edit.values = values;
+        edit.parent = parent;
+        edit.blocked_by = SetChange {
+            add: related(call, repo, "blocked_by", blockers).await?,
+            remove: related(call, repo, "blocked_by", unblocked).await?,
+        };
+        edit.state = state;
+        edit.reason = reason;
+        edit.expected_version = non_blank(args.expected_version);
         let [all_labels, all_assignees] =
             [&edit.labels.remove, &edit.assignees.remove].map(|names| is_all(names));
         if all_labels || all_assignees {

@@ -72,20 +72,18 @@ impl Tool for IssueList {
         args: IssueListInput,
     ) -> Result<ToolOutput<IssueListOut>, ToolError> {
         let repo = call.repo(non_blank(args.repo).as_deref()).await?;
-        let query = IssueQuery {
-            state: match args.state.unwrap_or(IssueListState::Open) {
-                IssueListState::Open => IssueFilter::Open,
-                IssueListState::Closed => IssueFilter::Closed,
-                IssueListState::All => IssueFilter::All,
-            },
-            author: non_blank(args.author),
-            assignee: non_blank(args.assignee),
-            labels: names(args.labels),
-            fields: IssueFields {
-                board: board(call, &repo)?,
-                ..IssueFields::NONE
-            },
-            ..IssueQuery::default()
+        let mut query = IssueQuery::default();
+        query.state = match args.state.unwrap_or(IssueListState::Open) {
+            IssueListState::Open => IssueFilter::Open,
+            IssueListState::Closed => IssueFilter::Closed,
+            IssueListState::All => IssueFilter::All,
+        };
+        query.author = non_blank(args.author);
+        query.assignee = non_blank(args.assignee);
+        query.labels = names(args.labels);
+        query.fields = IssueFields {
+            board: board(call, &repo)?,
+            ..IssueFields::NONE
         };
         let cursor = non_blank(args.cursor);
         let limit = listing::limit(&repo, args.limit);

@@ -68,10 +68,9 @@ impl Edit {
         let content = self.content.filter(|text| !self.delete || !text.is_empty());
         let (why, hint) = match (&content, self.delete) {
             (Some(_), false) | (None, true) => {
-                return Ok(FileEdit {
-                    path: self.path,
-                    content: content.map(String::into_bytes),
-                    executable: None,
+                return Ok(match content {
+                    Some(content) => FileEdit::write(self.path, content),
+                    None => FileEdit::delete(self.path),
                 });
             }
             (None, false) => (
@@ -136,24 +135,18 @@ impl Tool for PrCreate {
         for named in &args.closes {
             closes.push(call.related(&repo, "closes", named).await?);
         }
-        let req = CreatePull {
-            description: with_closing_lines(
-                args.body.unwrap_or_default(),
-                &closes,
-                repo.id(),
-                hosts,
-            ),
-            base,
-            head,
-            draft: args.draft,
-            patch: args.patch.map(String::into_bytes),
-            edits,
-            labels: args.labels,
-            assignees: args.assignees,
-            reviewers: args.reviewers.iter().map(|r| Reviewer::parse(r)).collect(),
-            depends_on,
-            ..CreatePull::new("", args.title)
-        };
+        let mut req = CreatePull::new("", args.title);
+        req.description =
+            with_closing_lines(args.body.unwrap_or_default(), &closes, repo.id(), hosts);
+        req.base = base;
+        req.head = head;
+        req.draft = args.draft;
+        req.patch = args.patch.map(String::into_bytes);
+        req.edits = edits;
+        req.labels = args.labels;
+        req.assignees = args.assignees;
+        req.reviewers = args.reviewers.iter().map(|r| Reviewer::parse(r)).collect();
+        req.depends_on = depends_on;
         let made = repo.create_pull(&req).await;
         let mut outcome = made.map_err(|e| match call.server.options().offers("repo_push") {
             true if !req.edits.is_empty() => or_push(e),

@@ -76,23 +76,21 @@ impl Tool for PrEdit {
             can(&target.repo, &[Capability::PrDraft])?;
         }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
-        let mut edit = EditPull {
-            title: args.title,
-            description: args.body.map(replacement),
-            base: args.base,
-            labels: SetChange {
-                add: args.add_labels,
-                remove: args.remove_labels,
-            },
-            assignees: SetChange {
-                add: args.add_assignees,
-                remove: args.remove_assignees,
-            },
-            reviewers: SetChange {
-                add: people(&args.add_reviewers),
-                remove: people(&args.remove_reviewers),
-            },
-            ..EditPull::default()
+        let mut edit = EditPull::default();
+        edit.title = args.title;
+        edit.description = args.body.map(replacement);
+        edit.base = args.base;
+        edit.labels = SetChange {
+            add: args.add_labels,
+            remove: args.remove_labels,
+        };
+        edit.assignees = SetChange {
+            add: args.add_assignees,
+            remove: args.remove_assignees,
+        };
+        edit.reviewers = SetChange {
+            add: people(&args.add_reviewers),
+            remove: people(&args.remove_reviewers),
         };
         let removed = [
             &args.remove_reviewers,

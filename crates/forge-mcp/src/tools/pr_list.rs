@@ -90,24 +90,22 @@ impl Tool for PrList {
     ) -> Result<ToolOutput<PrListOut>, ToolError> {
         check_head(args.head.as_deref())?;
         let repo = call.repo(args.repo.as_deref()).await?;
-        let query = PullQuery {
-            state: match args.state.unwrap_or(PrListState::Open) {
-                PrListState::Open => StateFilter::Open,
-                PrListState::Closed => StateFilter::Closed,
-                PrListState::Merged => StateFilter::Merged,
-                PrListState::All => StateFilter::All,
-            },
-            author: args.author,
-            assignee: args.assignee,
-            labels: args.labels,
-            base: args.base,
-            head: args.head,
-            draft: args.draft.map(DraftState::is_draft),
-            search: args.search,
-            touches: args.touches,
-            app: None,
-            fields: PrFields::CHECKS,
+        let mut query = PullQuery::default();
+        query.state = match args.state.unwrap_or(PrListState::Open) {
+            PrListState::Open => StateFilter::Open,
+            PrListState::Closed => StateFilter::Closed,
+            PrListState::Merged => StateFilter::Merged,
+            PrListState::All => StateFilter::All,
         };
+        query.author = args.author;
+        query.assignee = args.assignee;
+        query.labels = args.labels;
+        query.base = args.base;
+        query.head = args.head;
+        query.draft = args.draft.map(DraftState::is_draft);
+        query.search = args.search;
+        query.touches = args.touches;
+        query.fields = PrFields::CHECKS;
         // A position is a page of the forge's list, and the number of rows already shown of that
         // page.
         let detailed = args.format == Some(Format::Detailed);

@@ -169,22 +169,20 @@ impl Tool for PrMerge {
                 OpenRequirements::of(judged).still(&target, &now)?;
             }
         }
-        let req = MergeReq {
-            method: by,
-            // The head in the question is the head to merge and to delete.
-            expected_head: pull.head_id().map(str::to_owned),
-            expected_base: Some(pull.base_branch.clone()),
-            expected_version: record(&pull).filter(|_| pull.state == PrState::Open),
-            subject: args.subject,
-            body: args.body,
-            delete_branch: args.delete_branch,
-            auto: args.auto,
-            // If only a deletion was confirmed, the request must not merge.
-            only_left_over: pull.state == PrState::Merged,
-            skip_wait: is_unknown(&pull),
-            clone: call.server.clone_of(&target.repo).await,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.method = by;
+        // The head in the question is the head to merge and to delete.
+        req.expected_head = pull.head_id().map(str::to_owned);
+        req.expected_base = Some(pull.base_branch.clone());
+        req.expected_version = record(&pull).filter(|_| pull.state == PrState::Open);
+        req.subject = args.subject;
+        req.body = args.body;
+        req.delete_branch = args.delete_branch;
+        req.auto = args.auto;
+        // If only a deletion was confirmed, the request must not merge.
+        req.only_left_over = pull.state == PrState::Merged;
+        req.skip_wait = is_unknown(&pull);
+        req.clone = call.server.clone_of(&target.repo).await;
         let outcome = drop_redundant_warning(target.repo.merge(&target.id, &req).await?);
         let merge = &outcome.value;
         let did = match merge {
@@ -371,13 +369,11 @@ async fn left_over(
     head: Option<&str>,
     subject: Option<&str>,
 ) -> Result<Outcome<Merge>, Error> {
-    let req = MergeReq {
-        only_left_over: true,
-        expected_head: head.map(str::to_owned),
-        subject: subject.map(str::to_owned),
-        clone: call.server.clone_of(&target.repo).await,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.only_left_over = true;
+    req.expected_head = head.map(str::to_owned);
+    req.subject = subject.map(str::to_owned);
+    req.clone = call.server.clone_of(&target.repo).await;
     Ok(drop_redundant_warning(
         target.repo.merge(&target.id, &req).await?,
     ))

@@ -40,11 +40,9 @@ impl Tool for PrResubmit {
         args: PrResubmitInput,
     ) -> Result<ToolOutput<WriteOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let req = Resubmit {
-            patch: args.patch.map(String::into_bytes),
-            comment: args.comment,
-            ..Resubmit::default()
-        };
+        let mut req = Resubmit::default();
+        req.patch = args.patch.map(String::into_bytes);
+        req.comment = args.comment;
         match target.repo.resubmit(&target.id, &req).await {
             Ok(outcome) => Ok(write_output::of_pull(
                 call,

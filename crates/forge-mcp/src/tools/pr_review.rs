@@ -84,15 +84,14 @@ impl Tool for PrReview {
         };
         let mut review = NewReview::new(verdict, args.body.unwrap_or_default());
         let comments = args.comments.into_iter();
-        review.threads.extend(comments.map(|c| NewThread {
-            path: c.path,
-            line: c.line,
-            start_line: c.start_line,
-            side: match c.side {
+        review.threads.extend(comments.map(|c| {
+            let mut thread = NewThread::new(c.path, c.line, c.body);
+            thread.start_line = c.start_line;
+            thread.side = match c.side {
                 Some(CommentSide::Left) => Side::Left,
                 _ => Side::Right,
-            },
-            body: c.body,
+            };
+            thread
         }));
         review.expected_head = args.expected_head;
         let outcome = target.repo.submit_review(&target.id, &review).await?;

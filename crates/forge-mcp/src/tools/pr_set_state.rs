@@ -113,12 +113,11 @@ impl Tool for PrSetState {
             facts(&pull).still(&facts(&now))?;
             agreed_head = pull.head_oid;
         }
-        let req = CloseReq {
-            comment: args.comment,
-            delete_branch: args.delete_branch,
-            // If commits are pushed after this check, the branch is kept.
-            expected_head: agreed_head,
-        };
+        let mut req = CloseReq::default();
+        req.comment = args.comment;
+        req.delete_branch = args.delete_branch;
+        // If commits are pushed after this check, the branch is kept.
+        req.expected_head = agreed_head;
         let outcome = target.repo.close(&target.id, &req).await?;
         Ok(write_output::of_pull(call, "closed", &outcome))
     }

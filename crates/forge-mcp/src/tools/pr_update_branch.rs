@@ -111,12 +111,10 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
         };
         return Ok(Some(format!("the default branch of {}{case}", info.id)));
     }
-    let query = PullQuery {
-        base: Some(branch.to_owned()),
-        // All states count, because the caller may have closed the open pull requests.
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.base = Some(branch.to_owned());
+    // All states count, because the caller may have closed the open pull requests.
+    query.state = StateFilter::All;
     let page = repo.pulls(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
     let unread = page.next.is_some() || page.total > Some(0) || !page.warnings.is_empty();

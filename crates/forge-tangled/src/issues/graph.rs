@@ -146,18 +146,15 @@ impl Graph {
             }
         };
         let elsewhere = node.elsewhere.as_ref().map(|(repository, _)| repository);
-        Some(RelatedIssue {
-            id: IssueId {
-                repo: elsewhere.unwrap_or(&self.repository).id.clone(),
-                key: PrKey::Record(uri.to_owned()),
-            },
-            title: node.issue.title.clone(),
-            state: match state {
-                PrState::Open => IssueState::Open,
-                PrState::Closed | PrState::Merged => IssueState::Closed,
-            },
-            url: uri.to_owned(),
-        })
+        let id = IssueId {
+            repo: elsewhere.unwrap_or(&self.repository).id.clone(),
+            key: PrKey::Record(uri.to_owned()),
+        };
+        let state = match state {
+            PrState::Open => IssueState::Open,
+            PrState::Closed | PrState::Merged => IssueState::Closed,
+        };
+        Some(RelatedIssue::new(id, &node.issue.title, state, uri))
     }
 
     /// The relations of an issue, as far as those at their other ends were read.
@@ -180,15 +177,15 @@ impl Graph {
             let uris: Vec<String> = nodes.iter().map(|n| n.issue.record.uri.clone()).collect();
             all(&uris)
         };
-        IssueRelations {
-            parent: named
-                .and_then(|n| n.parent.as_deref())
-                .and_then(|uri| self.related(words, uri)),
-            sub_issues: inverse(self.children.get(uri)),
-            blocked_by: named.map(|n| all(&n.blocked_by)).unwrap_or_default(),
-            blocking: inverse(self.blocking.get(uri)),
-            truncated: self.truncated,
-        }
+        let mut relations = IssueRelations::default();
+        relations.parent = named
+            .and_then(|n| n.parent.as_deref())
+            .and_then(|uri| self.related(words, uri));
+        relations.sub_issues = inverse(self.children.get(uri));
+        relations.blocked_by = named.map(|n| all(&n.blocked_by)).unwrap_or_default();
+        relations.blocking = inverse(self.blocking.get(uri));
+        relations.truncated = self.truncated;
+        relations
     }
 
     /// Whether an issue waits for one that could not be read. One that is gone is waited for no more.

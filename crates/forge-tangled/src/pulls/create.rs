@@ -321,13 +321,11 @@ impl Tangled {
         head: &str,
         source: &str,
     ) -> Result<()> {
-        let query = PullQuery {
-            state: StateFilter::Open,
-            base: Some(base.to_owned()),
-            head: Some(head.to_owned()),
-            fields: PrFields::ROW,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::Open;
+        query.base = Some(base.to_owned());
+        query.head = Some(head.to_owned());
+        query.fields = PrFields::ROW;
         let mine = self.own_open(repository, base, head, source).await?;
         let indexed = match mine {
             Some(uri) => Some((uri.clone(), uri)),

@@ -57,14 +57,10 @@ impl Tangled {
                 "a round is stored as a patch, so the lines of context are those it was made with",
             ));
         }
-        Ok(Diff {
-            base_oid: None,
-            head_oid: head_id(&located.pull, round, patch),
-            context_lines: None,
-            since: None,
-            body: Box::pin(stream::iter([Ok(body)])),
-            warnings,
-        })
+        let head_oid = head_id(&located.pull, round, patch);
+        let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(body)])));
+        diff.warnings = warnings;
+        Ok(diff)
     }
 
     /// One diff from merge base to head. A round of one commit is that already; of several, a knot

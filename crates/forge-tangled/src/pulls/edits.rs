@@ -394,9 +394,9 @@ fn mode_in(files: &[Listed], name: &str) -> Result<Option<u32>> {
 }
 
 fn directory(files: Vec<Listed>) -> PathContent {
-    let entries = files.into_iter().map(|file| DirectoryEntry {
-        is_directory: mode(&file.mode) == Some(0o040_000),
-        name: file.name,
+    let entries = files.into_iter().map(|file| {
+        let is_directory = mode(&file.mode) == Some(0o040_000);
+        DirectoryEntry::new(file.name, is_directory)
     });
     PathContent::Directory(entries.collect())
 }

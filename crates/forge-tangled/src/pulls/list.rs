@@ -148,10 +148,9 @@ impl Tangled {
         let search = self.search_of(query).await?;
         // What a search says of the state stands in the place of the default.
         let state = search.as_ref().map_or(query.state, |s| s.filter.state());
-        let query = &PullQuery {
-            state,
-            ..query.clone()
-        };
+        let mut query = query.clone();
+        query.state = state;
+        let query = &query;
         let people = futures::try_join!(
             self.did_filter(query.author.as_deref()),
             self.did_filter(query.assignee.as_deref()),
@@ -282,11 +281,10 @@ impl Tangled {
         if query.search.is_none() {
             return Ok(None);
         }
-        let mut filter = Filter::of(&PullQuery {
-            state: query.state,
-            search: query.search.clone(),
-            ..PullQuery::default()
-        })?;
+        let mut searched = PullQuery::default();
+        searched.state = query.state;
+        searched.search = query.search.clone();
+        let mut filter = Filter::of(&searched)?;
         if filter.needs_reviews() {
             let why = "a list of tangled's pull requests has no reviews to search in";
             return Err(Error::invalid("search", why).with_hint(
@@ -686,13 +684,10 @@ impl Tangled {
         state: StateFilter,
         fields: PrFields,
     ) -> Result<Page<PullRequest>> {
-        let query = PullQuery {
-            state,
-            author: None,
-            head: Some(head.branch.clone()),
-            fields,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
+        query.head = Some(head.branch.clone());
+        query.fields = fields;
         let mut page = self.list_pulls(repo, &query, PageReq::first(SCAN)).await?;
         let found = &mut page.items;
         let repository = self.repository(repo).await?;
@@ -723,11 +718,9 @@ impl Tangled {
             }
             None => (None, Vec::new()),
         };
-        let mine = PullQuery {
-            author: Some("@me".to_owned()),
-            fields,
-            ..PullQuery::default()
-        };
+        let mut mine = PullQuery::default();
+        mine.author = Some("@me".to_owned());
+        mine.fields = fields;
         let page = self.list_pulls(repo, &mine, PageReq::first(SCAN)).await?;
         for warning in page.warnings {
             if !warnings.contains(&warning) {
@@ -740,12 +733,10 @@ impl Tangled {
             warnings
                 .push(Warning::new(more).with_hint(Hint::new("list them all").with_action(all)));
         }
-        Ok(PullStatus {
-            current_branch: current,
-            created_by: page.items,
-            needs_review: Vec::new(),
-            warnings,
-        })
+        let mut status = PullStatus::new(page.items, Vec::new());
+        status.current_branch = current;
+        status.warnings = warnings;
+        Ok(status)
     }
 }
 

@@ -69,14 +69,11 @@ impl Tangled {
             if round + 1 < located.pull.rounds.len() {
                 return self.diff_of_rounds(located, None, Some(round), req).await;
             }
-            return Ok(Diff {
-                base_oid: None,
-                head_oid: head_id(&located.pull, round, &patch),
-                context_lines: None,
-                since: Some(since_head(&patch, &patch)),
-                body: Box::pin(stream::empty()),
-                warnings: unseen_changes("this round", &patch).into_iter().collect(),
-            });
+            let head_oid = head_id(&located.pull, round, &patch);
+            let mut diff = Diff::new(head_oid, Box::pin(stream::empty()));
+            diff.since = Some(since_head(&patch, &patch));
+            diff.warnings = unseen_changes("this round", &patch).into_iter().collect();
+            return Ok(diff);
         }
         let message = format!(
             "no round of {} ends with commit {}",
@@ -152,14 +149,11 @@ impl Tangled {
             )));
         }
         warnings.extend(between.unplaced_warning());
-        Ok(Diff {
-            base_oid: None,
-            head_oid: head_id(&located.pull, round, &patch),
-            context_lines: None,
-            since: Some(since_head(&before, &patch)),
-            body: Box::pin(stream::iter([Ok(between.diff)])),
-            warnings,
-        })
+        let head_oid = head_id(&located.pull, round, &patch);
+        let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(between.diff)])));
+        diff.since = Some(since_head(&before, &patch));
+        diff.warnings = warnings;
+        Ok(diff)
     }
 }
 
@@ -180,9 +174,6 @@ fn since_head(old: &Patch, new: &Patch) -> SinceHead {
         });
         commits.collect()
     };
-    SinceHead {
-        oid: old.head().map(str::to_owned),
-        head_change,
-        commits: changed_commits(&series(old), &series(new)),
-    }
+    let commits = changed_commits(&series(old), &series(new));
+    SinceHead::new(old.head().map(str::to_owned), head_change, commits)
 }

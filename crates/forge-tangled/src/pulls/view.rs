@@ -565,13 +565,11 @@ impl Tangled {
                 (MergeState::Unknown, "UNKNOWN", Vec::new())
             }
         };
-        Ok(Mergeability {
-            state,
-            status: status.to_owned(),
-            conflicts,
-            head_oid: patch.head().unwrap_or_default().to_owned(),
-            base_oid: branch.map(|b| b.hash).unwrap_or_default(),
-        })
+        let mut mergeability = Mergeability::new(state, status);
+        mergeability.conflicts = conflicts;
+        mergeability.head_oid = patch.head().unwrap_or_default().to_owned();
+        mergeability.base_oid = branch.map(|b| b.hash).unwrap_or_default();
+        Ok(mergeability)
     }
 }
 

@@ -42,11 +42,10 @@ fn repo_with(stage: &Stage, read_limits: ReadLimits) -> Repo {
 }
 
 fn all() -> PullQuery {
-    PullQuery {
-        state: StateFilter::All,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    }
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
+    query.fields = PrFields::ROW;
+    query
 }
 
 fn told(warnings: &[Warning], part: &str) -> bool {
@@ -116,10 +115,8 @@ async fn truncated_repository_list_gives_a_warning() {
         });
         stage.world.pds().put(&stage.alice.did, REPO, &name, record);
     }
-    let scope = PullScope {
-        owners: vec!["alice.test".to_owned()],
-        ..PullScope::default()
-    };
+    let mut scope = PullScope::default();
+    scope.owners = vec!["alice.test".to_owned()];
     let part = "has more than 500 KiB of records; only the newest were read";
     for (account, is_cut) in [(500 * KIB, true), (ReadLimits::default().account, false)] {
         let limits = ReadLimits {

@@ -13,10 +13,9 @@ const DELETE: &str = "sh.tangled.repo.deleteBranch";
 
 /// Requests a merge that also deletes the branch.
 fn with_branch() -> MergeReq {
-    MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
+    req
 }
 
 fn push(stage: &Stage) -> String {
@@ -117,10 +116,8 @@ async fn closing_keeps_branch_with_unsubmitted_commits() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
     let forge = stage.tangled(&stage.alice);
-    let req = CloseReq {
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
     // The branch of a closed pull request may have new commits that no round has.
@@ -158,10 +155,8 @@ async fn merged_pull_with_other_expected_head_keeps_branch() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
-    let req = MergeReq {
-        expected_head: Some("0".repeat(40)),
-        ..with_branch()
-    };
+    let mut req = with_branch();
+    req.expected_head = Some("0".repeat(40));
     let e = stage.tangled(&stage.alice).merge(&made.id, &req).await;
     assert_eq!(e.unwrap_err().code(), "conflict");
     assert_eq!(stage.repo.git.oid("topic"), Some(tip));
@@ -173,10 +168,8 @@ async fn branch_with_commit_outside_round_is_kept() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let tip = push(&stage);
     let last = ["format-patch", "-1", "--stdout", "topic"];
-    let round = Resubmit {
-        patch: Some(stage.repo.git.run(last).text().into()),
-        ..Resubmit::default()
-    };
+    let mut round = Resubmit::default();
+    round.patch = Some(stage.repo.git.run(last).text().into());
     let forge = stage.tangled(&stage.alice);
     forge.resubmit(&made.id, &round).await.unwrap();
     let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
@@ -190,10 +183,8 @@ async fn default_branch_is_kept() {
     let git = &stage.repo.git;
     git.set_branch("release", "main");
     let tip = git.commit("main", "Fix", &[("fix.txt", Some("fix\n"))]);
-    let req = CreatePull {
-        base: Some("release".into()),
-        ..CreatePull::new("main", "Fix the release")
-    };
+    let mut req = CreatePull::new("main", "Fix the release");
+    req.base = Some("release".into());
     let forge = stage.tangled(&stage.alice);
     let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
     let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();

@@ -60,10 +60,9 @@ fn keep_blob(stage: &Stage, made: &PullRequest) {
 }
 
 fn at(head: &str) -> MergeReq {
-    MergeReq {
-        expected_head: Some(head.to_owned()),
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.expected_head = Some(head.to_owned());
+    req
 }
 
 fn is_head_conflict(e: &Error, expected: &str, actual: &str) {
@@ -121,9 +120,10 @@ async fn record_changed_after_the_question_is_not_merged() {
     let forge = stage.tangled(&stage.bob);
     let now = view(&forge, &made.id).await;
     assert_eq!(now.head_id(), seen.head_id());
-    let of = |pull: &PullRequest| MergeReq {
-        expected_version: Some(pull.version.clone()),
-        ..at(pull.head_id().unwrap())
+    let of = |pull: &PullRequest| {
+        let mut req = at(pull.head_id().unwrap());
+        req.expected_version = Some(pull.version.clone());
+        req
     };
     let e = forge.merge(&made.id, &of(&seen)).await.unwrap_err();
     let ErrorKind::Conflict { what, .. } = e.kind() else {
@@ -178,15 +178,14 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
     record["rounds"] = json!(rounds);
     pds.put(did, PULL, rkey(&made.node_id), record);
     let forge = stage.tangled(&stage.bob);
-    let of = |round, since| DiffReq {
-        rounds: Some(Rounds { round, since }),
-        ..DiffReq::default()
+    let of = |round, since| {
+        let mut req = DiffReq::default();
+        req.rounds = Some(Rounds { round, since });
+        req
     };
     // The given commit is the head of the newest round, which has no later changes.
-    let since_newest = DiffReq {
-        since: Some(newer),
-        ..DiffReq::default()
-    };
+    let mut since_newest = DiffReq::default();
+    since_newest.since = Some(newer);
     for (req, named) in [
         (of(Some(0), None), &["this round"][..]),
         (of(None, Some(0)), &["round 0", "round 1"][..]),
@@ -453,10 +452,8 @@ async fn branch_with_other_changes_than_round_is_kept() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     replace_round(&stage, &made).await;
     let forge = stage.tangled(&stage.bob);
-    let req = MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
     let merged = forge.merge(&made.id, &req).await.unwrap();
     assert!(!merged.value.branch_deleted);
     assert!(stage.repo.git.oid("topic").is_some());
@@ -475,10 +472,8 @@ async fn diff_since_commit_of_two_rounds_leaves_nothing_out() {
     record["rounds"] = json!([first, replaced["rounds"][0]]);
     pds.put(did, PULL, rkey(&made.node_id), record);
     let forge = stage.tangled(&stage.bob);
-    let since = DiffReq {
-        since: made.head_oid.clone(),
-        ..DiffReq::default()
-    };
+    let mut since = DiffReq::default();
+    since.since = made.head_oid.clone();
     let diff = forge.diff(&made.id, &since).await.unwrap();
     let head = diff.since.as_ref().unwrap().head_change;
     assert_eq!(head, HeadChange::Rewritten);

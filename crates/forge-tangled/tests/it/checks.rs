@@ -142,10 +142,8 @@ async fn list_requests_checks_of_all_rows_once() {
     let did = &stage.repo.did;
     spindle.run(did, &head(&first), "push", &[("build.yml", "success")]);
     spindle.run(did, &head(&second), "push", &[("build.yml", "failed")]);
-    let query = PullQuery {
-        fields: PrFields::CHECKS,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::CHECKS;
     let page = repo.pulls(&query, PageReq::first(30)).await.unwrap();
     let overall: Vec<_> = page
         .items

@@ -104,10 +104,8 @@ async fn concurrent_rounds_are_kept_or_refused_as_stale() {
     let rounds = forges.iter().enumerate().map(|(n, forge)| {
         let id = made.id.clone();
         async move {
-            let req = Resubmit {
-                patch: Some(patch(n).into()),
-                ..Resubmit::default()
-            };
+            let mut req = Resubmit::default();
+            req.patch = Some(patch(n).into());
             forge.resubmit(&id, &req).await
         }
     });

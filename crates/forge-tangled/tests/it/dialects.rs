@@ -577,19 +577,15 @@ async fn pull_request_lifecycle_uses_configured_names() {
     spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "success")]);
     let report = forge.checks(&pr).await.unwrap();
     assert_eq!(report.checks.len(), 1);
-    let edit = EditPull {
-        title: Some("Two".to_owned()),
-        description: Some("Why.".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Two".to_owned());
+    edit.description = Some("Why.".to_owned());
     let edited = forge.edit(&pr, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let said = forge.comment(&pr, "Nice", None).await.unwrap();
     assert_eq!(said.ingestion.word(), "confirmed");
-    let query = PullQuery {
-        state: StateFilter::Open,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::Open;
     let page = PageReq::first(30);
     let open = forge.list(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(open.items.len(), 1);
@@ -602,11 +598,9 @@ async fn pull_request_lifecycle_uses_configured_names() {
     forge.reopen(&pr, None).await.unwrap();
     let merged = forge.merge(&pr, &MergeReq::default()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "confirmed");
-    let query = PullQuery {
-        state: StateFilter::Merged,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::Merged;
+    query.fields = PrFields::ROW;
     let page = PageReq::first(30);
     let rows = forge.list(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(rows.items.len(), 1);
@@ -644,29 +638,20 @@ async fn issue_and_label_use_configured_names() {
     let spindle = spindle_of(&stage);
     let settings = renamed(&stage, &spindle);
     let forge = stage.tangled_with(settings, Some(&stage.alice));
-    let label = NewLabel {
-        name: "bug".to_owned(),
-        color: Some("ff0000".to_owned()),
-        ..NewLabel::default()
-    };
+    let mut label = NewLabel::new("bug");
+    label.color = Some("ff0000".to_owned());
     forge.define_label(stage.repo_id(), &label).await.unwrap();
-    let new = NewIssue {
-        title: "Broken".to_owned(),
-        body: "It is.".to_owned(),
-        labels: vec!["bug".to_owned()],
-        assignees: vec![stage.bob.handle.clone()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("Broken", "It is.");
+    new.labels = vec!["bug".to_owned()];
+    new.assignees = vec![stage.bob.handle.clone()];
     let made = forge.create_issue(stage.repo_id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     let id = made.value.id;
     let close = SetIssueState::to(IssueState::Closed);
     let closed = forge.set_issue_state(&id, &close).await.unwrap();
     assert_eq!(closed.ingestion.word(), "confirmed");
-    let query = IssueQuery {
-        state: IssueFilter::Closed,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::Closed;
     let page = PageReq::first(30);
     let listed = forge.issues(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(listed.items.len(), 1);
@@ -707,11 +692,9 @@ async fn knot_and_page_answers_use_configured_names() {
     let number = PrId::number(stage.id(), 1);
     let view = forge.view(&number, PrFields::NONE).await.unwrap();
     assert_eq!(view.id, pr);
-    let edits = CreatePull {
-        base: Some("main".to_owned()),
-        edits: vec![FileEdit::write("README.md", "edited\n")],
-        ..CreatePull::new("", "Edited")
-    };
+    let mut edits = CreatePull::new("", "Edited");
+    edits.base = Some("main".to_owned());
+    edits.edits = vec![FileEdit::write("README.md", "edited\n")];
     forge.create(&id, &edits).await.unwrap();
     git.commit("main", "B", &[("README.md", Some("theirs\n"))]);
     let view = forge.view(&pr, PrFields::MERGEABILITY).await.unwrap();
@@ -734,13 +717,11 @@ async fn fork_knot_answers_use_configured_names() {
     let fork = stage.world.fork_on(knot, &stage.repo, &carol, "widget");
     fork.git.commit("side", "C", &[("c", Some("1\n"))]);
     let forge = stage.tangled_with(settings, Some(&carol));
-    let req = CreatePull {
-        head: HeadRef {
-            owner: Some(carol.handle.clone()),
-            repo: None,
-            branch: "side".to_owned(),
-        },
-        ..CreatePull::new("side", "From a fork")
+    let mut req = CreatePull::new("side", "From a fork");
+    req.head = HeadRef {
+        owner: Some(carol.handle.clone()),
+        repo: None,
+        branch: "side".to_owned(),
     };
     // The knot fetches into a ref that is not the default.
     let main = stage.repo.git.oid("main").unwrap();
@@ -754,13 +735,8 @@ async fn fork_knot_answers_use_configured_names() {
     let asked = knot.host().requests();
     assert!(asked.iter().any(|it| it.query.contains(&base)));
 
-    let other = CreatePull {
-        head: HeadRef {
-            branch: "other".to_owned(),
-            ..req.head.clone()
-        },
-        ..CreatePull::new("other", "Another")
-    };
+    let mut other = CreatePull::new("other", "Another");
+    other.head.owner.clone_from(&req.head.owner);
     fork.git.commit("other", "D", &[("d", Some("1\n"))]);
     let made = forge.create(stage.repo_id(), &other).await.unwrap().value;
     assert_eq!(made.head_oid, fork.git.oid("other"));
@@ -768,13 +744,8 @@ async fn fork_knot_answers_use_configured_names() {
         .run(["config", "--unset", "remote.origin.url"])
         .ok();
     fork.git.commit("last", "E", &[("e", Some("1\n"))]);
-    let last = CreatePull {
-        head: HeadRef {
-            branch: "last".to_owned(),
-            ..req.head
-        },
-        ..CreatePull::new("last", "The last")
-    };
+    let mut last = CreatePull::new("last", "The last");
+    last.head.owner = req.head.owner;
     let e = forge.create(stage.repo_id(), &last).await.unwrap_err();
     assert!(e.message().contains("the repository is no fork"), "{e:?}");
     called(knot.host());

@@ -23,14 +23,13 @@ fn carol(stage: &Stage) -> (Account, Repo) {
 }
 
 fn from(owner: &str, name: Option<&str>, branch: &str) -> CreatePull {
-    CreatePull {
-        head: HeadRef {
-            owner: Some(owner.to_owned()),
-            repo: name.map(str::to_owned),
-            branch: branch.to_owned(),
-        },
-        ..CreatePull::new(branch, "From a fork")
-    }
+    let mut req = CreatePull::new(branch, "From a fork");
+    req.head = HeadRef {
+        owner: Some(owner.to_owned()),
+        repo: name.map(str::to_owned),
+        branch: branch.to_owned(),
+    };
+    req
 }
 
 fn commit(fork: &Repository, file: &str) {

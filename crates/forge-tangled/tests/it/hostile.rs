@@ -49,18 +49,14 @@ async fn unreadable_label_is_a_warning() {
             .unwrap()
             .warnings,
     );
-    let of_bugs = PullQuery {
-        labels: vec!["bug".into()],
-        ..PullQuery::default()
-    };
+    let mut of_bugs = PullQuery::default();
+    of_bugs.labels = vec!["bug".into()];
     let list = forge.list(&stage.id(), &of_bugs, page).await.unwrap();
     told(&list.warnings);
-    let bug = EditPull {
-        labels: SetChange {
-            add: vec!["bug".into()],
-            remove: Vec::new(),
-        },
-        ..EditPull::default()
+    let mut bug = EditPull::default();
+    bug.labels = SetChange {
+        add: vec!["bug".into()],
+        remove: Vec::new(),
     };
     let e = forge.edit(&made.id, &bug).await.unwrap_err();
     assert!(e.message().contains("there is no label 'bug'"), "{e:?}");
@@ -384,10 +380,8 @@ async fn hostile_tickets_are_shown_or_reported() {
     );
 
     let forge = stage.tangled(&stage.bob);
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
     let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
     let listed: Vec<&str> = page.items.iter().map(|p| p.node_id.as_str()).collect();
     assert!(odd.iter().all(|uri| listed.contains(&uri.as_str())));
@@ -412,10 +406,8 @@ async fn hostile_tickets_are_shown_or_reported() {
         let comments = forge_core::Reviews::comments(&forge, &row.id, PageReq::first(9));
         assert!(told(&comments.await.unwrap().warnings, &hostile[4]));
     }
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     let issues = forge.issues(&id, &query, PageReq::first(50)).await.unwrap();
     assert_eq!(issues.items.len(), 1);
     let view = forge
@@ -434,10 +426,7 @@ async fn hostile_issues_are_shown_or_reported() {
     const ISSUE: &str = "sh.tangled.repo.issue";
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
-    let new = NewIssue {
-        title: "Good".into(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("Good", "");
     let good = forge.create_issue(&stage.id(), &new).await.unwrap().value;
     let pds = stage.world.pds();
     let huge = "x".repeat(900_000);
@@ -473,10 +462,8 @@ async fn hostile_issues_are_shown_or_reported() {
     ] {
         hostile.push(pds.add(&stage.alice.did, collection, record).0);
     }
-    let query = IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let forge = stage.tangled(&stage.bob);

@@ -134,10 +134,8 @@ async fn repeated_change_is_pending_while_index_lost_record() {
     index.lose_next(PULL, 99);
     index.lose_next(STATUS, 99);
     let (round, close) = (Resubmit::default(), CloseReq::default());
-    let same = EditPull {
-        title: Some(made.title.clone()),
-        ..EditPull::default()
-    };
+    let mut same = EditPull::default();
+    same.title = Some(made.title.clone());
     let first = forge.resubmit(&made.id, &round).await.unwrap();
     assert!(!first.unchanged);
     let stored = pds.record(&made.node_id);
@@ -181,10 +179,8 @@ async fn steps_of_repeated_change_are_reported() {
         assert_eq!(outcome.unchanged, steps.is_empty(), "{outcome:?}");
         assert_eq!(outcome.ingestion.word(), "pending", "{outcome:?}");
     };
-    let round = Resubmit {
-        comment: Some("As it was.".to_owned()),
-        ..Resubmit::default()
-    };
+    let mut round = Resubmit::default();
+    round.comment = Some("As it was.".to_owned());
     for steps in [&["comment"][..], &[]] {
         is_told(forge.resubmit(&made.id, &round).await.unwrap(), steps);
     }
@@ -193,11 +189,9 @@ async fn steps_of_repeated_change_are_reported() {
         is_told(open.unwrap(), steps);
     }
     forge.close(&made.id, &CloseReq::default()).await.unwrap();
-    let close = CloseReq {
-        comment: Some("Still no.".to_owned()),
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut close = CloseReq::default();
+    close.comment = Some("Still no.".to_owned());
+    close.delete_branch = true;
     for steps in [&["comment", "delete head branch"][..], &[]] {
         is_told(forge.close(&made.id, &close).await.unwrap(), steps);
     }
@@ -249,17 +243,12 @@ async fn collection_unknown_to_index_is_pds_only() {
         ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.alice));
-    let bug = NewLabel {
-        name: "bug".to_owned(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     forge.define_label(&stage.id(), &bug).await.unwrap();
-    let edit = EditPull {
-        labels: SetChange {
-            add: vec!["bug".to_owned()],
-            remove: Vec::new(),
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: vec!["bug".to_owned()],
+        remove: Vec::new(),
     };
     let edited = forge.edit(&made.value.id, &edit).await.unwrap();
     let instead = "open it on the web page of the repository".to_owned();
@@ -316,12 +305,10 @@ async fn droppable_record_is_refused_before_write() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    let edit = forge_core::model::EditPull {
-        labels: forge_core::model::SetChange {
-            add: vec!["assignee".to_owned()],
-            remove: Vec::new(),
-        },
-        ..Default::default()
+    let mut edit = forge_core::model::EditPull::default();
+    edit.labels = forge_core::model::SetChange {
+        add: vec!["assignee".to_owned()],
+        remove: Vec::new(),
     };
     let e = forge.edit(&made.id, &edit).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
@@ -478,10 +465,7 @@ async fn record_older_than_thousand_others_is_found() {
 #[tokio::test]
 async fn label_definition_reports_ingestion() {
     const DEFINITION: &str = "sh.tangled.label.definition";
-    let bug = NewLabel {
-        name: "bug".to_owned(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     for (mood, words) in [
         ("", ["confirmed", "confirmed", "confirmed"]),
         // The last write restores the earlier record, which the index still has.
@@ -517,11 +501,9 @@ async fn label_definition_reports_ingestion() {
         let forge = stage.tangled_with(settings, Some(&stage.alice));
         let id = stage.id();
         let defined = forge.define_label(&id, &bug).await.unwrap();
-        let again = NewLabel {
-            color: Some("ff0000".to_owned()),
-            overwrite: true,
-            ..bug.clone()
-        };
+        let mut again = bug.clone();
+        again.color = Some("ff0000".to_owned());
+        again.overwrite = true;
         let changed = forge.define_label(&id, &again).await.unwrap();
         let deleted = forge.delete_label(&id, "bug").await.unwrap();
         let told = [

@@ -22,11 +22,7 @@ const TICKET: &str = "org.tangled.track.ticket";
 const COMMENTS: IssueFields = IssueFields::COMMENTS;
 
 fn new(title: &str) -> NewIssue {
-    NewIssue {
-        title: title.to_owned(),
-        body: "Why".to_owned(),
-        ..NewIssue::default()
-    }
+    NewIssue::new(title, "Why")
 }
 
 async fn open(stage: &Stage, title: &str) -> Issue {
@@ -43,10 +39,9 @@ fn to(state: IssueState) -> SetIssueState {
 }
 
 fn all() -> IssueQuery {
-    IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    }
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
+    query
 }
 
 fn said(warnings: &[Warning], part: &str) -> bool {
@@ -69,10 +64,8 @@ async fn issue_writes_have_ingestion_states() {
     assert_eq!(comment.ingestion.word(), "confirmed");
     let (_, record) = stage.world.pds().record(&comment.value.id).unwrap();
     assert!(record.get("pullRoundIdx").is_none(), "{record}");
-    let edit = EditIssue {
-        title: Some("Two".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("Two".into());
     let edited = forge.edit_issue(&id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let close = to(IssueState::Closed);
@@ -143,20 +136,16 @@ async fn list_distrusts_index_without_states() {
         (IssueFilter::Closed, StateFilter::Closed, 1),
         (IssueFilter::Open, StateFilter::Open, 0),
     ] {
-        let query = IssueQuery {
-            state,
-            ..IssueQuery::default()
-        };
+        let mut query = IssueQuery::default();
+        query.state = state;
         let page = forge.issues(&stage.id(), &query, PageReq::first(9)).await;
         let page = page.unwrap();
         assert_eq!(page.items.len(), count, "{page:?}");
         assert_eq!(page.total, Some(count as u64));
         let told = "because this index does not take in sh.tangled.repo.issue.state";
         assert!(said(&page.warnings, told), "{:?}", page.warnings);
-        let query = PullQuery {
-            state: pulls,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = pulls;
         let page = forge.list(&stage.id(), &query, PageReq::first(9)).await;
         let page = page.unwrap();
         assert_eq!(page.items.len(), count, "{page:?}");
@@ -318,11 +307,9 @@ async fn unknown_index_state_is_computed_with_warning() {
     let row = rows.unwrap().items.remove(0);
     assert_eq!(row.state, IssueState::Closed);
     assert!(said(&row.warnings, told), "{:?}", row.warnings);
-    let query = PullQuery {
-        state: StateFilter::All,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
+    query.fields = PrFields::ROW;
     let rows = forge.list(&stage.id(), &query, PageReq::first(9)).await;
     let row = rows.unwrap().items.remove(0);
     assert_eq!(row.state, PrState::Closed);
@@ -536,10 +523,8 @@ async fn tickets_without_a_branch_are_issues() {
         .issues(&id, &IssueQuery::default(), PageReq::first(9))
         .await;
     assert_eq!(titles(rows.unwrap()), ["One"]);
-    let labelled = IssueQuery {
-        labels: vec!["BUG".into()],
-        ..all()
-    };
+    let mut labelled = all();
+    labelled.labels = vec!["BUG".into()];
     let rows = forge
         .issues(&id, &labelled, PageReq::first(9))
         .await
@@ -548,13 +533,11 @@ async fn tickets_without_a_branch_are_issues() {
 
     let issue = &made.value.id;
     forge.comment_issue(issue, "Nice").await.unwrap();
-    let edit = EditIssue {
-        title: Some("Two".into()),
-        labels: SetChange {
-            add: vec!["BUG".into()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.title = Some("Two".into());
+    edit.labels = SetChange {
+        add: vec!["BUG".into()],
+        ..SetChange::default()
     };
     let edited = forge.edit_issue(issue, &edit).await.unwrap();
     assert_eq!(edited.value.title, "Two");

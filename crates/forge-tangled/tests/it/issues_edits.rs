@@ -20,10 +20,7 @@ const STATE: &str = "sh.tangled.repo.issue.state";
 const OP: &str = "sh.tangled.label.op";
 
 async fn open(stage: &Stage, forge: &Tangled, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "");
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }
@@ -40,17 +37,16 @@ async fn with_fields(stage: &Stage, forge: &Tangled) {
 
 /// Returns an edit of everything except the text.
 fn whole(parent: &IssueId) -> EditIssue {
-    EditIssue {
-        assignees: SetChange {
-            add: vec!["@me".to_owned()],
-            ..SetChange::default()
-        },
-        values: [("state".to_owned(), Some("Done".to_owned()))].into(),
-        parent: Some(Some(parent.clone())),
-        state: Some(IssueState::Closed),
-        comment: Some("Done.".to_owned()),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.assignees = SetChange {
+        add: vec!["@me".to_owned()],
+        ..SetChange::default()
+    };
+    edit.values = [("state".to_owned(), Some("Done".to_owned()))].into();
+    edit.parent = Some(Some(parent.clone()));
+    edit.state = Some(IssueState::Closed);
+    edit.comment = Some("Done.".to_owned());
+    edit
 }
 
 fn count(stage: &Stage, collection: &str) -> usize {
@@ -81,12 +77,10 @@ async fn whole_edit_is_one_put_and_one_write() {
     let parent = open(&stage, &forge, "Parent").await;
     let issue = open(&stage, &forge, "One").await;
     stage.world.pds().host().reset_record();
-    let edit = EditIssue {
-        title: Some("Two".to_owned()),
-        body: Some("Why".to_owned()),
-        expected_version: Some(issue.version.clone()),
-        ..whole(&parent.id)
-    };
+    let mut edit = whole(&parent.id);
+    edit.title = Some("Two".to_owned());
+    edit.body = Some("Why".to_owned());
+    edit.expected_version = Some(issue.version.clone());
     let edited = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let value = &edited.value;
@@ -127,10 +121,8 @@ async fn repeated_edit_changes_nothing() {
     with_fields(&stage, &forge).await;
     let parent = open(&stage, &forge, "Parent").await;
     let issue = open(&stage, &forge, "One").await;
-    let edit = EditIssue {
-        assignees: SetChange::default(),
-        ..whole(&parent.id)
-    };
+    let mut edit = whole(&parent.id);
+    edit.assignees = SetChange::default();
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let before = counts(&stage);
     // This resembles a repetition after a command was interrupted.
@@ -144,19 +136,14 @@ async fn repeated_edit_changes_nothing() {
     );
     assert_eq!(counts(&stage), before);
     // A new comment is still written, and named as a step.
-    let other = EditIssue {
-        comment: Some("Still done.".to_owned()),
-        ..edit
-    };
-    let said = forge.edit_issue(&issue.id, &other).await.unwrap();
+    edit.comment = Some("Still done.".to_owned());
+    let said = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(said.already && !said.unchanged, "{said:?}");
     assert_eq!(said.done_all_the_same().as_deref(), Some("comment"));
     assert_eq!(count(&stage, COMMENT), before[0] + 1);
     // An edit of only a comment is written each time.
-    let comment = EditIssue {
-        comment: Some("Still done.".to_owned()),
-        ..EditIssue::default()
-    };
+    let mut comment = EditIssue::default();
+    comment.comment = Some("Still done.".to_owned());
     let said = forge.edit_issue(&issue.id, &comment).await.unwrap();
     assert!(!said.already && count(&stage, COMMENT) == before[0] + 2);
 }
@@ -167,29 +154,21 @@ async fn edit_is_refused_before_any_write() {
     let forge = stage.tangled(&stage.alice);
     let bob = stage.tangled(&stage.bob);
     let issue = open(&stage, &forge, "One").await;
-    let title = EditIssue {
-        title: Some("Two".to_owned()),
-        ..EditIssue::default()
-    };
+    let mut title = EditIssue::default();
+    title.title = Some("Two".to_owned());
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let carol = stage.tangled(&carol);
-    let closing = EditIssue {
-        state: Some(IssueState::Closed),
-        ..EditIssue::default()
-    };
+    let mut closing = EditIssue::default();
+    closing.state = Some(IssueState::Closed);
     stage.world.pds().host().reset_record();
-    let with_comment = |edit: &EditIssue| EditIssue {
-        comment: Some("Hm.".to_owned()),
-        ..edit.clone()
+    let with_comment = |edit: &EditIssue| {
+        let mut edit = edit.clone();
+        edit.comment = Some("Hm.".to_owned());
+        edit
     };
     // Refused: undefined relations, texts and states of others, a reason, a stale version.
-    let related = EditIssue {
-        title: Some("Two".to_owned()),
-        ..with_comment(&EditIssue {
-            parent: Some(Some(issue.id.clone())),
-            ..EditIssue::default()
-        })
-    };
+    let mut related = with_comment(&title);
+    related.parent = Some(Some(issue.id.clone()));
     let e = forge.edit_issue(&issue.id, &related).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input");
     assert!(e.message().contains("label 'parent'"), "{e}");
@@ -198,16 +177,12 @@ async fn edit_is_refused_before_any_write() {
     assert_eq!(e.unwrap_err().code(), "permission_denied");
     let e = carol.edit_issue(&issue.id, &with_comment(&closing)).await;
     assert_eq!(e.unwrap_err().code(), "permission_denied");
-    let reason = EditIssue {
-        reason: Some(IssueReason::NotPlanned),
-        ..closing.clone()
-    };
+    let mut reason = closing.clone();
+    reason.reason = Some(IssueReason::NotPlanned);
     let e = forge.edit_issue(&issue.id, &reason).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    let stale = EditIssue {
-        expected_version: Some("bafyreistale".to_owned()),
-        ..with_comment(&closing)
-    };
+    let mut stale = with_comment(&closing);
+    stale.expected_version = Some("bafyreistale".to_owned());
     let e = bob.edit_issue(&issue.id, &stale).await.unwrap_err();
     assert_eq!(e.code(), "conflict");
     for method in [APPLY, PUT] {
@@ -220,15 +195,14 @@ async fn edit_compares_version_right_before_write() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     let issue = open(&stage, &forge, "One").await;
-    let newer = EditIssue {
-        title: Some("Two".to_owned()),
-        ..EditIssue::default()
-    };
+    let mut newer = EditIssue::default();
+    newer.title = Some("Two".to_owned());
     let newer = forge.edit_issue(&issue.id, &newer).await.unwrap().value;
-    let closing = |version: &str| EditIssue {
-        state: Some(IssueState::Closed),
-        expected_version: Some(version.to_owned()),
-        ..EditIssue::default()
+    let closing = |version: &str| {
+        let mut edit = EditIssue::default();
+        edit.state = Some(IssueState::Closed);
+        edit.expected_version = Some(version.to_owned());
+        edit
     };
     let bob = stage.tangled(&stage.bob);
     let e = bob.edit_issue(&issue.id, &closing(&issue.version)).await;
@@ -262,10 +236,8 @@ async fn edit_failure_after_text_names_remaining_steps() {
     let before = counts(&stage);
     let refusal = Fault::error(400, "InvalidRequest", "no");
     stage.world.pds().host().fault(refusal.on(APPLY));
-    let edit = EditIssue {
-        title: Some("Two".to_owned()),
-        ..whole(&parent.id)
-    };
+    let mut edit = whole(&parent.id);
+    edit.title = Some("Two".to_owned());
     let e = forge.edit_issue(&issue.id, &edit).await.unwrap_err();
     let left = "but the change of its labels and its new state and the comment was not written";
     assert!(e.message().contains("has the new text"), "{e}");
@@ -307,10 +279,8 @@ async fn edits_of_a_batch_have_separate_results() {
         .enumerate()
         .map(|(n, id)| {
             let title = Some(format!("New {n}"));
-            let edit = EditIssue {
-                title,
-                ..EditIssue::default()
-            };
+            let mut edit = EditIssue::default();
+            edit.title = title;
             (id.clone(), edit)
         })
         .collect();
@@ -331,9 +301,10 @@ async fn edits_of_a_batch_have_separate_results() {
     ];
     assert_eq!(titles, wanted);
     // Two edits of the same issue run one after the other, in their order.
-    let close = |state| EditIssue {
-        state: Some(state),
-        ..EditIssue::default()
+    let close = |state| {
+        let mut edit = EditIssue::default();
+        edit.state = Some(state);
+        edit
     };
     let id = &ids[0];
     let edits = [
@@ -350,17 +321,12 @@ async fn edit_of_ticket_sets_state_and_comments() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let forge = stage.tangled(&stage.alice);
-    let new = NewIssue {
-        title: "One".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let issue = forge.create_issue(&id, &new).await.unwrap().value;
-    let edit = EditIssue {
-        title: Some("Two".to_owned()),
-        state: Some(IssueState::Closed),
-        comment: Some("Done.".to_owned()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("Two".to_owned());
+    edit.state = Some(IssueState::Closed);
+    edit.comment = Some("Done.".to_owned());
     let edited = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert_eq!(edited.value.title, "Two");
     assert_eq!(edited.value.state, IssueState::Closed);
@@ -372,10 +338,8 @@ async fn edit_of_ticket_sets_state_and_comments() {
     assert_eq!(comments.len(), 1);
     let again = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(again.unchanged, "{again:?}");
-    let valued = EditIssue {
-        values: [("state".to_owned(), None)].into(),
-        ..EditIssue::default()
-    };
+    let mut valued = EditIssue::default();
+    valued.values = [("state".to_owned(), None)].into();
     let e = forge.edit_issue(&issue.id, &valued).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
     assert!(forge.delete_issue(&issue.id).await.is_err());

@@ -33,19 +33,15 @@ async fn define(stage: &Stage, forge: &Tangled, name: &str, options: &[&str]) ->
 
 fn setting(values: &[(&str, Option<&str>)]) -> EditIssue {
     let values = values.iter();
-    EditIssue {
-        values: values
-            .map(|(f, v)| ((*f).to_owned(), v.map(str::to_owned)))
-            .collect(),
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.values = values
+        .map(|(f, v)| ((*f).to_owned(), v.map(str::to_owned)))
+        .collect();
+    edit
 }
 
 async fn open(stage: &Stage, forge: &Tangled) -> Issue {
-    let new = NewIssue {
-        title: "One".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }
@@ -167,11 +163,11 @@ async fn field_interrupted_definition_is_resumed() {
 async fn label_with_values_is_defined_and_extended() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
-    let label = |name: &str, values: &[&str]| NewLabel {
-        name: name.to_owned(),
-        values: values.iter().map(|v| (*v).to_owned()).collect(),
-        overwrite: true,
-        ..NewLabel::default()
+    let label = |name: &str, values: &[&str]| {
+        let mut label = NewLabel::new(name);
+        label.values = values.iter().map(|v| (*v).to_owned()).collect();
+        label.overwrite = true;
+        label
     };
     forge
         .define_label(stage.repo_id(), &label("size", &["s"]))
@@ -203,11 +199,8 @@ async fn values_are_set_replaced_and_cleared() {
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;
     define(&stage, &forge, "size", &["s", "m"]).await;
-    let new = NewIssue {
-        title: "One".to_owned(),
-        values: BTreeMap::from([("state".to_owned(), "todo".to_owned())]),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("One", "");
+    new.values = BTreeMap::from([("state".to_owned(), "todo".to_owned())]);
     let made = forge.create_issue(stage.repo_id(), &new).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     let id = made.value.id;
@@ -390,18 +383,14 @@ async fn rows_filtered_by_label_have_values() {
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;
     let issue = open(&stage, &forge).await;
     open(&stage, &forge).await;
-    let todo = EditIssue {
-        labels: SetChange {
-            add: vec!["state:Todo".to_owned()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut todo = EditIssue::default();
+    todo.labels = SetChange {
+        add: vec!["state:Todo".to_owned()],
+        ..SetChange::default()
     };
     forge.edit_issue(&issue.id, &todo).await.unwrap();
-    let query = IssueQuery {
-        labels: vec!["state:todo".to_owned()],
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.labels = vec!["state:todo".to_owned()];
     let page = forge
         .issues(stage.repo_id(), &query, PageReq::first(9))
         .await;

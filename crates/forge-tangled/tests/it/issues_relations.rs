@@ -33,11 +33,8 @@ async fn ready(stage: &Stage) -> Tangled {
 }
 
 async fn open(stage: &Stage, forge: &Tangled, title: &str, parent: Option<&IssueId>) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        parent: parent.cloned(),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new(title, "");
+    new.parent = parent.cloned();
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }
@@ -53,13 +50,12 @@ async fn relations(forge: &Tangled, id: &IssueId) -> IssueRelations {
 
 fn blocked_by(add: &[&IssueId], remove: &[&IssueId]) -> EditIssue {
     let owned = |ids: &[&IssueId]| ids.iter().map(|id| (*id).clone()).collect();
-    EditIssue {
-        blocked_by: SetChange {
-            add: owned(add),
-            remove: owned(remove),
-        },
-        ..EditIssue::default()
-    }
+    let mut edit = EditIssue::default();
+    edit.blocked_by = SetChange {
+        add: owned(add),
+        remove: owned(remove),
+    };
+    edit
 }
 
 /// Returns the key of one of Alice's definitions.
@@ -102,11 +98,8 @@ async fn relations_are_read_from_both_ends() {
     assert!(view.values.is_empty(), "{:?}", view.values);
     assert_eq!(view.labels.len(), 2);
 
-    let unblocked = blocked_by(&[], &[&first.id]);
-    let edit = EditIssue {
-        parent: Some(None),
-        ..unblocked
-    };
+    let mut edit = blocked_by(&[], &[&first.id]);
+    edit.parent = Some(None);
     forge.edit_issue(&second.id, &edit).await.unwrap();
     let of_second = relations(&forge, &second.id).await;
     assert_eq!(of_second, IssueRelations::default());
@@ -321,9 +314,10 @@ async fn relation_to_itself_or_nothing_is_refused() {
         repo: issue.id.repo.clone(),
         key: PrKey::Record(issue.node_id.replace("/3", "/2")),
     };
-    let parent = |id: &IssueId| EditIssue {
-        parent: Some(Some(id.clone())),
-        ..EditIssue::default()
+    let parent = |id: &IssueId| {
+        let mut edit = EditIssue::default();
+        edit.parent = Some(Some(id.clone()));
+        edit
     };
     stage.world.pds().host().reset_record();
     for (edit, code) in [
@@ -350,11 +344,9 @@ async fn rows_with_relations_cost_one_more_list() {
     for n in 0..3 {
         open(&stage, &forge, &format!("Part {n}"), Some(&parent.id)).await;
     }
-    let query = IssueQuery {
-        oldest_first: true,
-        fields: RELATIONS,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.fields = RELATIONS;
     let list = || forge.issues(stage.repo_id(), &query, PageReq::first(3));
     list().await.unwrap();
     let index = stage.world.index().host();

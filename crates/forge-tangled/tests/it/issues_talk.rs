@@ -20,10 +20,7 @@ const COMMENTS: IssueFields = IssueFields::COMMENTS;
 const OP: &str = "sh.tangled.label.op";
 
 async fn open(stage: &Stage, forge: &Tangled, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "");
     let made = forge.create_issue(stage.repo_id(), &new).await;
     made.unwrap().value
 }
@@ -150,13 +147,11 @@ async fn history_has_states_labels_and_comments_in_order() {
         defined.await.unwrap();
     }
     let issue = open(&stage, &forge, "One").await;
-    let edit = EditIssue {
-        values: [("state".to_owned(), Some("Done".to_owned()))].into(),
-        assignees: SetChange {
-            add: vec!["bob.test".to_owned()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.values = [("state".to_owned(), Some("Done".to_owned()))].into();
+    edit.assignees = SetChange {
+        add: vec!["bob.test".to_owned()],
+        ..SetChange::default()
     };
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let bob = stage.tangled(&stage.bob);
@@ -232,11 +227,9 @@ async fn list_oldest_first_turns_pages() {
     for title in ["First", "Second", "Third"] {
         open(&stage, &forge, title).await;
     }
-    let query = IssueQuery {
-        oldest_first: true,
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.oldest_first = true;
+    query.state = IssueFilter::All;
     for down in [false, true] {
         stage.world.index().host().set_down(down);
         let (mut titles, mut request) = (Vec::new(), PageReq::first(2));
@@ -259,10 +252,8 @@ async fn rows_have_comments_on_request() {
     let forge = stage.tangled(&stage.alice);
     let issue = open(&stage, &forge, "One").await;
     forge.comment_issue(&issue.id, "Nice").await.unwrap();
-    let query = IssueQuery {
-        fields: COMMENTS,
-        ..IssueQuery::default()
-    };
+    let mut query = IssueQuery::default();
+    query.fields = COMMENTS;
     let page = forge
         .issues(stage.repo_id(), &query, PageReq::first(9))
         .await

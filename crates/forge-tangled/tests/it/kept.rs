@@ -201,20 +201,14 @@ async fn declaration_during_process_stops_older_writes() {
     let client = || stage.tangled_with(settings.clone(), Some(&stage.alice));
     let forge = client();
     forge.close(&closed, &CloseReq::default()).await.unwrap();
-    let bug = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     forge.define_label(&id, &bug).await.unwrap();
     let said = forge.comment(&open, "Why?", None).await.unwrap().value.id;
     let said = CommentId {
         pr: open.clone(),
         key: said,
     };
-    let new = NewIssue {
-        title: "One".into(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let issue = forge.create_issue(&id, &new).await.unwrap().value.id;
     stage
         .repo
@@ -241,18 +235,11 @@ async fn declaration_during_process_stops_older_writes() {
             "title" => edit.title = Some("Another".into()),
             _ => edit.labels.add = vec!["bug".into()],
         }
-        let close = CloseReq {
-            comment: (what != "close").then(|| "No.".to_owned()),
-            ..CloseReq::default()
-        };
-        let body = EditIssue {
-            body: Some("More".into()),
-            ..EditIssue::default()
-        };
-        let another = NewLabel {
-            name: "docs".into(),
-            ..NewLabel::default()
-        };
+        let mut close = CloseReq::default();
+        close.comment = (what != "close").then(|| "No.".to_owned());
+        let mut body = EditIssue::default();
+        body.body = Some("More".into());
+        let another = NewLabel::new("docs");
         let state = SetIssueState::to(IssueState::Closed);
         let done = match what {
             "create" => forge

@@ -190,18 +190,16 @@ async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, b
 
 /// Returns a resubmission with a comment.
 fn with_more() -> Resubmit {
-    Resubmit {
-        comment: Some("With more.".to_owned()),
-        ..Resubmit::default()
-    }
+    let mut req = Resubmit::default();
+    req.comment = Some("With more.".to_owned());
+    req
 }
 
 /// Returns a closing request with a comment.
 fn not_now() -> CloseReq {
-    CloseReq {
-        comment: Some("Not now.".to_owned()),
-        ..CloseReq::default()
-    }
+    let mut req = CloseReq::default();
+    req.comment = Some("Not now.".to_owned());
+    req
 }
 
 /// Kills at every `step`-th request, before and after it is executed: for a pull request from a
@@ -371,10 +369,9 @@ pub async fn comments(step: u64) {
 
 /// Requests a merge that also deletes the branch.
 fn with_branch() -> MergeReq {
-    MergeReq {
-        delete_branch: true,
-        ..MergeReq::default()
-    }
+    let mut req = MergeReq::default();
+    req.delete_branch = true;
+    req
 }
 
 /// Kills at every `step`-th request, before and after it is executed. The branch is deleted in the
@@ -459,14 +456,13 @@ impl Tickets {
         ] {
             clone.run(args).ok();
         }
-        MergeReq {
-            clone: Some(LocalClone {
-                dir: dir.to_owned(),
-                remote: "knot".to_owned(),
-                trust: forge_core::Trust::Person,
-            }),
-            ..MergeReq::default()
-        }
+        let mut req = MergeReq::default();
+        req.clone = Some(LocalClone {
+            dir: dir.to_owned(),
+            remote: "knot".to_owned(),
+            trust: forge_core::Trust::Person,
+        });
+        req
     }
 
     async fn opened(&self, branch: &str) -> PrId {

@@ -13,11 +13,7 @@ const ISSUE: &str = "sh.tangled.repo.issue";
 const TICKET: &str = "org.tangled.track.ticket";
 
 async fn open(stage: &Stage, title: &str, body: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        body: body.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, body);
     let forge = stage.tangled(&stage.alice);
     forge.create_issue(&stage.id(), &new).await.unwrap().value
 }
@@ -120,10 +116,8 @@ async fn stack_is_a_link_and_cycles_end() {
     let lower = stage.open(&repo, "lower").await;
     stage.repo.git.set_branch("upper", "lower");
     stage.repo.git.commit("upper", "U", &[("u", Some("u\n"))]);
-    let req = CreatePull {
-        depends_on: Some(lower.id.clone()),
-        ..CreatePull::new("upper", "Upper")
-    };
+    let mut req = CreatePull::new("upper", "Upper");
+    req.depends_on = Some(lower.id.clone());
     let upper = repo.create_pull(&req).await.unwrap().value;
     let links = async |id: &forge_core::PrId| {
         let subject = Subject::Pull(id.clone());

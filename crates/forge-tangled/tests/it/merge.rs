@@ -29,10 +29,8 @@ fn subjects(stage: &Stage) -> String {
 
 /// Opens a pull request from a patch.
 async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
-    let req = CreatePull {
-        patch: Some(patch.into()),
-        ..CreatePull::new("", title)
-    };
+    let mut req = CreatePull::new("", title);
+    req.patch = Some(patch.into());
     let forge = stage.tangled(&stage.alice);
     forge.create(stage.repo_id(), &req).await.unwrap().value
 }
@@ -161,10 +159,8 @@ async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    let other = MergeReq {
-        expected_head: Some("0".repeat(40)),
-        ..MergeReq::default()
-    };
+    let mut other = MergeReq::default();
+    other.expected_head = Some("0".repeat(40));
     let e = stage
         .tangled(&stage.alice)
         .merge(&made.id, &other)
@@ -180,10 +176,8 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
         +++ b/latin1\n@@ -0,0 +1 @@\n+caf\xe9\n";
     let stage = Stage::new();
     let (forge, pds) = (stage.tangled(&stage.alice), stage.world.pds());
-    let req = CreatePull {
-        patch: Some(LATIN.into()),
-        ..CreatePull::new("", "Latin-1")
-    };
+    let mut req = CreatePull::new("", "Latin-1");
+    req.patch = Some(LATIN.into());
     let e = forge.create(stage.repo_id(), &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
     assert!(
@@ -232,10 +226,8 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     assert!(again.warnings.iter().any(told), "{:?}", again.warnings);
     // A patch given by the user needs no warning.
     let given = String::from_utf8_lossy(LATIN).into_owned();
-    let req = Resubmit {
-        patch: Some(given.into()),
-        ..Resubmit::default()
-    };
+    let mut req = Resubmit::default();
+    req.patch = Some(given.into());
     let given = forge.resubmit(&made.value.id, &req).await.unwrap();
     assert!(!given.warnings.iter().any(told), "{:?}", given.warnings);
 }
@@ -322,10 +314,8 @@ async fn merged_status_is_verified_on_branch() {
         let told = format!("{said} {uri} is merged, and 'main' does not show the change");
         assert_eq!(doubts(&view), [told.as_str()]);
 
-        let req = MergeReq {
-            delete_branch: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "precondition_failed", "{e:?}");
         assert_eq!(e.message(), format!("{told}; nothing was merged"));
@@ -368,10 +358,8 @@ async fn authors_merged_claim_does_not_unblock_stack() {
         let git = &stage.repo.git;
         git.set_branch("upper", "lower");
         git.commit("upper", "Add upper", &[("upper.txt", Some("one\n"))]);
-        let req = CreatePull {
-            depends_on: Some(lower.id.clone()),
-            ..CreatePull::new("upper", "Upper")
-        };
+        let mut req = CreatePull::new("upper", "Upper");
+        req.depends_on = Some(lower.id.clone());
         let upper = repo.create_pull(&req).await.unwrap().value;
         say_merged(&stage, &author, &lower);
         let forge = stage.tangled(&stage.alice);
@@ -406,11 +394,9 @@ async fn row_without_index_names_author_of_merged_status() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
     stage.world.index().host().set_down(true);
-    let query = PullQuery {
-        state: StateFilter::Merged,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::Merged;
+    query.fields = PrFields::ROW;
     let forge = stage.tangled(&stage.alice);
     let rows = forge.list(stage.repo_id(), &query, PageReq::first(9)).await;
     let rows = rows.unwrap().items;
@@ -498,10 +484,8 @@ async fn merged_plain_diff_is_found_by_subject_and_lines() {
     // If the changes of a commit with the same subject cannot be read, the merge stays undecided.
     let knot = stage.world.knot().host();
     knot.fault(Fault::gateway(502).on("sh.tangled.repo.compare").always());
-    let named = MergeReq {
-        subject: Some("Another".into()),
-        ..MergeReq::default()
-    };
+    let mut named = MergeReq::default();
+    named.subject = Some("Another".into());
     forge.merge(&made.id, &named).await.unwrap_err();
     assert_eq!(git.oid("main"), tip);
     knot.clear_faults();
@@ -530,10 +514,8 @@ async fn commit_with_same_subject_only_is_undecided() {
     );
     assert_eq!(git.oid("main"), tip);
     // The hint is to choose another subject.
-    let named = MergeReq {
-        subject: Some("More of it".into()),
-        ..MergeReq::default()
-    };
+    let mut named = MergeReq::default();
+    named.subject = Some("More of it".into());
     let merged = forge.merge(&made.id, &named).await.unwrap();
     assert!(!merged.value.already_merged);
     assert!(subjects(&stage).starts_with("More of it\nPart 0 of main\n"));
@@ -584,12 +566,10 @@ async fn commit_with_same_author_and_subject_is_compared() {
 async fn plain_diff_merge_uses_given_message() {
     let stage = Stage::new();
     let made = open_from(&stage, MORE, "One more").await;
-    let named = MergeReq {
-        subject: Some("More of it".into()),
-        body: Some("With a reason.".into()),
-        author_email: Some("ada@example.com".into()),
-        ..MergeReq::default()
-    };
+    let mut named = MergeReq::default();
+    named.subject = Some("More of it".into());
+    named.body = Some("With a reason.".into());
+    named.author_email = Some("ada@example.com".into());
     let forge = stage.tangled(&stage.alice);
     forge.merge(&made.id, &named).await.unwrap();
     let message = stage.repo.git.log("main^!", "%ae %B");
@@ -692,21 +672,14 @@ async fn message_for_mailed_commits_is_refused_before_requests() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
-    let some = || Some("Other".to_owned());
-    for req in [
-        MergeReq {
-            subject: some(),
-            ..MergeReq::default()
-        },
-        MergeReq {
-            body: some(),
-            ..MergeReq::default()
-        },
-        MergeReq {
-            author_email: some(),
-            ..MergeReq::default()
-        },
-    ] {
+    let changes: [fn(&mut MergeReq); 3] = [
+        |req| req.subject = Some("Other".to_owned()),
+        |req| req.body = Some("Other".to_owned()),
+        |req| req.author_email = Some("Other".to_owned()),
+    ];
+    for change in changes {
+        let mut req = MergeReq::default();
+        change(&mut req);
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains("as they are"), "{e:?}");

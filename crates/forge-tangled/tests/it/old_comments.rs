@@ -12,10 +12,7 @@ use crate::stage::Stage;
 async fn comments_of_2025_are_read_without_index() {
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
-    let new = NewIssue {
-        title: "One".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new("One", "");
     let forge = stage.tangled(&stage.alice);
     let issue = forge.create_issue(&stage.id(), &new).await.unwrap().value;
     for (field, uri) in [("pull", &pull.node_id), ("issue", &issue.node_id)] {

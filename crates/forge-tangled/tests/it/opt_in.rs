@@ -40,10 +40,8 @@ async fn draft_is_a_title_marker_removed_by_ready() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
-    let req = CreatePull {
-        draft: true,
-        ..CreatePull::new("topic", "Add a")
-    };
+    let mut req = CreatePull::new("topic", "Add a");
+    req.draft = true;
     let made = alice.create_pull(&req).await.unwrap().value;
     assert_eq!(
         (made.draft, made.title.as_str()),
@@ -58,10 +56,8 @@ async fn draft_is_a_title_marker_removed_by_ready() {
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Draft));
     let ready = Action::op(Op::PrSetDraft).on(&made.node_id);
     assert_eq!(*action(&e), ready.with(Param::Draft, "false"));
-    let edit = EditPull {
-        title: Some("Add an a".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Add an a".to_owned());
     let edited = alice.edit_pull(&made.id, &edit).await.unwrap().value;
     assert!(edited.draft, "another title makes nothing ready");
 
@@ -73,9 +69,10 @@ async fn draft_is_a_title_marker_removed_by_ready() {
         (ready.value.draft, title(&stage, &made.id).as_str()),
         (false, "Add an a")
     );
-    let drafts = |draft| PullQuery {
-        draft: Some(draft),
-        ..PullQuery::default()
+    let drafts = |draft| {
+        let mut query = PullQuery::default();
+        query.draft = Some(draft);
+        query
     };
     let page = bob.pulls(&drafts(true), PageReq::first(9)).await.unwrap();
     assert!(page.items.is_empty());

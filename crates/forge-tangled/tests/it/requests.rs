@@ -143,10 +143,9 @@ fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
 
 /// Returns a query for list rows.
 fn rows() -> PullQuery {
-    PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    }
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
+    query
 }
 
 /// Reads the first page of a list.
@@ -165,10 +164,7 @@ fn procedures(host: &Host) -> Vec<String> {
 async fn create_takes_two_writes_and_an_index_read() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let label = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("bug");
     repo.define_label(&label).await.unwrap();
     // The first pull request creates the session and fills the caches.
     stage.open(&repo, "first").await;
@@ -216,15 +212,13 @@ async fn file_edits_add_a_request_per_path() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     stage.open(&repo, "first").await;
-    let req = CreatePull {
-        base: Some("main".into()),
-        edits: vec![
-            FileEdit::write("README.md", "other\n"),
-            FileEdit::write("src/lib.rs", "other\n"),
-            FileEdit::write("src/new.rs", "new\n"),
-        ],
-        ..CreatePull::new("", "Edit three files")
-    };
+    let mut req = CreatePull::new("", "Edit three files");
+    req.base = Some("main".into());
+    req.edits = vec![
+        FileEdit::write("README.md", "other\n"),
+        FileEdit::write("src/lib.rs", "other\n"),
+        FileEdit::write("src/new.rs", "new\n"),
+    ];
     reset(&stage);
     repo.create_pull(&req).await.unwrap();
     assert_eq!(
@@ -291,10 +285,8 @@ async fn list_trusts_indexed_states_and_view_verifies() {
     });
     stage.world.pds().add(&carol.did, STATUS, status);
     let forge = stage.tangled(&stage.bob);
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..rows()
-    };
+    let mut query = rows();
+    query.state = StateFilter::All;
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let page = first_page(&forge, &stage, &query).await;
@@ -443,10 +435,7 @@ async fn rows_of_a_list_cost_one_request() {
 async fn search_matches_people_labels_and_states_locally() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let label = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let label = NewLabel::new("bug");
     repo.define_label(&label).await.unwrap();
     stage.repo.git.commit("mine", "A", &[("a", Some("x\n"))]);
     let mut req = CreatePull::new("mine", "Mine");
@@ -455,9 +444,10 @@ async fn search_matches_people_labels_and_states_locally() {
     repo.create_pull(&req).await.unwrap();
     let title = stage.open(&stage.handle(&stage.bob), "theirs").await.title;
     let forge = stage.tangled(&stage.alice);
-    let search = |text: &str| PullQuery {
-        search: Some(text.to_owned()),
-        ..rows()
+    let search = |text: &str| {
+        let mut query = rows();
+        query.search = Some(text.to_owned());
+        query
     };
     let mine: &[&str] = &["Mine"];
     let theirs: &[&str] = &[title.as_str()];
@@ -515,7 +505,8 @@ async fn pages_meet_without_gaps() {
         stage.open(&repo, branch).await;
     }
     for base in [None, Some("main".to_owned())] {
-        let query = PullQuery { base, ..rows() };
+        let mut query = rows();
+        query.base = base;
         let mut seen = Vec::new();
         let mut next = PageReq::first(2);
         loop {
@@ -565,10 +556,8 @@ async fn without_index_fallbacks_are_asked_with_warning() {
             said.contains(by) && said.contains("index does not answer"),
             "{said}"
         );
-        let query = PullQuery {
-            state: StateFilter::All,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = StateFilter::All;
         let all = first_page(&forge, &stage, &query).await;
         assert_eq!(all.items.len(), 2);
         let view = forge.view(&closed.id, PrFields::NONE).await.unwrap();

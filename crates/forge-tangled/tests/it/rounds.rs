@@ -17,10 +17,8 @@ async fn comment_names_the_commented_round() {
     let first = bob.comment(&pr, "On the first.", None).await.unwrap().value;
     stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
     let forge = stage.tangled(&stage.alice);
-    let again = Resubmit {
-        comment: Some("Here it is.".into()),
-        ..Resubmit::default()
-    };
+    let mut again = Resubmit::default();
+    again.comment = Some("Here it is.".into());
     forge.resubmit(&pr, &again).await.unwrap();
     let id = CommentId {
         pr: pr.clone(),
@@ -107,10 +105,8 @@ async fn versions_are_read_as_rounds_and_preserved() {
     assert_eq!(e.code(), "unsupported", "{e:?}");
     assert!(e.message().contains("has versions in the place"), "{e:?}");
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
-    let edit = EditPull {
-        title: Some("Other".to_owned()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Other".to_owned());
     forge.edit(&made.id, &edit).await.unwrap();
     record["title"] = json!("Other");
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
@@ -137,10 +133,8 @@ async fn stacked_round_is_a_single_diff() {
     };
     let (whole, summed) = ((Some(1), Some(0)), (Some(2), Some(1)));
     build_on("lower", ["1\n", "2\n"]);
-    let req = CreatePull {
-        depends_on: Some(lower.clone()),
-        ..CreatePull::new("upper", "Upper")
-    };
+    let mut req = CreatePull::new("upper", "Upper");
+    req.depends_on = Some(lower.clone());
     let upper = repo.create_pull(&req).await.unwrap().value.id;
     assert_eq!(seen(&upper).await, (whole, None));
 

@@ -267,10 +267,8 @@ async fn branch_of_unconfirmed_repository_is_kept() {
     let knot = stage.world.knot().host();
     let unknown = Fault::error(501, "MethodNotImplemented", "");
     knot.fault(unknown.on("sh.tangled.repo.describeRepo").always());
-    let req = CloseReq {
-        delete_branch: true,
-        ..CloseReq::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     // The pull request is already closed, so only the branch would be deleted.
     let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
     let told = closed.unwrap().warnings;

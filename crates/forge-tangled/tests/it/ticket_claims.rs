@@ -16,21 +16,19 @@ const GET: &str = "com.atproto.repo.getRecord";
 const PUT: &str = "com.atproto.repo.putRecord";
 
 fn described(text: &str) -> EditPull {
-    EditPull {
-        description: Some(text.to_owned()),
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.description = Some(text.to_owned());
+    edit
 }
 
 fn labelled(add: &[&str], remove: &[&str]) -> EditPull {
     let names = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
-    EditPull {
-        labels: SetChange {
-            add: names(add),
-            remove: names(remove),
-        },
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: names(add),
+        remove: names(remove),
+    };
+    edit
 }
 
 #[tokio::test]
@@ -74,10 +72,8 @@ async fn concurrent_edits_by_two_accounts_are_kept() {
     let other = stage.tangled(&stage.bob);
     for n in 0..5 {
         let (title, text) = (format!("Title {n}"), format!("Text {n}"));
-        let titled = EditPull {
-            title: Some(title.clone()),
-            ..EditPull::default()
-        };
+        let mut titled = EditPull::default();
+        titled.title = Some(title.clone());
         let (ours, theirs) = (described(&text), titled);
         let done = futures::join!(forge.edit(&made.id, &ours), other.edit(&made.id, &theirs));
         assert!(done.0.is_ok() && done.1.is_ok(), "{done:?}");
@@ -160,12 +156,8 @@ async fn dropped_ticket_field_is_named() {
                 .contains(&format!("`{field}` is not what was sent")),
             "{e}"
         );
-        let issue = NewIssue {
-            title: "Two".into(),
-            body: "Why".into(),
-            labels: vec!["bug".into()],
-            ..NewIssue::default()
-        };
+        let mut issue = NewIssue::new("Two", "Why");
+        issue.labels = vec!["bug".into()];
         let knot = stage.world.knot();
         let old = json!({
             "title": {"text": "Old"}, "state": "open", "tangledLabels": [{"key": "bug"}],
@@ -176,10 +168,8 @@ async fn dropped_ticket_field_is_named() {
         assert!(e.message().contains(&format!("`{field}`")), "{e}");
         let found = forge_core::AtUri::parse(&uri).unwrap();
         let found = forge.issue_of_record(&found);
-        let edit = EditIssue {
-            body: Some("Now".into()),
-            ..EditIssue::default()
-        };
+        let mut edit = EditIssue::default();
+        edit.body = Some("Now".into());
         let e = forge
             .edit_issue(&found.await.unwrap(), &edit)
             .await

@@ -9,14 +9,13 @@ use forge_tangled_world::Fault;
 use crate::stage::{PASSWORD, Stage};
 
 fn from(owner: &str, branch: &str) -> CreatePull {
-    CreatePull {
-        head: HeadRef {
-            owner: Some(owner.to_owned()),
-            repo: None,
-            branch: branch.to_owned(),
-        },
-        ..CreatePull::new(branch, "From a fork")
-    }
+    let mut req = CreatePull::new(branch, "From a fork");
+    req.head = HeadRef {
+        owner: Some(owner.to_owned()),
+        repo: None,
+        branch: branch.to_owned(),
+    };
+    req
 }
 
 #[tokio::test]

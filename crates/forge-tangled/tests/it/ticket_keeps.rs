@@ -18,20 +18,18 @@ use crate::{
 };
 
 fn titled(text: &str) -> EditPull {
-    EditPull {
-        title: Some(text.to_owned()),
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.title = Some(text.to_owned());
+    edit
 }
 
 fn labelled(name: &str) -> EditPull {
-    EditPull {
-        labels: SetChange {
-            add: vec![name.to_owned()],
-            remove: Vec::new(),
-        },
-        ..EditPull::default()
-    }
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: vec![name.to_owned()],
+        remove: Vec::new(),
+    };
+    edit
 }
 
 /// Returns an account's records of the protocol before 1.0, and its declarations.
@@ -95,18 +93,12 @@ async fn older_protocol_records_are_never_written() {
     forge.reopen(&pr, Some("Again.")).await.unwrap();
     same("reopen");
 
-    let issue = NewIssue {
-        title: "It breaks".into(),
-        body: "Why".into(),
-        labels: vec!["bug".into()],
-        ..NewIssue::default()
-    };
+    let mut issue = NewIssue::new("It breaks", "Why");
+    issue.labels = vec!["bug".into()];
     let issue = forge.create_issue(&id, &issue).await.unwrap().value.id;
     same("create an issue");
-    let edit = EditIssue {
-        title: Some("It is broken".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("It is broken".into());
     forge.edit_issue(&issue, &edit).await.unwrap();
     same("edit an issue");
     let close = SetIssueState::to(IssueState::Closed).with_comment("Done.");
@@ -114,11 +106,8 @@ async fn older_protocol_records_are_never_written() {
     same("close an issue");
 
     for overwrite in [false, true] {
-        let label = NewLabel {
-            name: "new".into(),
-            overwrite,
-            ..NewLabel::default()
-        };
+        let mut label = NewLabel::new("new");
+        label.overwrite = overwrite;
         let e = forge.define_label(&id, &label).await.unwrap_err();
         assert_eq!(e.code(), "unsupported", "{e:?}");
         same("define a label");
@@ -152,11 +141,7 @@ async fn unknown_fields_survive_every_change() {
     let (repo, id) = labelled_ground(&stage, &["bug"]);
     let forge = stage.tangled(&stage.alice);
     let made = opened(&forge, &id).await;
-    let issue = NewIssue {
-        title: "Issue".into(),
-        body: "Why".into(),
-        ..NewIssue::default()
-    };
+    let issue = NewIssue::new("Issue", "Why");
     let issue = forge.create_issue(&id, &issue).await.unwrap().value;
     let future = json!({"deep": [1, {"x": null}], "text": "ä"});
     let facets = json!([{"index": {"byteStart": 0, "byteEnd": 1}, "features": []}]);
@@ -193,10 +178,8 @@ async fn unknown_fields_survive_every_change() {
     kept(uri, "reopen");
 
     let uri = &issue.node_id;
-    let edit = EditIssue {
-        title: Some("Better".into()),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.title = Some("Better".into());
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert_eq!(record(&stage, &repo, uri)["title"]["text"], "Better");
     kept(uri, "edit an issue");

@@ -57,14 +57,13 @@ impl Ground {
     }
 
     fn req(&self) -> MergeReq {
-        MergeReq {
-            clone: Some(LocalClone {
-                dir: self.dir.path().to_owned(),
-                remote: "knot".to_owned(),
-                trust: forge_core::Trust::Person,
-            }),
-            ..MergeReq::default()
-        }
+        let mut req = MergeReq::default();
+        req.clone = Some(LocalClone {
+            dir: self.dir.path().to_owned(),
+            remote: "knot".to_owned(),
+            trust: forge_core::Trust::Person,
+        });
+        req
     }
 
     fn state(&self) -> String {
@@ -128,10 +127,8 @@ async fn round_is_rebased_onto_current_base() {
 async fn delete_branch_is_refused_before_push() {
     let ground = Ground::new().await;
     let before = ground.subjects();
-    let req = MergeReq {
-        delete_branch: true,
-        ..ground.req()
-    };
+    let mut req = ground.req();
+    req.delete_branch = true;
     let e = ground.forge.merge(&ground.pr, &req).await.unwrap_err();
     assert_eq!(e.code(), "unsupported", "{e:?}");
     let keep = Action::again(&[(Param::DeleteBranch, Arg::Omit)]);
@@ -160,10 +157,8 @@ async fn fast_forward_keeps_commit_ids() {
     let rkey = key.rsplit('/').next().unwrap();
     knot.put_record(&ground.repo.did, TICKET, rkey, stateless);
     let head = ground.repo.git.oid("topic");
-    let req = MergeReq {
-        expected_head: head.clone(),
-        ..ground.req()
-    };
+    let mut req = ground.req();
+    req.expected_head = head.clone();
     let merged = ground.forge.merge(&ground.pr, &req).await.unwrap();
     assert_eq!(merged.value.commit, head);
     // The state is spelled as in the repository's other tickets.
@@ -181,20 +176,16 @@ async fn refused_merge_changes_nothing() {
         without.hint().unwrap().text().contains("in a clone"),
         "{without:?}"
     );
-    let prefix = MergeReq {
-        expected_head: ground
-            .repo
-            .git
-            .oid("topic")
-            .map(|head| head[..12].to_owned()),
-        ..ground.req()
-    };
+    let mut prefix = ground.req();
+    prefix.expected_head = ground
+        .repo
+        .git
+        .oid("topic")
+        .map(|head| head[..12].to_owned());
     let prefix = ground.forge.merge(&ground.pr, &prefix).await.unwrap_err();
     assert_eq!(prefix.code(), "invalid_input", "{prefix:?}");
-    let moved = MergeReq {
-        expected_head: Some("0".repeat(40)),
-        ..ground.req()
-    };
+    let mut moved = ground.req();
+    moved.expected_head = Some("0".repeat(40));
     let moved = ground.forge.merge(&ground.pr, &moved).await.unwrap_err();
     assert_eq!(moved.code(), "conflict");
     // The knot accepts no push over HTTP.
@@ -248,10 +239,8 @@ async fn refused_merge_changes_nothing() {
 async fn merge_message_for_commits_is_refused() {
     let ground = Ground::new().await;
     let before = ground.repo.git.refs();
-    let req = MergeReq {
-        subject: Some("All of it".into()),
-        ..ground.req()
-    };
+    let mut req = ground.req();
+    req.subject = Some("All of it".into());
     let e = ground.forge.merge(&ground.pr, &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
     assert_eq!(ground.repo.git.refs(), before);

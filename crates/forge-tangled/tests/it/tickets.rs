@@ -75,20 +75,16 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     let id = stage.id_of(&repo);
     let forge = stage.tangled(&stage.alice);
     let list = |state| {
-        let query = PullQuery {
-            state,
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.state = state;
         let (forge, id) = (&forge, &id);
         async move { forge.list(id, &query, PageReq::first(30)).await.unwrap() }
     };
     let open = list(StateFilter::Open).await;
     assert_eq!((open.items.len(), open.scanned), (1, Some(2)));
     assert_eq!(open.total, Some(1));
-    let query = PullQuery {
-        assignee: Some("bob.test".into()),
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.assignee = Some("bob.test".into());
     let assigned = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
     assert!(assigned.items.is_empty());
     assert!(assigned.warnings[0].message.contains("'assignees'"));
@@ -98,10 +94,8 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
         ("done is:closed", &["Done"][..]),
         ("nothing is:closed", &[][..]),
     ] {
-        let query = PullQuery {
-            search: Some(search.into()),
-            ..PullQuery::default()
-        };
+        let mut query = PullQuery::default();
+        query.search = Some(search.into());
         let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
         let found: Vec<&str> = page.items.iter().map(|pr| pr.title.as_str()).collect();
         assert_eq!(found, titles, "{search}");
@@ -199,10 +193,8 @@ async fn manifest_without_owner_is_a_warning() {
         let before = comments();
         let said = forge.comment(&pr, "So?", None).await;
         assert_eq!(said.is_ok(), !doubted, "{manifest}: {said:?}");
-        let title = EditPull {
-            title: Some(format!("{manifest}")),
-            ..EditPull::default()
-        };
+        let mut title = EditPull::default();
+        title.title = Some(format!("{manifest}"));
         let edited = forge.edit(&pr, &title).await;
         assert_eq!(edited.is_ok(), !doubted, "{manifest}: {edited:?}");
         if let Err(e) = edited {
@@ -307,10 +299,8 @@ async fn ticket_lifecycle_works_with_either_audience() {
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
         assert!(guessed(&round.warnings, "repo"), "{:?}", round.warnings);
-        let same = Resubmit {
-            comment: Some("Here.".into()),
-            ..Resubmit::default()
-        };
+        let mut same = Resubmit::default();
+        same.comment = Some("Here.".into());
         for is_said in [false, true] {
             // The second time, the comment already exists.
             let same = forge.resubmit(&pr, &same).await.unwrap();
@@ -320,16 +310,12 @@ async fn ticket_lifecycle_works_with_either_audience() {
         let nothing = forge.edit(&pr, &EditPull::default()).await.unwrap();
         is_experimental(nothing.unchanged, &nothing.warnings);
 
-        let edit = EditPull {
-            title: Some("Two".into()),
-            ..EditPull::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some("Two".into());
         assert_eq!(forge.edit(&pr, &edit).await.unwrap().value.title, "Two");
-        let stale = EditPull {
-            title: Some("Three".into()),
-            expected_version: Some(made.value.version),
-            ..EditPull::default()
-        };
+        let mut stale = EditPull::default();
+        stale.title = Some("Three".into());
+        stale.expected_version = Some(made.value.version);
         assert_eq!(
             forge.edit(&pr, &stale).await.unwrap_err().code(),
             "conflict"
@@ -380,12 +366,10 @@ async fn spelling_of_state_and_labels_follows_existing_tickets() {
     let made = forge.create(&id, &req).await.unwrap().value;
     assert_eq!(made.labels[0].name, "bug");
     assert_eq!(made.labels[1].name, "priority:high");
-    let there = EditPull {
-        labels: SetChange {
-            add: vec!["priority:high".into()],
-            remove: vec!["none".into()],
-        },
-        ..EditPull::default()
+    let mut there = EditPull::default();
+    there.labels = SetChange {
+        add: vec!["priority:high".into()],
+        remove: vec!["none".into()],
     };
     let same = forge.edit(&made.id, &there).await.unwrap();
     is_experimental(same.unchanged, &same.warnings);

@@ -147,20 +147,16 @@ async fn ticket_without_round_takes_named_branch() {
     let pr = forge.pull_of_record(&uri).await.unwrap();
     let e = forge.resubmit(&pr, &Resubmit::default()).await.unwrap_err();
     assert_eq!(*action(&e), Action::again(&[(Param::Head, Arg::Choose)]));
-    let named = Resubmit {
-        head: Some("topic".into()),
-        // The command line makes such a patch of the clone's branch.
-        patch: Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec()),
-        ..Resubmit::default()
-    };
+    let mut named = Resubmit::default();
+    named.head = Some("topic".into());
+    // The command line makes such a patch of the clone's branch.
+    named.patch = Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec());
     let round = forge.resubmit(&pr, &named).await.unwrap();
     assert_eq!(round.value.head_branch, "topic");
     assert_eq!(round.value.head_oid, repo.git.oid("topic"));
     assert_eq!(count(&stage, &repo, PATCH), 1);
-    let only_a_patch = Resubmit {
-        head: None,
-        ..named
-    };
+    let mut only_a_patch = named;
+    only_a_patch.head = None;
     let e = forge.resubmit(&pr, &only_a_patch).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
     // The branch then belongs to the ticket.
@@ -177,10 +173,8 @@ async fn failed_comment_is_a_warning_and_retried() {
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
     let pr = opened(&forge, &id).await.id;
-    let close = CloseReq {
-        comment: Some("Not now.".into()),
-        ..CloseReq::default()
-    };
+    let mut close = CloseReq::default();
+    close.comment = Some("Not now.".into());
     let refusal = || Fault::error(403, "Forbidden", "no").on(CREATE).times(2);
     knot.host().fault(refusal());
     let closed = forge.close(&pr, &close).await.unwrap();

@@ -19,10 +19,7 @@ const PULL: &str = "sh.tangled.repo.pull";
 async fn create_takes_a_blob_and_a_single_write() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let label = forge_core::model::NewLabel {
-        name: "bug".into(),
-        ..Default::default()
-    };
+    let label = forge_core::model::NewLabel::new("bug");
     repo.define_label(&label).await.unwrap();
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
     let mut req = CreatePull::new("topic", "T");
@@ -54,11 +51,9 @@ async fn patch_for_missing_branch_is_refused() {
     let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let repo = stage.handle(&stage.alice);
     let open = async |base: &str| {
-        let req = CreatePull {
-            base: Some(base.to_owned()),
-            patch: Some(patch.into()),
-            ..CreatePull::new("", "T")
-        };
+        let mut req = CreatePull::new("", "T");
+        req.base = Some(base.to_owned());
+        req.patch = Some(patch.into());
         repo.create_pull(&req).await
     };
     let e = open("mian").await.unwrap_err();
@@ -119,40 +114,51 @@ async fn defined_unused_label_is_not_defined_twice() {
         let all = pds.records(&stage.alice.did, DEFINITION).into_iter();
         all.filter(|(_, _, value)| value["name"] == name).count()
     };
-    let label = |name: &str| NewLabel {
-        name: name.to_owned(),
-        ..NewLabel::default()
-    };
     let forge = stage.tangled(&stage.alice);
     let refusal = Fault::error(400, "InvalidRequest", "no");
     pds.host().fault(refusal.on("com.atproto.repo.putRecord"));
-    let e = forge.define_label(stage.repo_id(), &label("bug")).await;
+    let e = forge
+        .define_label(stage.repo_id(), &NewLabel::new("bug"))
+        .await;
     let e = e.unwrap_err();
     assert!(e.message().contains("is written ("), "{e:?}");
     assert!(
         e.hint().unwrap().text().contains("does only what is left"),
         "{e:?}"
     );
-    let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
+    let defined = forge
+        .define_label(stage.repo_id(), &NewLabel::new("bug"))
+        .await;
     assert!(e.message().contains(&defined.unwrap().value.id));
     assert_eq!(count("bug"), 1);
     // A definition in use by a repository belongs to that repository.
-    forge.define_label(&other, &label("bug")).await.unwrap();
+    forge
+        .define_label(&other, &NewLabel::new("bug"))
+        .await
+        .unwrap();
     assert_eq!(count("bug"), 2);
     // An old unused definition may be in use elsewhere.
-    let docs = forge.define_label(&other, &label("docs")).await.unwrap();
+    let docs = forge
+        .define_label(&other, &NewLabel::new("docs"))
+        .await
+        .unwrap();
     let (_, mut record) = pds.record(&docs.value.id).unwrap();
     record["createdAt"] = json!("2026-06-01T00:00:00Z");
     let uri = forge_core::AtUri::parse(&docs.value.id).unwrap();
     pds.put(&uri.authority, DEFINITION, &uri.rkey, record);
     forge.delete_label(&other, "docs").await.unwrap();
-    forge.define_label(&other, &label("docs")).await.unwrap();
+    forge
+        .define_label(&other, &NewLabel::new("docs"))
+        .await
+        .unwrap();
     assert_eq!(count("docs"), 2);
     // A label that another process lists meanwhile is listed once.
     let conflict = Fault::error(400, "InvalidSwap", "no").committed();
     let conflict = conflict.on("com.atproto.repo.putRecord");
     pds.host().fault(conflict);
-    let defined = forge.define_label(stage.repo_id(), &label("late")).await;
+    let defined = forge
+        .define_label(stage.repo_id(), &NewLabel::new("late"))
+        .await;
     let late = defined.unwrap().value.id;
     let repo = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
     let (_, record) = pds.record(&repo).unwrap();
@@ -164,16 +170,17 @@ async fn defined_unused_label_is_not_defined_twice() {
 async fn label_delete_uses_current_record_and_reports_unread() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
-    let label = |name: &str| NewLabel {
-        name: name.to_owned(),
-        ..NewLabel::default()
-    };
     let e = forge.delete_label(stage.repo_id(), "bug").await;
     assert_eq!(e.unwrap_err().code(), "not_found");
     // A second process defines the label meanwhile.
-    other.define_label(&label("bug")).await.unwrap();
+    other.define_label(&NewLabel::new("bug")).await.unwrap();
     forge.delete_label(stage.repo_id(), "bug").await.unwrap();
-    let docs = other.define_label(&label("docs")).await.unwrap().value.id;
+    let docs = other
+        .define_label(&NewLabel::new("docs"))
+        .await
+        .unwrap()
+        .value
+        .id;
     let unread = Fault::error(400, "InvalidRequest", "no").on("com.atproto.repo.getRecord");
     let rkey = docs.rsplit('/').next().unwrap();
     stage.world.pds().host().fault(unread.about(rkey).always());
@@ -203,10 +210,7 @@ async fn labels_in_unknown_form_are_not_overwritten() {
         record.clone(),
     );
     let repo = stage.handle(&stage.alice);
-    let docs = NewLabel {
-        name: "docs".into(),
-        ..NewLabel::default()
-    };
+    let docs = NewLabel::new("docs");
     let e = repo.define_label(&docs).await.unwrap_err();
     assert!(e.message().contains("are no list"), "{e:?}");
     assert_eq!(pds.record(&uri).unwrap().1, record);
@@ -224,12 +228,13 @@ async fn account_label_value_is_written_as_did() {
     }));
     let (repo, pds, bob) = (stage.handle(&stage.alice), stage.world.pds(), &stage.bob);
     let made = stage.open(&repo, "topic").await;
-    let labelled = |add: &str, remove: &[String]| EditPull {
-        labels: SetChange {
+    let labelled = |add: &str, remove: &[String]| {
+        let mut edit = EditPull::default();
+        edit.labels = SetChange {
             add: vec![format!("reviewer:{add}")],
             remove: remove.to_vec(),
-        },
-        ..EditPull::default()
+        };
+        edit
     };
     for (typed, said) in [
         ("nobody.test", "nobody has the handle nobody.test"),
@@ -264,10 +269,7 @@ async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
     let stage = Stage::new();
     let (repo, pds) = (stage.handle(&stage.alice), stage.world.pds());
-    let bug = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     let label = repo.define_label(&bug).await.unwrap().value.id;
     let made = stage.open(&repo, "topic").await;
     let added = json!({
@@ -279,12 +281,10 @@ async fn label_is_removed_despite_slow_clock() {
     let bob = stage.handle(&stage.bob);
     let view = bob.pull(&made.id, Default::default()).await.unwrap();
     assert_eq!(view.labels.len(), 1, "{:?}", view.warnings);
-    let edit = EditPull {
-        labels: SetChange {
-            add: Vec::new(),
-            remove: vec!["bug".into()],
-        },
-        ..EditPull::default()
+    let mut edit = EditPull::default();
+    edit.labels = SetChange {
+        add: Vec::new(),
+        remove: vec!["bug".into()],
     };
     let edited = bob.edit_pull(&made.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
@@ -297,20 +297,18 @@ async fn label_is_removed_despite_slow_clock() {
 async fn partial_edit_names_the_failed_part() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
-    let bug = NewLabel {
-        name: "bug".into(),
-        ..NewLabel::default()
-    };
+    let bug = NewLabel::new("bug");
     repo.define_label(&bug).await.unwrap();
     let made = stage.open(&repo, "topic").await;
     let pds = stage.world.pds();
-    let labelled = |title: &str| EditPull {
-        title: Some(title.to_owned()),
-        labels: SetChange {
+    let labelled = |title: &str| {
+        let mut edit = EditPull::default();
+        edit.title = Some(title.to_owned());
+        edit.labels = SetChange {
             add: vec!["bug".to_owned()],
             remove: Vec::new(),
-        },
-        ..EditPull::default()
+        };
+        edit
     };
     let refusal = Fault::error(400, "InvalidRequest", "no");
     for (fault, retry, said) in [
@@ -344,10 +342,8 @@ async fn partial_edit_names_the_failed_part() {
     // An edit of only a label has no other part.
     pds.host()
         .fault(Fault::error(400, "InvalidRequest", "no").on(APPLY));
-    let alone = EditPull {
-        title: None,
-        ..labelled("")
-    };
+    let mut alone = labelled("");
+    alone.title = None;
     let e = repo.edit_pull(&made.id, &alone).await.unwrap_err();
     assert!(!e.message().contains("was not written"), "{e:?}");
     let edited = repo.edit_pull(&made.id, &labelled("Last")).await.unwrap();
@@ -372,10 +368,8 @@ async fn failed_state_change_reports_written_comment() {
         "the comment is written, but the new state of {} was not written",
         made.node_id
     );
-    let close = CloseReq {
-        comment: Some("Not now.".into()),
-        ..CloseReq::default()
-    };
+    let mut close = CloseReq::default();
+    close.comment = Some("Not now.".into());
     refuse();
     let e = forge.close(&made.id, &close).await.unwrap_err();
     assert!(e.message().starts_with(&said), "{e:?}");
@@ -419,11 +413,9 @@ async fn edit_keeps_unknown_fields() {
     record["fromTheFuture"] = serde_json::json!({"x": [1, null]});
     let rkey = made.node_id.rsplit('/').next().unwrap().to_owned();
     stage.world.pds().put(&stage.alice.did, PULL, &rkey, record);
-    let edit = forge_core::model::EditPull {
-        title: Some("New".into()),
-        description: Some("Text".into()),
-        ..Default::default()
-    };
+    let mut edit = forge_core::model::EditPull::default();
+    edit.title = Some("New".into());
+    edit.description = Some("Text".into());
     let edited = repo.edit_pull(&made.id, &edit).await.unwrap();
     assert_eq!(edited.ingestion.word(), "confirmed");
     let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
@@ -478,9 +470,10 @@ async fn patch_needs_no_branch() {
     let patch = stage.repo.git.run(patch).text();
     stage.repo.git.delete_branch("elsewhere");
     let forge = stage.tangled(&stage.bob);
-    let from = |patch: &[u8]| CreatePull {
-        patch: Some(patch.to_vec()),
-        ..CreatePull::new("", "From a patch")
+    let from = |patch: &[u8]| {
+        let mut req = CreatePull::new("", "From a patch");
+        req.patch = Some(patch.to_vec());
+        req
     };
     let req = from(patch.as_bytes());
     let made = forge.create(&stage.id(), &req).await.unwrap();
@@ -501,16 +494,11 @@ async fn patch_needs_no_branch() {
 async fn file_edits_become_a_round_by_the_account() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
-    let req = CreatePull {
-        edits: vec![
-            FileEdit {
-                executable: Some(true),
-                ..FileEdit::write("bin/run.sh", "#!/bin/sh\n")
-            },
-            FileEdit::write("README.md", "# Ünïcode\n"),
-        ],
-        ..CreatePull::new("", "Ein Skript für alle")
-    };
+    let mut req = CreatePull::new("", "Ein Skript für alle");
+    req.edits = vec![
+        FileEdit::write("bin/run.sh", "#!/bin/sh\n").with_executable(true),
+        FileEdit::write("README.md", "# Ünïcode\n"),
+    ];
     let made = forge.create(&stage.id(), &req).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     assert_eq!(made.value.base_oid, stage.repo.git.oid("main"));
@@ -534,10 +522,8 @@ async fn file_edits_become_a_round_by_the_account() {
     // If the branch has moved, the same edits give other bytes but the same pull request.
     let again = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(again.code(), "already_exists");
-    let odd = CreatePull {
-        edits: vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())],
-        ..CreatePull::new("", "Odd bytes")
-    };
+    let mut odd = CreatePull::new("", "Odd bytes");
+    odd.edits = vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())];
     let odd = forge.create(&stage.id(), &odd).await.unwrap();
     let theirs = stage.tangled(&stage.alice);
     for made in [made, odd] {
@@ -565,10 +551,8 @@ async fn ticket_with_file_edits_is_refused() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     let before = repo.git.refs();
-    let req = CreatePull {
-        edits: vec![FileEdit::write("a", "x\n")],
-        ..CreatePull::new("", "T")
-    };
+    let mut req = CreatePull::new("", "T");
+    req.edits = vec![FileEdit::write("a", "x\n")];
     let e = stage.tangled(&stage.alice).create(&id, &req).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "unsupported");
@@ -663,10 +647,8 @@ async fn pull_requests_of_2025_are_read() {
     for (stranger, record) in [("carol.test", with_target), ("dave.test", oldest)] {
         pds.add(&pds.account(stranger, PASSWORD).did, PULL, record);
     }
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = PrFields::ROW;
     let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
     let mut titles: Vec<_> = page.items.iter().map(|pr| pr.title.as_str()).collect();
     titles.sort_unstable();

@@ -329,11 +329,9 @@ async fn a_failed_create_leaves_nothing(fx: Fixture) {
             .is_err()
     );
     assert_eq!(fx.git.refs(), before);
-    let query = PullQuery {
-        state: StateFilter::All,
-        fields: PrFields::NONE,
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
+    query.fields = PrFields::NONE;
     let page = fx.author.pulls(&query, PageReq::first(10)).await.unwrap();
     assert!(page.items.is_empty() && page.next.is_none());
 }

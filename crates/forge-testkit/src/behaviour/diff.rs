@@ -97,32 +97,27 @@ async fn context_lines(fx: Fixture) {
         .commit("feature", "Change", &[("src/lib.rs", Some(&changed))]);
     let pr = fx.open_from("feature").await.id;
     if !fx.facts.context_lines {
-        let req = DiffReq {
-            context_lines: Some(0),
-            ..Default::default()
-        };
+        let mut req = DiffReq::default();
+        req.context_lines = Some(0);
         let diff = fx.author.diff(&pr, &req).await.unwrap();
         assert_eq!(diff.warnings.len(), 1, "{:?}", diff.warnings);
         return;
     }
-    let req = DiffReq {
-        context_lines: Some(0),
-        ..Default::default()
-    };
+    let mut req = DiffReq::default();
+    req.context_lines = Some(0);
     assert!(text(&fx, &pr, req).await.contains("@@ -10 +10 @@"));
-    let req = DiffReq {
-        context_lines: Some(30),
-        ..Default::default()
-    };
+    let mut req = DiffReq::default();
+    req.context_lines = Some(30);
     assert!(text(&fx, &pr, req).await.contains("@@ -1,20 +1,20 @@"));
 }
 
 async fn since_a_head(fx: Fixture) {
     let head = fx.git.commit("feature", "Change", &[("n", Some("1\n"))]);
     let pr = fx.open_from("feature").await.id;
-    let since = |commit: &str| DiffReq {
-        since: Some(commit.to_owned()),
-        ..DiffReq::default()
+    let since = |commit: &str| {
+        let mut req = DiffReq::default();
+        req.since = Some(commit.to_owned());
+        req
     };
     for commit in [head.as_str(), &head[..8]] {
         let diff = fx.author.diff(&pr, &since(commit)).await.unwrap();
@@ -237,10 +232,8 @@ async fn patch_has_a_mail_per_commit(fx: Fixture) {
     fx.git
         .commit("feature", "Second: é", &[("second", Some("2\n"))]);
     let pr = fx.open_from("feature").await.id;
-    let req = DiffReq {
-        format: DiffFormat::Patch,
-        ..Default::default()
-    };
+    let mut req = DiffReq::default();
+    req.format = DiffFormat::Patch;
     let patch = text(&fx, &pr, req).await;
     assert_eq!(lines(&patch, "From ").len(), 2);
     assert!(

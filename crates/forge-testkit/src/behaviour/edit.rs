@@ -36,10 +36,9 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 fn title(text: &str) -> EditPull {
-    EditPull {
-        title: Some(text.into()),
-        ..Default::default()
-    }
+    let mut edit = EditPull::default();
+    edit.title = Some(text.into());
+    edit
 }
 
 fn set<T>(add: Vec<T>, remove: Vec<T>) -> SetChange<T> {
@@ -48,19 +47,16 @@ fn set<T>(add: Vec<T>, remove: Vec<T>) -> SetChange<T> {
 
 fn labels(add: &[&str], remove: &[&str]) -> EditPull {
     let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
-    EditPull {
-        labels: set(own(add), own(remove)),
-        ..Default::default()
-    }
+    let mut edit = EditPull::default();
+    edit.labels = set(own(add), own(remove));
+    edit
 }
 
 async fn title_and_description(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let edit = EditPull {
-        title: Some("Better".into()),
-        description: Some("Much.\n".into()),
-        ..Default::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Better".into());
+    edit.description = Some("Much.\n".into());
     let made = fx.author.edit_pull(&pr, &edit).await.unwrap().value;
     let read = fx.view(&pr).await;
     for pr in [made, read] {
@@ -87,10 +83,8 @@ async fn unnamed_fields_stay(fx: Fixture) {
 async fn a_description_can_be_emptied(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for text in ["Something.", ""] {
-        let edit = EditPull {
-            description: Some(text.into()),
-            ..Default::default()
-        };
+        let mut edit = EditPull::default();
+        edit.description = Some(text.into());
         fx.author.edit_pull(&pr, &edit).await.unwrap();
         assert_eq!(fx.view(&pr).await.description, text);
     }
@@ -99,10 +93,8 @@ async fn a_description_can_be_emptied(fx: Fixture) {
 async fn several_things_at_once(fx: Fixture) {
     fx.define(&["bug"]).await;
     let pr = fx.open("feature").await.id;
-    let edit = EditPull {
-        title: Some("New".into()),
-        ..labels(&["bug"], &[])
-    };
+    let mut edit = labels(&["bug"], &[]);
+    edit.title = Some("New".into());
     let made = fx.author.edit_pull(&pr, &edit).await.unwrap().value;
     assert_eq!(made.title, "New");
     assert_eq!(made.labels.len(), 1);
@@ -110,10 +102,8 @@ async fn several_things_at_once(fx: Fixture) {
 
 async fn partly_invalid_edit_changes_nothing(fx: Fixture) {
     let pr = fx.open("feature").await;
-    let edit = EditPull {
-        title: Some("New".into()),
-        ..labels(&["no-such-label"], &[])
-    };
+    let mut edit = labels(&["no-such-label"], &[]);
+    edit.title = Some("New".into());
     invalid(fx.author.edit_pull(&pr.id, &edit).await, "labels");
     let after = fx.view(&pr.id).await;
     assert_eq!((after.title, after.version), (pr.title, pr.version));
@@ -122,10 +112,8 @@ async fn partly_invalid_edit_changes_nothing(fx: Fixture) {
 async fn base(fx: Fixture) {
     fx.feature("release");
     let pr = fx.open("feature").await.id;
-    let edit = EditPull {
-        base: Some("release".into()),
-        ..Default::default()
-    };
+    let mut edit = EditPull::default();
+    edit.base = Some("release".into());
     let made = fx.author.edit_pull(&pr, &edit).await.unwrap().value;
     assert_eq!(made.base_branch, "release");
     assert_eq!(fx.view(&pr).await.base_oid, fx.git.oid("release"));
@@ -134,10 +122,8 @@ async fn base(fx: Fixture) {
 async fn invalid_base_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await;
     for wrong in ["no-such-branch", "feature"] {
-        let edit = EditPull {
-            base: Some(wrong.into()),
-            ..Default::default()
-        };
+        let mut edit = EditPull::default();
+        edit.base = Some(wrong.into());
         let e = refused(fx.author.edit_pull(&pr.id, &edit).await, "invalid_input");
         assert!(e.message().contains(wrong), "{e}");
     }
@@ -232,10 +218,8 @@ async fn an_unknown_board_changes_nothing(fx: Fixture) {
         set(vec!["No such board".to_owned()], vec![]),
         set(vec![], vec!["No such board".to_owned()]),
     ] {
-        let edit = EditPull {
-            projects,
-            ..title("Other")
-        };
+        let mut edit = title("Other");
+        edit.projects = projects;
         let e = fx.author.edit_pull(&pr, &edit).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input", "{e:?}");
         assert!(e.message().contains("No such board"), "{e:?}");
@@ -246,35 +230,27 @@ async fn an_unknown_board_changes_nothing(fx: Fixture) {
 async fn reviewers_are_added_and_removed(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let who = Reviewer::user(fx.reviewer_login().await);
-    let asked = EditPull {
-        reviewers: set(vec![who.clone()], vec![]),
-        ..Default::default()
-    };
+    let mut asked = EditPull::default();
+    asked.reviewers = set(vec![who.clone()], vec![]);
     fx.author.edit_pull(&pr, &asked).await.unwrap();
     let waiting = fx.view(&pr).await.pending_reviewers;
     let handles: Vec<_> = waiting.iter().map(Reviewer::handle).collect();
     assert_eq!(handles, [who.handle()]);
-    let taken = EditPull {
-        reviewers: set(vec![], vec![who]),
-        ..Default::default()
-    };
+    let mut taken = EditPull::default();
+    taken.reviewers = set(vec![], vec![who]);
     fx.author.edit_pull(&pr, &taken).await.unwrap();
     assert!(fx.view(&pr).await.pending_reviewers.is_empty());
 }
 
 async fn assignees_are_added_and_removed(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let add = EditPull {
-        assignees: set(vec!["@me".into()], vec![]),
-        ..Default::default()
-    };
+    let mut add = EditPull::default();
+    add.assignees = set(vec!["@me".into()], vec![]);
     fx.author.edit_pull(&pr, &add).await.unwrap();
     let me = fx.author_login().await;
     assert_eq!(fx.view(&pr).await.assignees[0].login, me);
-    let remove = EditPull {
-        assignees: set(vec![], vec![me]),
-        ..Default::default()
-    };
+    let mut remove = EditPull::default();
+    remove.assignees = set(vec![], vec![me]);
     fx.author.edit_pull(&pr, &remove).await.unwrap();
     assert!(fx.view(&pr).await.assignees.is_empty());
 }
@@ -285,20 +261,16 @@ async fn a_stale_version(fx: Fixture) {
         .edit_pull(&pr.id, &title("Theirs"))
         .await
         .unwrap();
-    let edit = EditPull {
-        expected_version: Some(pr.version),
-        ..title("Mine")
-    };
+    let mut edit = title("Mine");
+    edit.expected_version = Some(pr.version);
     refused(fx.author.edit_pull(&pr.id, &edit).await, "conflict");
     assert_eq!(fx.view(&pr.id).await.title, "Theirs");
 }
 
 async fn the_current_version(fx: Fixture) {
     let pr = fx.open("feature").await;
-    let edit = EditPull {
-        expected_version: Some(pr.version),
-        ..title("Mine")
-    };
+    let mut edit = title("Mine");
+    edit.expected_version = Some(pr.version);
     assert_eq!(
         fx.author
             .edit_pull(&pr.id, &edit)

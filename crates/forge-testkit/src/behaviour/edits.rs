@@ -34,10 +34,9 @@ pub(super) fn cases(set: &mut Set) {
 
 /// Returns a request for a pull request that consists of these edits.
 fn of(edits: Vec<FileEdit>) -> CreatePull {
-    CreatePull {
-        edits,
-        ..CreatePull::new("", "Edit some files")
-    }
+    let mut req = CreatePull::new("", "Edit some files");
+    req.edits = edits;
+    req
 }
 
 fn some() -> CreatePull {
@@ -112,10 +111,8 @@ async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let e = invalid(fx.author.create_pull(req).await, field);
     assert!(e.hint().is_some_and(|h| !h.text().is_empty()), "{e:?}");
     assert_eq!(fx.git.refs(), before);
-    let query = PullQuery {
-        state: StateFilter::All,
-        ..PullQuery::default()
-    };
+    let mut query = PullQuery::default();
+    query.state = StateFilter::All;
     let page = fx.author.pulls(&query, PageReq::first(5)).await.unwrap();
     assert!(page.items.is_empty(), "{:?}", page.items);
     e.message().to_owned()
@@ -173,20 +170,16 @@ async fn edits_are_one_commit_named_by_title(fx: Fixture) {
 
 async fn edits_on_another_base(fx: Fixture) {
     fx.git.commit("release", "R", &[("only-here", Some("1\n"))]);
-    let req = CreatePull {
-        base: Some("release".into()),
-        ..of(vec![FileEdit::write("only-here", "2\n")])
-    };
+    let mut req = of(vec![FileEdit::write("only-here", "2\n")]);
+    req.base = Some("release".into());
     let files = changed(&fx, &req).await;
     assert_eq!(files, [("only-here".to_owned(), FileStatus::Modified)]);
 }
 
 async fn the_new_branch_has_the_given_name(fx: Fixture) {
     let before = fx.git.refs();
-    let req = CreatePull {
-        head: HeadRef::branch("edit/one"),
-        ..some()
-    };
+    let mut req = some();
+    req.head = HeadRef::branch("edit/one");
     let pr = fx.author.create_pull(&req).await.unwrap().value;
     if pr.head_branch.is_empty() {
         // Forges whose rounds are patches create no branch.
@@ -201,10 +194,8 @@ async fn the_new_branch_has_the_given_name(fx: Fixture) {
 
 async fn existing_branch_is_left_unchanged(fx: Fixture) {
     let feature = fx.feature("feature");
-    let req = CreatePull {
-        head: HeadRef::branch("feature"),
-        ..some()
-    };
+    let mut req = some();
+    req.head = HeadRef::branch("feature");
     match fx.author.create_pull(&req).await {
         Ok(made) => assert_eq!(made.value.head_branch, ""),
         Err(e) => {
@@ -340,32 +331,26 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
 }
 
 async fn edits_with_another_source_are_refused(fx: Fixture) {
-    let elsewhere = CreatePull {
-        head: HeadRef {
-            owner: Some("somebody".into()),
-            repo: None,
-            branch: "x".into(),
-        },
-        ..some()
+    let mut elsewhere = some();
+    elsewhere.head = HeadRef {
+        owner: Some("somebody".into()),
+        repo: None,
+        branch: "x".into(),
     };
     // A forge that does not support heads in forks refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create_pull(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
-    let patched = CreatePull {
-        patch: Some(b"diff --git a/x b/x\n".to_vec()),
-        ..some()
-    };
+    let mut patched = some();
+    patched.patch = Some(b"diff --git a/x b/x\n".to_vec());
     let e = fx.author.create_pull(&patched).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
     assert_eq!(fx.git.refs(), before);
 }
 
 async fn edits_on_missing_base_are_refused(fx: Fixture) {
-    let req = CreatePull {
-        base: Some("no-such-base".into()),
-        ..some()
-    };
+    let mut req = some();
+    req.base = Some("no-such-base".into());
     let said = left_nothing(&fx, &req, "base").await;
     assert!(said.contains("no-such-base"), "{said}");
 }

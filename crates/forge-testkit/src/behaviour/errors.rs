@@ -79,10 +79,8 @@ async fn stored_escapes_do_not_reach_a_message(fx: Fixture) {
 async fn a_refused_write_leaves_no_trace(fx: Fixture) {
     let pr = fx.open("feature").await;
     let before = fx.git.refs();
-    let edit = EditPull {
-        title: Some(String::new()),
-        ..Default::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some(String::new());
     assert!(fx.author.edit_pull(&pr.id, &edit).await.is_err());
     assert!(fx.author.comment(&pr.id, "", None).await.is_err());
     assert!(

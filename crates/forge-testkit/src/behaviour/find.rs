@@ -1,6 +1,6 @@
 //! Behaviour of finding a branch's pull requests, and those that concern the viewer.
 
-use forge_core::model::{CreatePull, EditPull, PrFields, Reviewer, SetChange, StateFilter};
+use forge_core::model::{CreatePull, EditPull, PrFields, Reviewer, StateFilter};
 
 use super::{Fixture, Set, cases};
 
@@ -126,20 +126,9 @@ async fn status_lists_pulls_waiting_for_the_viewer(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.open("other").await;
     let login = fx.reviewer_login().await;
-    let reviewers = SetChange {
-        add: vec![Reviewer::user(login)],
-        remove: vec![],
-    };
-    fx.author
-        .edit_pull(
-            &pr,
-            &EditPull {
-                reviewers,
-                ..Default::default()
-            },
-        )
-        .await
-        .unwrap();
+    let mut edit = EditPull::default();
+    edit.reviewers.add = vec![Reviewer::user(login)];
+    fx.author.edit_pull(&pr, &edit).await.unwrap();
     let status = fx.reviewer.status(None, PrFields::NONE).await.unwrap();
     let ids: Vec<_> = status.needs_review.into_iter().map(|p| p.id).collect();
     assert_eq!(ids, [pr]);

@@ -47,11 +47,7 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 async fn open(fx: &Fixture, title: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        body: "What happened.\n".to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, "What happened.\n");
     fx.author.create_issue(&new).await.unwrap().value
 }
 
@@ -71,10 +67,9 @@ async fn titles(fx: &Fixture, query: &IssueQuery) -> Vec<String> {
 }
 
 fn all() -> IssueQuery {
-    IssueQuery {
-        state: IssueFilter::All,
-        ..IssueQuery::default()
-    }
+    let mut query = IssueQuery::default();
+    query.state = IssueFilter::All;
+    query
 }
 
 async fn an_issue_is_read_back(fx: Fixture) {
@@ -98,12 +93,9 @@ async fn an_issue_is_read_back(fx: Fixture) {
 
 async fn issue_is_opened_with_labels_and_assignees(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
-    let new = NewIssue {
-        title: "It breaks".into(),
-        labels: vec!["Bug".into()],
-        assignees: vec!["@me".into()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("It breaks", "");
+    new.labels = vec!["Bug".into()];
+    new.assignees = vec!["@me".into()];
     let made = fx.author.create_issue(&new).await.unwrap().value;
     let me = fx.author_login().await;
     for issue in [view(&fx, &made.id).await, made] {
@@ -116,18 +108,16 @@ async fn issue_is_opened_with_labels_and_assignees(fx: Fixture) {
 
 async fn issue_labels_can_be_changed(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
-    let new = NewIssue {
-        title: "It breaks".into(),
-        labels: vec!["bug".into()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("It breaks", "");
+    new.labels = vec!["bug".into()];
     let id = fx.author.create_issue(&new).await.unwrap().value.id;
-    let labels = |add: &str, remove: &str| EditIssue {
-        labels: SetChange {
+    let labels = |add: &str, remove: &str| {
+        let mut edit = EditIssue::default();
+        edit.labels = SetChange {
             add: vec![add.into()],
             remove: vec![remove.into()],
-        },
-        ..EditIssue::default()
+        };
+        edit
     };
     let edited = fx.author.edit_issue(&id, &labels("Later", "BUG")).await;
     for issue in [edited.unwrap().value, view(&fx, &id).await] {
@@ -142,20 +132,14 @@ async fn issue_labels_can_be_changed(fx: Fixture) {
 
 async fn an_empty_title(fx: Fixture) {
     for title in ["", "  "] {
-        let new = NewIssue {
-            title: title.into(),
-            ..NewIssue::default()
-        };
+        let new = NewIssue::new(title, "");
         invalid(fx.author.create_issue(&new).await, "title");
     }
 }
 
 async fn missing_label_is_refused(fx: Fixture) {
-    let new = NewIssue {
-        title: "It breaks".into(),
-        labels: vec!["nothing-like-it".into()],
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new("It breaks", "");
+    new.labels = vec!["nothing-like-it".into()];
     invalid(fx.author.create_issue(&new).await, "labels");
     assert_eq!(titles(&fx, &all()).await, [""; 0]);
 }
@@ -192,18 +176,12 @@ async fn filters_of_the_list(fx: Fixture) {
         .set_issue_state(&closed.id, &to_closed)
         .await
         .unwrap();
-    let labelled = NewIssue {
-        title: "Labelled".into(),
-        labels: vec!["bug".into(), "later".into()],
-        assignees: vec!["@me".into()],
-        ..NewIssue::default()
-    };
+    let mut labelled = NewIssue::new("Labelled", "");
+    labelled.labels = vec!["bug".into(), "later".into()];
+    labelled.assignees = vec!["@me".into()];
     fx.author.create_issue(&labelled).await.unwrap();
-    let theirs = NewIssue {
-        title: "Theirs".into(),
-        labels: vec!["bug".into()],
-        ..NewIssue::default()
-    };
+    let mut theirs = NewIssue::new("Theirs", "");
+    theirs.labels = vec!["bug".into()];
     fx.reviewer.create_issue(&theirs).await.unwrap();
     let with = |change: fn(&mut IssueQuery)| {
         let mut query = IssueQuery::default();
@@ -329,16 +307,12 @@ async fn an_empty_comment(fx: Fixture) {
 
 async fn edit_title_and_body(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let title = EditIssue {
-        title: Some("It broke".into()),
-        ..EditIssue::default()
-    };
+    let mut title = EditIssue::default();
+    title.title = Some("It broke".into());
     let edited = fx.author.edit_issue(&id, &title).await.unwrap().value;
     assert_eq!(edited.title, "It broke");
-    let body = EditIssue {
-        body: Some("Once.".into()),
-        ..EditIssue::default()
-    };
+    let mut body = EditIssue::default();
+    body.body = Some("Once.".into());
     fx.author.edit_issue(&id, &body).await.unwrap();
     let read = view(&fx, &id).await;
     assert_eq!(
@@ -349,10 +323,8 @@ async fn edit_title_and_body(fx: Fixture) {
 
 async fn empty_edit_is_unchanged(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
-    let same = EditIssue {
-        title: Some("It breaks".into()),
-        ..EditIssue::default()
-    };
+    let mut same = EditIssue::default();
+    same.title = Some("It breaks".into());
     let outcome = fx.author.edit_issue(&id, &same).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
 }
@@ -366,10 +338,11 @@ async fn title_with_escapes_is_kept(fx: Fixture) {
 async fn edit_of_stale_version_is_refused(fx: Fixture) {
     let issue = open(&fx, "First").await;
     assert_eq!(view(&fx, &issue.id).await.version, issue.version);
-    let to = |title: &str, version: &str| EditIssue {
-        title: Some(title.to_owned()),
-        expected_version: Some(version.to_owned()),
-        ..EditIssue::default()
+    let to = |title: &str, version: &str| {
+        let mut edit = EditIssue::default();
+        edit.title = Some(title.to_owned());
+        edit.expected_version = Some(version.to_owned());
+        edit
     };
     let second = to("Second", &issue.version);
     let second = fx.author.edit_issue(&issue.id, &second).await.unwrap();
@@ -463,13 +436,11 @@ async fn relations_are_seen_from_both_ends(fx: Fixture) {
     let parent = open(&fx, "Parent").await.id;
     let blocker = open(&fx, "Blocker").await.id;
     let part = open(&fx, "Part").await.id;
-    let add = EditIssue {
-        parent: Some(Some(parent.clone())),
-        blocked_by: SetChange {
-            add: vec![blocker.clone()],
-            remove: vec![],
-        },
-        ..EditIssue::default()
+    let mut add = EditIssue::default();
+    add.parent = Some(Some(parent.clone()));
+    add.blocked_by = SetChange {
+        add: vec![blocker.clone()],
+        remove: vec![],
     };
     fx.author.edit_issue(&part, &add).await.unwrap();
     let (none, one) = (Vec::<&str>::new, || vec!["Part"]);
@@ -479,13 +450,11 @@ async fn relations_are_seen_from_both_ends(fx: Fixture) {
     assert_eq!(related(&fx, &parent).await, of_parent);
     let of_blocker = [none(), none(), none(), one()];
     assert_eq!(related(&fx, &blocker).await, of_blocker);
-    let remove = EditIssue {
-        parent: Some(None),
-        blocked_by: SetChange {
-            add: vec![],
-            remove: vec![blocker.clone()],
-        },
-        ..EditIssue::default()
+    let mut remove = EditIssue::default();
+    remove.parent = Some(None);
+    remove.blocked_by = SetChange {
+        add: vec![],
+        remove: vec![blocker.clone()],
     };
     fx.author.edit_issue(&part, &remove).await.unwrap();
     for id in [&part, &parent, &blocker] {
@@ -501,11 +470,9 @@ async fn value_is_set_replaced_and_cleared(fx: Fixture) {
         ..IssueFields::NONE
     };
     for value in [Some("M"), Some("S"), None] {
-        let edit = EditIssue {
-            values: BTreeMap::from([("Estimate".to_owned(), value.map(str::to_owned))]),
-            board: fx.board.clone(),
-            ..EditIssue::default()
-        };
+        let mut edit = EditIssue::default();
+        edit.values = BTreeMap::from([("Estimate".to_owned(), value.map(str::to_owned))]);
+        edit.board = fx.board.clone();
         let edited = fx.author.edit_issue(&id, &edit).await.unwrap().value;
         let read = fx.author.issue(&id, &fields).await.unwrap();
         for issue in [edited, read] {
@@ -516,10 +483,11 @@ async fn value_is_set_replaced_and_cleared(fx: Fixture) {
 
 async fn concurrent_edit_of_stale_version_is_refused(fx: Fixture) {
     let issue = open(&fx, "First").await;
-    let to = |title: &str| EditIssue {
-        title: Some(title.to_owned()),
-        expected_version: Some(issue.version.clone()),
-        ..EditIssue::default()
+    let to = |title: &str| {
+        let mut edit = EditIssue::default();
+        edit.title = Some(title.to_owned());
+        edit.expected_version = Some(issue.version.clone());
+        edit
     };
     let (one, two) = (to("One"), to("Two"));
     let one = fx.author.edit_issue(&issue.id, &one);
@@ -532,9 +500,7 @@ async fn concurrent_edit_of_stale_version_is_refused(fx: Fixture) {
     assert_eq!(view(&fx, &issue.id).await.title, won.title);
     // A new comment counts as a change.
     fx.author.comment_issue(&issue.id, "Third.").await.unwrap();
-    let stale = EditIssue {
-        expected_version: Some(won.version),
-        ..to("Third")
-    };
+    let mut stale = to("Third");
+    stale.expected_version = Some(won.version);
     refused(fx.author.edit_issue(&issue.id, &stale).await, "conflict");
 }

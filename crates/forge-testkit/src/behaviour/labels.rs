@@ -25,10 +25,7 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 fn label(name: &str) -> NewLabel {
-    NewLabel {
-        name: name.into(),
-        ..Default::default()
-    }
+    NewLabel::new(name)
 }
 
 async fn all(fx: &Fixture) -> Vec<Label> {
@@ -40,11 +37,9 @@ async fn names(fx: &Fixture) -> Vec<String> {
 }
 
 async fn a_label_is_read_back(fx: Fixture) {
-    let new = NewLabel {
-        color: Some("d73a4a".into()),
-        description: Some("It worked before".into()),
-        ..label("regression")
-    };
+    let mut new = label("regression");
+    new.color = Some("d73a4a".into());
+    new.description = Some("It worked before".into());
     let made = fx.author.define_label(&new).await.unwrap().value;
     let read = all(&fx).await.into_iter().find(|l| l.name == "regression");
     assert_eq!(read.as_ref(), Some(&made));
@@ -103,11 +98,9 @@ async fn same_name_in_another_case_is_refused(fx: Fixture) {
 
 async fn overwrite(fx: Fixture) {
     fx.define(&["bug"]).await;
-    let new = NewLabel {
-        color: Some("000000".into()),
-        overwrite: true,
-        ..label("bug")
-    };
+    let mut new = label("bug");
+    new.color = Some("000000".into());
+    new.overwrite = true;
     fx.author.define_label(&new).await.unwrap();
     let labels = all(&fx).await;
     let ours: Vec<_> = labels.iter().filter(|l| l.name == "bug").collect();
@@ -123,10 +116,8 @@ async fn an_empty_name(fx: Fixture) {
 
 async fn a_bad_colour(fx: Fixture) {
     for color in ["red", "12345", "1234567", "gggggg", "#12345"] {
-        let new = NewLabel {
-            color: Some(color.into()),
-            ..label("bug")
-        };
+        let mut new = label("bug");
+        new.color = Some(color.into());
         let e = invalid(fx.author.define_label(&new).await, "color");
         assert!(e.message().contains(color), "{e}");
     }

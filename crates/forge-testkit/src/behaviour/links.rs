@@ -29,20 +29,14 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 async fn issue(fx: &Fixture, title: &str, body: &str) -> Issue {
-    let new = NewIssue {
-        title: title.to_owned(),
-        body: body.to_owned(),
-        ..NewIssue::default()
-    };
+    let new = NewIssue::new(title, body);
     fx.author.create_issue(&new).await.unwrap().value
 }
 
 async fn pull(fx: &Fixture, branch: &str, description: &str) -> PullRequest {
     fx.feature(branch);
-    let req = CreatePull {
-        description: description.to_owned(),
-        ..CreatePull::new(branch, format!("Title of {branch}"))
-    };
+    let mut req = CreatePull::new(branch, format!("Title of {branch}"));
+    req.description = description.to_owned();
     fx.author.create_pull(&req).await.unwrap().value
 }
 
@@ -224,10 +218,8 @@ async fn a_circle_of_names(fx: Fixture) {
     let first = issue(&fx, "First", "").await;
     let second = issue(&fx, "Second", &format!("See {}", name(&first.id.key))).await;
     let both = format!("{} {}", name(&first.id.key), name(&second.id.key));
-    let edit = EditIssue {
-        body: Some(both),
-        ..EditIssue::default()
-    };
+    let mut edit = EditIssue::default();
+    edit.body = Some(both);
     fx.author.edit_issue(&first.id, &edit).await.unwrap();
     for (one, other) in [(&first, &second), (&second, &first)] {
         let found = of_issue(&fx, one).await;
@@ -243,16 +235,11 @@ async fn stacked_pulls_are_linked(fx: Fixture) {
         .commit("upper", "Add upper", &[("upper.txt", Some("upper\n"))]);
     let client = fx.author.client().forge().capabilities();
     let own = client.has(Capability::PrCreateDependent);
-    let req = match own {
-        true => CreatePull {
-            depends_on: Some(lower.id.clone()),
-            ..CreatePull::new("upper", "Upper")
-        },
-        false => CreatePull {
-            base: Some("lower".to_owned()),
-            ..CreatePull::new("upper", "Upper")
-        },
-    };
+    let mut req = CreatePull::new("upper", "Upper");
+    match own {
+        true => req.depends_on = Some(lower.id.clone()),
+        false => req.base = Some("lower".to_owned()),
+    }
     let upper = fx.author.create_pull(&req).await.unwrap().value;
     let found = of_pull(&fx, &upper).await;
     assert_eq!(ends(&found.depends_on), [is(&lower)]);

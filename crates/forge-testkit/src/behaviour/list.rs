@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     Cursor, PageReq, PrId, RepoId, RepoPath,
-    model::{CreatePull, EditPull, PullQuery, PullScope, SetChange, StateFilter},
+    model::{CreatePull, EditPull, PullQuery, PullScope, StateFilter},
 };
 use futures::TryStreamExt;
 
@@ -63,14 +63,10 @@ async fn several_repositories_are_asked_together(fx: Fixture) {
         path,
         ..own.clone()
     };
-    let scope = PullScope {
-        repos: vec![own, gone.clone()],
-        ..PullScope::default()
-    };
-    let mine = PullQuery {
-        search: Some("author:@me".into()),
-        ..PullQuery::default()
-    };
+    let mut scope = PullScope::default();
+    scope.repos = vec![own, gone.clone()];
+    let mut mine = PullQuery::default();
+    mine.search = Some("author:@me".into());
     let queries = [PullQuery::default(), mine];
     let client = fx.author.client();
     let found = client.list_across(&scope, &queries, 1).await.unwrap();
@@ -109,9 +105,10 @@ async fn by_state(fx: Fixture) {
     let open = fx.open("open").await.id;
     fx.author.merge(&merged, &Default::default()).await.unwrap();
     fx.author.close(&closed, &Default::default()).await.unwrap();
-    let of = |state| PullQuery {
-        state,
-        ..Default::default()
+    let of = |state| {
+        let mut query = PullQuery::default();
+        query.state = state;
+        query
     };
     assert_eq!(ids(&fx, &of(StateFilter::Open)).await, [open.clone()]);
     assert_eq!(ids(&fx, &of(StateFilter::Merged)).await, [merged.clone()]);
@@ -135,9 +132,10 @@ async fn by_author(fx: Fixture) {
         .unwrap()
         .value
         .id;
-    let of = |login: String| PullQuery {
-        author: Some(login),
-        ..Default::default()
+    let of = |login: String| {
+        let mut query = PullQuery::default();
+        query.author = Some(login);
+        query
     };
     assert_eq!(ids(&fx, &of(fx.author_login().await)).await, [mine]);
     assert_eq!(ids(&fx, &of(fx.reviewer_login().await)).await, [theirs]);
@@ -151,39 +149,22 @@ async fn by_author_me(fx: Fixture) {
         .create_pull(&CreatePull::new("theirs", "T"))
         .await
         .unwrap();
-    let query = PullQuery {
-        author: Some("@me".into()),
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.author = Some("@me".into());
     assert_eq!(ids(&fx, &query).await, [mine]);
 }
 
 async fn by_assignee(fx: Fixture) {
     fx.open("a").await;
     let b = fx.open("b").await.id;
-    let change = SetChange {
-        add: vec![fx.reviewer_login().await],
-        remove: vec![],
-    };
-    fx.author
-        .edit_pull(
-            &b,
-            &EditPull {
-                assignees: change,
-                ..Default::default()
-            },
-        )
-        .await
-        .unwrap();
-    let query = PullQuery {
-        assignee: Some(fx.reviewer_login().await),
-        ..Default::default()
-    };
+    let mut edit = EditPull::default();
+    edit.assignees.add = vec![fx.reviewer_login().await];
+    fx.author.edit_pull(&b, &edit).await.unwrap();
+    let mut query = PullQuery::default();
+    query.assignee = Some(fx.reviewer_login().await);
     assert_eq!(ids(&fx, &query).await, [b]);
-    let mine = PullQuery {
-        assignee: Some("@me".into()),
-        ..Default::default()
-    };
+    let mut mine = PullQuery::default();
+    mine.assignee = Some("@me".into());
     assert!(ids(&fx, &mine).await.is_empty());
 }
 
@@ -199,9 +180,10 @@ async fn label_filter_needs_every_label(fx: Fixture) {
     let both = labelled(&fx, "both", &["bug", "urgent"]).await;
     let one = labelled(&fx, "one", &["bug"]).await;
     labelled(&fx, "none", &[]).await;
-    let of = |labels: &[&str]| PullQuery {
-        labels: labels.iter().map(|l| (*l).to_owned()).collect(),
-        ..Default::default()
+    let of = |labels: &[&str]| {
+        let mut query = PullQuery::default();
+        query.labels = labels.iter().map(|l| (*l).to_owned()).collect();
+        query
     };
     assert_eq!(ids(&fx, &of(&["bug"])).await, [one, both.clone()]);
     assert_eq!(ids(&fx, &of(&["Bug", "URGENT"])).await, [both]);
@@ -214,20 +196,16 @@ async fn by_base(fx: Fixture) {
     let mut req = CreatePull::new("to-release", "R");
     req.base = Some("release".into());
     let pr = fx.author.create_pull(&req).await.unwrap().value.id;
-    let query = PullQuery {
-        base: Some("release".into()),
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.base = Some("release".into());
     assert_eq!(ids(&fx, &query).await, [pr]);
 }
 
 async fn by_head(fx: Fixture) {
     let a = fx.open("topic/a").await.id;
     fx.open("topic/ab").await;
-    let query = PullQuery {
-        head: Some("topic/a".into()),
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.head = Some("topic/a".into());
     assert_eq!(ids(&fx, &query).await, [a]);
 }
 
@@ -237,9 +215,10 @@ async fn drafts_are_listed_or_excluded(fx: Fixture) {
     let mut req = CreatePull::new("draft", "D");
     req.draft = true;
     let draft = fx.author.create_pull(&req).await.unwrap().value.id;
-    let of = |draft| PullQuery {
-        draft: Some(draft),
-        ..Default::default()
+    let of = |draft| {
+        let mut query = PullQuery::default();
+        query.draft = Some(draft);
+        query
     };
     assert_eq!(ids(&fx, &of(true)).await, [draft]);
     assert_eq!(ids(&fx, &of(false)).await, [ready]);
@@ -253,12 +232,10 @@ async fn filters_combine(fx: Fixture) {
     let mut req = CreatePull::new("theirs", "T");
     req.labels = vec!["bug".into()];
     fx.reviewer.create_pull(&req).await.unwrap();
-    let query = PullQuery {
-        author: Some("@me".into()),
-        labels: vec!["bug".into()],
-        base: Some("main".into()),
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.author = Some("@me".into());
+    query.labels = vec!["bug".into()];
+    query.base = Some("main".into());
     assert_eq!(ids(&fx, &query).await, [wanted]);
 }
 
@@ -303,10 +280,8 @@ async fn filtered_page_is_filled(fx: Fixture) {
             wanted.insert(0, id);
         }
     }
-    let query = PullQuery {
-        labels: vec!["bug".into()],
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.labels = vec!["bug".into()];
     let page = fx.author.pulls(&query, PageReq::first(2)).await.unwrap();
     assert_eq!(page.items.len(), 2);
     assert_eq!(walk(&fx, &query, 2).await, wanted);
@@ -355,10 +330,8 @@ async fn cursor_of_another_query_is_refused(fx: Fixture) {
         .pulls(&PullQuery::default(), PageReq::first(1))
         .await
         .unwrap();
-    let other = PullQuery {
-        base: Some("main".into()),
-        ..Default::default()
-    };
+    let mut other = PullQuery::default();
+    other.base = Some("main".into());
     let stolen = PageReq::after(page.next.unwrap(), 1);
     let e = invalid(fx.author.pulls(&other, stolen).await, "cursor");
     assert!(e.hint().is_some());
@@ -388,10 +361,9 @@ async fn the_stream_reads_every_page(fx: Fixture) {
 }
 
 fn search(text: &str) -> PullQuery {
-    PullQuery {
-        search: Some(text.into()),
-        ..Default::default()
-    }
+    let mut query = PullQuery::default();
+    query.search = Some(text.into());
+    query
 }
 
 async fn search_finds_words(fx: Fixture) {
@@ -462,20 +434,17 @@ async fn sections_are_filled_when_asked_for(fx: Fixture) {
         .await
         .unwrap();
     assert_eq!(plain.items[0].additions, None);
-    let query = PullQuery {
-        fields: forge_core::model::PrFields::STATS,
-        ..Default::default()
-    };
+    let mut query = PullQuery::default();
+    query.fields = forge_core::model::PrFields::STATS;
     let full = fx.author.pulls(&query, PageReq::first(1)).await.unwrap();
     assert_eq!(full.items[0].additions, Some(3));
     assert_eq!(full.items[0].changed_files, Some(1));
 }
 
 fn touches(paths: &[&str]) -> PullQuery {
-    PullQuery {
-        touches: paths.iter().map(|path| (*path).to_owned()).collect(),
-        ..Default::default()
-    }
+    let mut query = PullQuery::default();
+    query.touches = paths.iter().map(|path| (*path).to_owned()).collect();
+    query
 }
 
 async fn touches_path_directory_or_glob_is_matched(fx: Fixture) {
@@ -498,10 +467,8 @@ async fn touches_path_directory_or_glob_is_matched(fx: Fixture) {
         let found: Vec<PrId> = found.into_iter().cloned().collect();
         assert_eq!(ids(&fx, &touches(paths)).await, found, "{paths:?}");
     }
-    let of_main = PullQuery {
-        author: Some("@me".into()),
-        ..touches(&["src"])
-    };
+    let mut of_main = touches(&["src"]);
+    of_main.author = Some("@me".into());
     let page = fx.author.pulls(&of_main, PageReq::first(5)).await.unwrap();
     assert_eq!(page.items.len(), 1);
     assert!(page.items[0].files.is_none());

@@ -47,10 +47,9 @@ pub(super) fn cases(set: &mut Set) {
 }
 
 fn by(method: MergeMethod) -> MergeReq {
-    MergeReq {
-        method: Some(method),
-        ..Default::default()
-    }
+    let mut req = MergeReq::default();
+    req.method = Some(method);
+    req
 }
 
 fn conflicts(error: &forge_core::Error) -> Vec<String> {
@@ -95,10 +94,11 @@ async fn branch_only_ahead_gets_merge_commit(fx: Fixture) {
 
 async fn the_message_of_a_merge(fx: Fixture) {
     let pr = diverged(&fx).await;
-    let of_subject = |subject: &str| MergeReq {
-        subject: Some(subject.into()),
-        body: Some("A body\nof two lines".into()),
-        ..by(MergeMethod::Merge)
+    let of_subject = |subject: &str| {
+        let mut req = by(MergeMethod::Merge);
+        req.subject = Some(subject.into());
+        req.body = Some("A body\nof two lines".into());
+        req
     };
     for no_line in [" ", "Two\nlines"] {
         let done = fx.author.merge(&pr, &of_subject(no_line)).await;
@@ -128,10 +128,8 @@ async fn the_default_message_names_the_pull_request(fx: Fixture) {
 
 async fn the_authors_address(fx: Fixture) {
     let pr = diverged(&fx).await;
-    let req = MergeReq {
-        author_email: Some("robot@example.com".into()),
-        ..by(MergeMethod::Merge)
-    };
+    let mut req = by(MergeMethod::Merge);
+    req.author_email = Some("robot@example.com".into());
     fx.author.merge(&pr, &req).await.unwrap();
     assert_eq!(fx.git.log("main^!", "%ae"), "robot@example.com");
 }
@@ -156,10 +154,8 @@ async fn squash_is_one_commit(fx: Fixture) {
 
 async fn the_message_of_a_squash(fx: Fixture) {
     let pr = diverged(&fx).await;
-    let req = MergeReq {
-        subject: Some("All of it (#1)".into()),
-        ..by(MergeMethod::Squash)
-    };
+    let mut req = by(MergeMethod::Squash);
+    req.subject = Some("All of it (#1)".into());
     fx.author.merge(&pr, &req).await.unwrap();
     assert_eq!(fx.git.log("main^!", "%s"), "All of it (#1)");
 }
@@ -290,10 +286,8 @@ async fn every_conflicting_file_is_named(fx: Fixture) {
 
 async fn the_expected_head(fx: Fixture) {
     let pr = diverged(&fx).await;
-    let req = MergeReq {
-        expected_head: fx.git.oid("feature"),
-        ..by(MergeMethod::Merge)
-    };
+    let mut req = by(MergeMethod::Merge);
+    req.expected_head = fx.git.oid("feature");
     fx.author.merge(&pr, &req).await.unwrap();
     assert_eq!(fx.view(&pr).await.state, PrState::Merged);
 }
@@ -303,10 +297,8 @@ async fn merge_head_prefix_is_refused(fx: Fixture) {
     let head = fx.git.oid("feature").unwrap();
     let before = fx.git.refs();
     for digits in [7, 12, head.len() - 1] {
-        let req = MergeReq {
-            expected_head: Some(head[..digits].to_owned()),
-            ..by(MergeMethod::Merge)
-        };
+        let mut req = by(MergeMethod::Merge);
+        req.expected_head = Some(head[..digits].to_owned());
         let e = refused(fx.author.merge(&pr, &req).await, "invalid_input");
         assert!(e.hint().unwrap().text().contains(&head), "{e:?}");
     }
@@ -320,10 +312,8 @@ async fn a_stale_expected_head(fx: Fixture) {
     // Viewing ensures that the forge has processed the push before its refs are compared.
     fx.view(&pr).await;
     let before = fx.git.refs();
-    let req = MergeReq {
-        expected_head: stale.clone(),
-        ..by(MergeMethod::Merge)
-    };
+    let mut req = by(MergeMethod::Merge);
+    req.expected_head = stale.clone();
     let e = refused(fx.author.merge(&pr, &req).await, "conflict");
     let ErrorKind::Conflict {
         what: Changed::Head,
@@ -390,10 +380,8 @@ async fn merge_of_merged_pull_accepts_merged_head(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let head = fx.git.oid("feature");
     fx.author.merge(&pr, &by(MergeMethod::Merge)).await.unwrap();
-    let req = MergeReq {
-        expected_head: head,
-        ..by(MergeMethod::Merge)
-    };
+    let mut req = by(MergeMethod::Merge);
+    req.expected_head = head;
     let again = fx.author.merge(&pr, &req).await.unwrap().value;
     assert!(again.already_merged);
 }
@@ -412,31 +400,28 @@ async fn merged_pull_at_other_head_is_refused(fx: Fixture) {
         (&other, "conflict"),
     ] {
         for (delete_branch, only_left_over) in [(false, false), (true, false), (true, true)] {
-            let req = MergeReq {
-                expected_head: Some(expected.to_owned()),
-                delete_branch,
-                only_left_over,
-                ..by(MergeMethod::Rebase)
-            };
+            let mut req = by(MergeMethod::Rebase);
+            req.expected_head = Some(expected.to_owned());
+            req.delete_branch = delete_branch;
+            req.only_left_over = only_left_over;
             refused(fx.author.merge(&pr, &req).await, code);
         }
     }
     assert_eq!(fx.git.refs(), before);
-    let meant = MergeReq {
-        expected_head: Some(head),
-        delete_branch: true,
-        only_left_over: true,
-        ..MergeReq::default()
-    };
+    let mut meant = MergeReq::default();
+    meant.expected_head = Some(head);
+    meant.delete_branch = true;
+    meant.only_left_over = true;
     let gone = fx.author.merge(&pr, &meant).await.unwrap().value;
     assert!(gone.already_merged && gone.branch_deleted, "{gone:?}");
 }
 
 async fn merge_other_base_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let into = |base: &str| MergeReq {
-        expected_base: Some(base.to_owned()),
-        ..by(MergeMethod::Rebase)
+    let into = |base: &str| {
+        let mut req = by(MergeMethod::Rebase);
+        req.expected_base = Some(base.to_owned());
+        req
     };
     let before = fx.git.refs();
     let e = refused(fx.author.merge(&pr, &into("release")).await, "conflict");
@@ -460,10 +445,8 @@ async fn merge_other_base_is_refused(fx: Fixture) {
 async fn delete_the_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let head = fx.git.oid("feature");
-    let req = MergeReq {
-        delete_branch: true,
-        ..by(MergeMethod::Merge)
-    };
+    let mut req = by(MergeMethod::Merge);
+    req.delete_branch = true;
     let merge = fx.author.merge(&pr, &req).await.unwrap().value;
     assert!(merge.branch_deleted);
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
@@ -473,11 +456,9 @@ async fn delete_the_branch(fx: Fixture) {
 async fn repeated_merge_deletes_remaining_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let tip = fx.git.oid("feature").unwrap();
-    let left_over = MergeReq {
-        only_left_over: true,
-        delete_branch: true,
-        ..MergeReq::default()
-    };
+    let mut left_over = MergeReq::default();
+    left_over.only_left_over = true;
+    left_over.delete_branch = true;
     let before = fx.git.refs();
     refused(
         fx.author.merge(&pr, &left_over).await,

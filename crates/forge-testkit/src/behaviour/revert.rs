@@ -27,10 +27,8 @@ async fn merged(fx: &Fixture, method: MergeMethod) -> (PrId, String) {
     fx.git.commit("feature", "One", &[("one.txt", Some("1\n"))]);
     fx.git.commit("feature", "Two", &[("two.txt", Some("2\n"))]);
     let pr = fx.open_from("feature").await.id;
-    let req = MergeReq {
-        method: Some(method),
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = Some(method);
     fx.author.merge(&pr, &req).await.unwrap();
     (pr, before)
 }

@@ -3,8 +3,7 @@
 use forge_core::{
     PageReq, PrId,
     model::{
-        EditPull, NewReview, PrFields, Review, ReviewDecision, ReviewState, Reviewer, SetChange,
-        Verdict,
+        EditPull, NewReview, PrFields, Review, ReviewDecision, ReviewState, Reviewer, Verdict,
     },
 };
 
@@ -161,20 +160,9 @@ async fn a_comment_does_not_replace_an_opinion(fx: Fixture) {
 async fn a_review_answers_the_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let login = fx.reviewer_login().await;
-    let reviewers = SetChange {
-        add: vec![Reviewer::user(login)],
-        remove: vec![],
-    };
-    fx.author
-        .edit_pull(
-            &pr,
-            &EditPull {
-                reviewers,
-                ..Default::default()
-            },
-        )
-        .await
-        .unwrap();
+    let mut edit = EditPull::default();
+    edit.reviewers.add = vec![Reviewer::user(login)];
+    fx.author.edit_pull(&pr, &edit).await.unwrap();
     fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
     assert!(fx.view(&pr).await.pending_reviewers.is_empty());
     assert!(

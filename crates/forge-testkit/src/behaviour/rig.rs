@@ -131,11 +131,8 @@ impl Fixture {
     /// Defines labels; keeps existing labels.
     pub async fn define(&self, names: &[&str]) {
         for name in names {
-            let label = NewLabel {
-                name: (*name).to_owned(),
-                overwrite: true,
-                ..NewLabel::default()
-            };
+            let mut label = NewLabel::new(*name);
+            label.overwrite = true;
             self.author.define_label(&label).await.unwrap();
         }
     }

@@ -28,13 +28,6 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-const PLAIN: Resubmit = Resubmit {
-    patch: None,
-    head: None,
-    comment: None,
-    expected_version: None,
-};
-
 /// Adds a second commit to the branch `feature`.
 fn more(fx: &Fixture) -> String {
     fx.git
@@ -42,10 +35,8 @@ fn more(fx: &Fixture) -> String {
 }
 
 async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize>) -> String {
-    let req = DiffReq {
-        rounds: Some(Rounds { round, since }),
-        ..DiffReq::default()
-    };
+    let mut req = DiffReq::default();
+    req.rounds = Some(Rounds { round, since });
     let mut body = fx.author.diff(pr, &req).await.unwrap().body;
     let mut all = Vec::new();
     while let Some(chunk) = body.next().await {
@@ -72,7 +63,7 @@ async fn comment_names_the_round(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = fx.reviewer.comment(&pr, "Why?", None).await.unwrap().value;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let second = fx.reviewer.comment(&pr, "Ah.", None).await.unwrap().value;
     assert_eq!((first.round, second.round), (Some(0), Some(1)));
     let page = fx.author.comments(&pr, PageReq::first(10)).await.unwrap();
@@ -84,7 +75,11 @@ async fn resubmit_adds_a_round(fx: Fixture) {
     let opened = fx.open("feature").await;
     assert_eq!(opened.rounds, Some(1));
     let head = more(&fx);
-    let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
+    let outcome = fx
+        .author
+        .resubmit(&opened.id, &Resubmit::default())
+        .await
+        .unwrap();
     assert!(!outcome.unchanged && outcome.warnings.is_empty());
     let read = fx.view(&opened.id).await;
     for pr in [outcome.value, read] {
@@ -97,7 +92,7 @@ async fn resubmit_adds_a_round(fx: Fixture) {
 async fn the_rounds_before_stay(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let first = diff(&fx, &pr, Some(0), None).await;
     assert!(
         first.contains("b/feature.txt") && !first.contains("b/more.txt"),
@@ -115,7 +110,7 @@ async fn the_rounds_before_stay(fx: Fixture) {
 async fn interdiff_has_only_later_changes(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let since = diff(&fx, &pr, Some(1), Some(0)).await;
     assert!(
         !since.contains("b/feature.txt") && since.contains("b/more.txt"),
@@ -125,12 +120,13 @@ async fn interdiff_has_only_later_changes(fx: Fixture) {
 
 async fn missing_round_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let ask = |round, since| DiffReq {
-        rounds: Some(Rounds {
+    let ask = |round, since| {
+        let mut req = DiffReq::default();
+        req.rounds = Some(Rounds {
             round: Some(round),
             since,
-        }),
-        ..DiffReq::default()
+        });
+        req
     };
     let none = fx.author.diff(&pr, &ask(7, None)).await.map(|_| ());
     refused(none, "not_found");
@@ -141,7 +137,7 @@ async fn missing_round_is_not_found(fx: Fixture) {
 async fn a_round_is_in_the_history(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
     let history = fx.author.history(&pr, PageReq::first(10)).await.unwrap();
     let moved: Vec<_> = history
         .items
@@ -154,7 +150,11 @@ async fn a_round_is_in_the_history(fx: Fixture) {
 
 async fn resubmit_of_same_head_is_unchanged(fx: Fixture) {
     let opened = fx.open("feature").await;
-    let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
+    let outcome = fx
+        .author
+        .resubmit(&opened.id, &Resubmit::default())
+        .await
+        .unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     let read = fx.view(&opened.id).await;
     assert_eq!((read.rounds, read.version), (Some(1), opened.version));
@@ -164,7 +164,7 @@ async fn resubmit_by_another_account_is_refused(fx: Fixture) {
     let opened = fx.open("feature").await;
     more(&fx);
     refused(
-        fx.reviewer.resubmit(&opened.id, &PLAIN).await,
+        fx.reviewer.resubmit(&opened.id, &Resubmit::default()).await,
         "permission_denied",
     );
     assert_eq!(fx.view(&opened.id).await.version, opened.version);
@@ -174,22 +174,21 @@ async fn resubmit_of_closed_pull_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     more(&fx);
-    refused(fx.author.resubmit(&pr, &PLAIN).await, "precondition_failed");
+    refused(
+        fx.author.resubmit(&pr, &Resubmit::default()).await,
+        "precondition_failed",
+    );
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
 }
 
 async fn a_round_of_a_stale_version(fx: Fixture) {
     let opened = fx.open("feature").await;
-    let edit = EditPull {
-        title: Some("Another".into()),
-        ..EditPull::default()
-    };
+    let mut edit = EditPull::default();
+    edit.title = Some("Another".into());
     fx.author.edit_pull(&opened.id, &edit).await.unwrap();
     more(&fx);
-    let req = Resubmit {
-        expected_version: Some(opened.version),
-        ..PLAIN
-    };
+    let mut req = Resubmit::default();
+    req.expected_version = Some(opened.version);
     refused(fx.author.resubmit(&opened.id, &req).await, "conflict");
     assert_eq!(fx.view(&opened.id).await.rounds, Some(1));
 }
@@ -197,9 +196,10 @@ async fn a_round_of_a_stale_version(fx: Fixture) {
 async fn a_round_with_a_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
-    let with = |comment: &str| Resubmit {
-        comment: Some(comment.into()),
-        ..PLAIN
+    let with = |comment: &str| {
+        let mut req = Resubmit::default();
+        req.comment = Some(comment.into());
+        req
     };
     invalid(fx.author.resubmit(&pr, &with(" ")).await, "comment");
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
@@ -212,10 +212,8 @@ async fn a_round_with_a_comment(fx: Fixture) {
 
 async fn a_round_from_a_patch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let req = Resubmit {
-        patch: Some(patch(&fx, "other.txt")),
-        ..PLAIN
-    };
+    let mut req = Resubmit::default();
+    req.patch = Some(patch(&fx, "other.txt"));
     let outcome = fx.author.resubmit(&pr, &req).await.unwrap();
     assert_eq!(outcome.value.rounds, Some(2));
     assert_eq!(paths(&fx, &pr).await, ["other.txt"]);
@@ -224,20 +222,16 @@ async fn a_round_from_a_patch(fx: Fixture) {
 async fn resubmit_of_invalid_patch_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for text in ["", "hello\n"] {
-        let req = Resubmit {
-            patch: Some(text.as_bytes().to_vec()),
-            ..PLAIN
-        };
+        let mut req = Resubmit::default();
+        req.patch = Some(text.as_bytes().to_vec());
         invalid(fx.author.resubmit(&pr, &req).await, "patch");
     }
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
 }
 
 async fn from_a_patch(fx: Fixture) {
-    let req = CreatePull {
-        patch: Some(patch(&fx, "it.txt")),
-        ..CreatePull::new("", "From a patch")
-    };
+    let mut req = CreatePull::new("", "From a patch");
+    req.patch = Some(patch(&fx, "it.txt"));
     let pr = fx.author.create_pull(&req).await.unwrap().value;
     let table = fx.author.client().forge().capabilities();
     match table.has(Capability::PrResubmit) {
@@ -252,10 +246,8 @@ async fn from_a_patch(fx: Fixture) {
 }
 
 async fn create_from_invalid_patch_is_refused(fx: Fixture) {
-    let req = CreatePull {
-        patch: Some(b"hello\n".to_vec()),
-        ..CreatePull::new("", "From nothing")
-    };
+    let mut req = CreatePull::new("", "From nothing");
+    req.patch = Some(b"hello\n".to_vec());
     invalid(fx.author.create_pull(&req).await, "patch");
     let all = fx
         .author

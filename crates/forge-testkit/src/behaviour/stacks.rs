@@ -28,10 +28,9 @@ async fn lower(fx: &Fixture) -> PullRequest {
 }
 
 fn on(lower: &PullRequest) -> CreatePull {
-    CreatePull {
-        depends_on: Some(lower.id.clone()),
-        ..CreatePull::new("upper", "The upper one")
-    }
+    let mut req = CreatePull::new("upper", "The upper one");
+    req.depends_on = Some(lower.id.clone());
+    req
 }
 
 async fn stacked_pull_has_only_own_changes(fx: Fixture) {
@@ -103,10 +102,8 @@ async fn second_child_is_refused(fx: Fixture) {
     fx.git.set_branch("another", "lower");
     fx.git
         .commit("another", "Add another", &[("another.txt", Some("x\n"))]);
-    let req = CreatePull {
-        depends_on: Some(lower.id.clone()),
-        ..CreatePull::new("another", "Beside it")
-    };
+    let mut req = CreatePull::new("another", "Beside it");
+    req.depends_on = Some(lower.id.clone());
     refused(fx.author.create_pull(&req).await, "already_exists");
 }
 

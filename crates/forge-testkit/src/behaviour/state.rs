@@ -64,10 +64,8 @@ async fn close_twice(fx: Fixture) {
 
 async fn close_with_a_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let req = CloseReq {
-        comment: Some("Not now.".into()),
-        ..Default::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Not now.".into());
     fx.author.close(&pr, &req).await.unwrap();
     let read = fx.author.pull(&pr, PrFields::COMMENTS).await.unwrap();
     assert_eq!(read.state, PrState::Closed);
@@ -84,10 +82,8 @@ async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
 async fn close_closed_keeps_the_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
-    let req = CloseReq {
-        comment: Some("Not now.".into()),
-        ..Default::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Not now.".into());
     let again = fx.author.close(&pr, &req).await.unwrap();
     assert!(again.already && !again.unchanged, "{again:?}");
     assert_eq!(again.done_all_the_same().as_deref(), Some("comment"));
@@ -108,10 +104,8 @@ async fn reopen_open_keeps_the_comment(fx: Fixture) {
 async fn close_merged_hints_at_the_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
-    let req = CloseReq {
-        comment: Some("Too late.".into()),
-        ..Default::default()
-    };
+    let mut req = CloseReq::default();
+    req.comment = Some("Too late.".into());
     let e = refused(fx.author.close(&pr, &req).await, "precondition_failed");
     let action = e.hint().unwrap().action().unwrap();
     assert_eq!(action.call(), Call::Op(Op::Comment), "{e:?}");
@@ -125,10 +119,8 @@ async fn close_merged_hints_at_the_comment(fx: Fixture) {
 
 async fn close_and_delete_the_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let req = CloseReq {
-        delete_branch: true,
-        ..Default::default()
-    };
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
     fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
@@ -150,10 +142,11 @@ async fn close_and_delete_the_branch(fx: Fixture) {
 async fn close_at_other_head_keeps_the_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let tip = fx.git.oid("feature").unwrap();
-    let at = |head: &str| CloseReq {
-        delete_branch: true,
-        expected_head: Some(head.to_owned()),
-        ..Default::default()
+    let at = |head: &str| {
+        let mut req = CloseReq::default();
+        req.delete_branch = true;
+        req.expected_head = Some(head.to_owned());
+        req
     };
     for short in ["", &tip[..12]] {
         refused(fx.author.close(&pr, &at(short)).await, "invalid_input");

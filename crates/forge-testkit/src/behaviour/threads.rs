@@ -50,13 +50,7 @@ async fn open(fx: &Fixture) -> PrId {
 }
 
 fn on(path: &str, line: u64) -> NewThread {
-    NewThread {
-        path: path.into(),
-        line: Some(line),
-        start_line: None,
-        side: Side::Right,
-        body: format!("About {path}:{line}"),
-    }
+    NewThread::new(path, Some(line), format!("About {path}:{line}"))
 }
 
 fn review(threads: Vec<NewThread>) -> NewReview {
@@ -104,20 +98,16 @@ async fn a_thread_on_an_added_line(fx: Fixture) {
 
 async fn a_thread_on_a_deleted_line(fx: Fixture) {
     let pr = open(&fx).await;
-    let new = NewThread {
-        side: Side::Left,
-        ..on("src/lib.rs", 10)
-    };
+    let mut new = on("src/lib.rs", 10);
+    new.side = Side::Left;
     let thread = start(&fx, &pr, new).await;
     assert_eq!((thread.line, thread.side), (Some(10), Side::Left));
 }
 
 async fn a_thread_on_a_range(fx: Fixture) {
     let pr = open(&fx).await;
-    let new = NewThread {
-        start_line: Some(10),
-        ..on("src/lib.rs", 11)
-    };
+    let mut new = on("src/lib.rs", 11);
+    new.start_line = Some(10);
     let thread = start(&fx, &pr, new).await;
     assert_eq!((thread.start_line, thread.line), (Some(10), Some(11)));
 }
@@ -163,10 +153,8 @@ async fn review_names_opened_threads(fx: Fixture) {
 
 async fn thread_on_a_whole_file(fx: Fixture) {
     let pr = open(&fx).await;
-    let whole = NewThread {
-        line: None,
-        ..on("new.txt", 1)
-    };
+    let mut whole = on("new.txt", 1);
+    whole.line = None;
     let mut new = review(vec![whole, on("src/lib.rs", 10)]);
     new.body = "In all.".into();
     let made = fx.reviewer.submit_review(&pr, &new).await.unwrap().value;
@@ -183,17 +171,17 @@ async fn thread_on_a_whole_file(fx: Fixture) {
 
 async fn unchanged_whole_file_is_refused(fx: Fixture) {
     let pr = open(&fx).await;
-    let whole = |path: &str| NewThread {
-        line: None,
-        ..on(path, 1)
+    let whole = |path: &str| {
+        let mut thread = on(path, 1);
+        thread.line = None;
+        thread
     };
     let bad = review(vec![on("new.txt", 1), whole("README.md")]);
     let e = invalid(fx.reviewer.submit_review(&pr, &bad).await, "path");
     assert!(e.message().contains("README.md"), "{e}");
-    let bad = review(vec![NewThread {
-        start_line: Some(1),
-        ..whole("new.txt")
-    }]);
+    let mut range = whole("new.txt");
+    range.start_line = Some(1);
+    let bad = review(vec![range]);
     invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
     // The refused review leaves nothing that would block the next review.
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
@@ -232,10 +220,8 @@ async fn file_outside_the_diff_is_refused(fx: Fixture) {
 
 async fn an_upside_down_range(fx: Fixture) {
     let pr = open(&fx).await;
-    let new = NewThread {
-        start_line: Some(3),
-        ..on("new.txt", 1)
-    };
+    let mut new = on("new.txt", 1);
+    new.start_line = Some(3);
     refused(
         fx.reviewer.submit_review(&pr, &review(vec![new])).await,
         "invalid_input",
@@ -244,10 +230,8 @@ async fn an_upside_down_range(fx: Fixture) {
 
 async fn an_empty_thread_body(fx: Fixture) {
     let pr = open(&fx).await;
-    let new = NewThread {
-        body: " ".into(),
-        ..on("new.txt", 1)
-    };
+    let mut new = on("new.txt", 1);
+    new.body = " ".into();
     refused(
         fx.reviewer.submit_review(&pr, &review(vec![new])).await,
         "invalid_input",

@@ -6,10 +6,10 @@ use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
-        EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, Lock,
-        MergeMethod, MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields,
-        PullQuery, PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetChange, SetIssueState,
-        Side, Subject, ThreadId, UpdateBranch, Verdict,
+        EditPull, FileEdit, IssueFields, IssueQuery, IssueReason, IssueState, Lock, MergeMethod,
+        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
+        PushEdits, Resubmit, RevertPull, Reviewer, Rounds, SetIssueState, Subject, ThreadId,
+        UpdateBranch, Verdict,
     },
 };
 
@@ -110,41 +110,28 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         pr: pr.clone(),
         key: "1".into(),
     };
-    let new = || CreatePull::new("other", "Other");
+    let mut new = CreatePull::new("other", "Other");
     let edit = |edit: EditPull| async move { refusal(repo.edit_pull(pr, &edit).await) };
     let merge = |req: MergeReq| async move { refusal(repo.merge(pr, &req).await) };
     let page = || PageReq::first(1);
     match capability {
-        C::PrCreate => refusal(repo.create_pull(&new()).await),
-        C::PrCreateDraft => refusal(
-            repo.create_pull(&CreatePull {
-                draft: true,
-                ..new()
-            })
-            .await,
-        ),
-        C::PrCreateCrossRepository => {
-            let head = HeadRef {
-                owner: Some("somebody".into()),
-                repo: None,
-                branch: "other".into(),
-            };
-            refusal(repo.create_pull(&CreatePull { head, ..new() }).await)
+        C::PrCreate => refusal(repo.create_pull(&new).await),
+        C::PrCreateDraft => {
+            new.draft = true;
+            refusal(repo.create_pull(&new).await)
         }
-        C::PrCreatePatch => refusal(
-            repo.create_pull(&CreatePull {
-                patch: Some(b"x".to_vec()),
-                ..new()
-            })
-            .await,
-        ),
-        C::PrCreateEdits => refusal(
-            repo.create_pull(&CreatePull {
-                edits: vec![FileEdit::write("a", "b")],
-                ..new()
-            })
-            .await,
-        ),
+        C::PrCreateCrossRepository => {
+            new.head.owner = Some("somebody".into());
+            refusal(repo.create_pull(&new).await)
+        }
+        C::PrCreatePatch => {
+            new.patch = Some(b"x".to_vec());
+            refusal(repo.create_pull(&new).await)
+        }
+        C::PrCreateEdits => {
+            new.edits = vec![FileEdit::write("a", "b")];
+            refusal(repo.create_pull(&new).await)
+        }
         C::BranchPush => refusal(
             repo.push_edits(&PushEdits::new(
                 "main",
@@ -155,38 +142,29 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             .await,
         ),
         C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
-        C::PrCreateDependent => refusal(
-            repo.create_pull(&CreatePull {
-                depends_on: Some(pr.clone()),
-                ..new()
-            })
-            .await,
-        ),
+        C::PrCreateDependent => {
+            new.depends_on = Some(pr.clone());
+            refusal(repo.create_pull(&new).await)
+        }
         C::PrResubmit => refusal(repo.resubmit(pr, &Resubmit::default()).await),
         C::PrRounds => {
             let rounds = Some(Rounds {
                 round: Some(0),
                 since: None,
             });
-            let req = DiffReq {
-                rounds,
-                ..Default::default()
-            };
+            let mut req = DiffReq::default();
+            req.rounds = rounds;
             refusal(repo.diff(pr, &req).await)
         }
         C::PrList => refusal(repo.pulls(&PullQuery::default(), page()).await),
         C::PrListSearch => {
-            let query = PullQuery {
-                search: Some("word".into()),
-                ..Default::default()
-            };
+            let mut query = PullQuery::default();
+            query.search = Some("word".into());
             refusal(repo.pulls(&query, page()).await)
         }
         C::PrListApp => {
-            let query = PullQuery {
-                app: Some("robot".into()),
-                ..Default::default()
-            };
+            let mut query = PullQuery::default();
+            query.app = Some("robot".into());
             refusal(repo.pulls(&query, page()).await)
         }
         C::Attachments => {
@@ -195,40 +173,24 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::PrView => refusal(repo.pull(pr, PrFields::NONE).await),
         C::PrEdit => {
-            edit(EditPull {
-                title: Some("T".into()),
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.title = Some("T".into());
+            edit(req).await
         }
         C::PrEditBase => {
-            edit(EditPull {
-                base: Some("b".into()),
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.base = Some("b".into());
+            edit(req).await
         }
         C::PrLabels => {
-            let labels = SetChange {
-                add: vec!["l".into()],
-                remove: vec![],
-            };
-            edit(EditPull {
-                labels,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.labels.add = vec!["l".into()];
+            edit(req).await
         }
         C::PrAssignees => {
-            let assignees = SetChange {
-                add: vec!["@me".into()],
-                remove: vec![],
-            };
-            edit(EditPull {
-                assignees,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.assignees.add = vec!["@me".into()];
+            edit(req).await
         }
         C::PrReviewers | C::PrReviewersTeam => {
             let name = if capability == C::PrReviewers {
@@ -236,33 +198,19 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             } else {
                 "org/team"
             };
-            let reviewers = SetChange {
-                add: vec![Reviewer::parse(name)],
-                remove: vec![],
-            };
-            edit(EditPull {
-                reviewers,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.reviewers.add = vec![Reviewer::parse(name)];
+            edit(req).await
         }
         C::PrMilestone => {
-            edit(EditPull {
-                milestone: Some(Some("1.0".into())),
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.milestone = Some(Some("1.0".into()));
+            edit(req).await
         }
         C::PrProjects => {
-            let projects = SetChange {
-                add: vec!["Roadmap".into()],
-                remove: vec![],
-            };
-            edit(EditPull {
-                projects,
-                ..Default::default()
-            })
-            .await
+            let mut req = EditPull::default();
+            req.projects.add = vec!["Roadmap".into()];
+            edit(req).await
         }
         C::PrClose => refusal(repo.close(pr, &CloseReq::default()).await),
         C::PrReopen => refusal(repo.reopen(pr, None).await),
@@ -270,43 +218,33 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         C::PrLock => refusal(repo.set_lock(pr, Lock::Locked(None)).await),
         C::PrRevert => refusal(repo.revert(pr, &RevertPull::default()).await),
         C::PrDeleteBranch => {
-            merge(MergeReq {
-                delete_branch: true,
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.delete_branch = true;
+            merge(req).await
         }
         C::PrMergeability => refusal(repo.mergeability(pr).await),
         C::MergeCommit => merge(by(MergeMethod::Merge)).await,
         C::MergeSquash => merge(by(MergeMethod::Squash)).await,
         C::MergeRebase => merge(by(MergeMethod::Rebase)).await,
         C::MergeExpectedHead => {
-            merge(MergeReq {
-                expected_head: Some("0000000".into()),
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.expected_head = Some("0000000".into());
+            merge(req).await
         }
         C::MergeAuto => {
-            merge(MergeReq {
-                auto: true,
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.auto = true;
+            merge(req).await
         }
         C::MergeAdmin => {
-            merge(MergeReq {
-                admin: true,
-                ..Default::default()
-            })
-            .await
+            let mut req = MergeReq::default();
+            req.admin = true;
+            merge(req).await
         }
         C::PrDiff => refusal(repo.diff(pr, &DiffReq::default()).await),
         C::PrPatch => {
-            let req = DiffReq {
-                format: DiffFormat::Patch,
-                ..Default::default()
-            };
+            let mut req = DiffReq::default();
+            req.format = DiffFormat::Patch;
             refusal(repo.diff(pr, &req).await)
         }
         C::PrFiles => refusal(repo.files(pr, page()).await),
@@ -322,13 +260,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         ),
         C::ReviewInline => {
             let mut review = NewReview::new(Verdict::Comment, "");
-            review.threads.push(NewThread {
-                path: "README.md".into(),
-                line: Some(1),
-                start_line: None,
-                side: Side::Right,
-                body: "Text".into(),
-            });
+            let thread = NewThread::new("README.md", Some(1), "Text");
+            review.threads.push(thread);
             refusal(repo.submit_review(pr, &review).await)
         }
         C::ReviewDismiss => refusal(repo.dismiss_review(pr, "r1", "Text").await),
@@ -345,17 +278,13 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
         C::IssueMilestone => {
-            let edit = EditIssue {
-                milestone: Some(Some("1.0".into())),
-                ..Default::default()
-            };
+            let mut edit = EditIssue::default();
+            edit.milestone = Some(Some("1.0".into()));
             refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
         }
         C::IssueListSearch => {
-            let query = IssueQuery {
-                search: Some("word".into()),
-                ..Default::default()
-            };
+            let mut query = IssueQuery::default();
+            query.search = Some("word".into());
             refusal(repo.issues(&query, page()).await)
         }
         C::IssueView => refusal(repo.issue(&repo.issue_id(1), &IssueFields::default()).await),
@@ -378,8 +307,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
 }
 
 fn by(method: MergeMethod) -> MergeReq {
-    MergeReq {
-        method: Some(method),
-        ..Default::default()
-    }
+    let mut req = MergeReq::default();
+    req.method = Some(method);
+    req
 }

@@ -131,10 +131,8 @@ async fn the_version_changes_with_every_change(fx: Fixture) {
     let pr = fx.open("feature").await;
     let mut seen = vec![pr.version.clone()];
     for n in 0..3 {
-        let edit = EditPull {
-            title: Some(format!("Title {n}")),
-            ..Default::default()
-        };
+        let mut edit = EditPull::default();
+        edit.title = Some(format!("Title {n}"));
         let now = fx
             .author
             .edit_pull(&pr.id, &edit)

@@ -21,6 +21,7 @@ const COMMAND: &str = "advance";
 
 /// Result of moving several issues.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct AdvanceReport {
     /// The target state.
     pub target_state: String,
@@ -40,6 +41,7 @@ pub struct AdvanceReport {
 
 /// An issue that moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct AdvancedIssue {
     /// The issue.
     pub id: IssueId,
@@ -51,6 +53,7 @@ pub struct AdvancedIssue {
 
 /// An issue whose move failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FailedIssue {
     /// The issue.
     pub id: IssueId,

@@ -19,6 +19,7 @@ const MAX_LAYERS: usize = 50;
 
 /// The group of an issue.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct GroupView {
     /// The members' ids, their order, and cycles.
     #[serde(flatten)]

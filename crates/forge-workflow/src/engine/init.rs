@@ -8,6 +8,7 @@ use crate::store::{SetupItem, define, missing};
 
 /// Result of the setup.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct InitReport {
     /// The created items; in a dry run, the missing items.
     pub made: Vec<SetupItem>,

@@ -28,6 +28,7 @@ const MAX_NAMED: usize = 10;
 
 /// An issue that a merge moves or closes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MergeStep {
     /// The issue.
     pub id: IssueId,
@@ -65,6 +66,7 @@ impl MergeStep {
 
 /// An issue that the merge does not change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LeftIssue {
     /// `#7`, with the repository's name if the issue is in another repository.
     pub issue: String,
@@ -447,11 +449,9 @@ impl<'w> MergeEffects<'w> {
             ),
             None => {
                 let keeps = self.repo.supports(Capability::IssueReason);
-                let edit = EditIssue {
-                    state: Some(IssueState::Closed),
-                    reason: step.closes.filter(|_| keeps),
-                    ..EditIssue::default()
-                };
+                let mut edit = EditIssue::default();
+                edit.state = Some(IssueState::Closed);
+                edit.reason = step.closes.filter(|_| keeps);
                 (edit, Some("open".to_owned()), "closed".to_owned())
             }
         }

@@ -33,6 +33,7 @@ pub struct PickRequest<'a> {
 
 /// Result of a pick.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PickResult {
     /// The issue, the reason, and the skipped issues.
     #[serde(flatten)]
@@ -219,12 +220,13 @@ impl Workflow {
             .iter()
             .map(|name| self.store.label_of(self.definition.state(name)?))
             .collect();
-        let with = |labels: Vec<String>| IssueQuery {
-            state: IssueFilter::Open,
-            oldest_first: true,
-            fields: self.fields(),
-            labels,
-            ..IssueQuery::default()
+        let with = |labels: Vec<String>| {
+            let mut query = IssueQuery::default();
+            query.state = IssueFilter::Open;
+            query.oldest_first = true;
+            query.fields = self.fields();
+            query.labels = labels;
+            query
         };
         match labels {
             Some(labels) => labels.into_iter().map(|label| with(vec![label])).collect(),

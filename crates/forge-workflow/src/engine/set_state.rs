@@ -38,6 +38,7 @@ pub struct MoveRequest<'a> {
 
 /// Result of moving an issue.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct StateChange {
     /// The issue.
     pub id: IssueId,

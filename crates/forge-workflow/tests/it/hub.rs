@@ -404,11 +404,9 @@ async fn advance_reads_trails_with_the_children() {
         "Workflow State".to_owned(),
         Some("Ready for Plan".to_owned()),
     );
-    let back = EditIssue {
-        values: [state].into(),
-        board: fields().board().cloned(),
-        ..EditIssue::default()
-    };
+    let mut back = EditIssue::default();
+    back.values = [state].into();
+    back.board = fields().board().cloned();
     hub.repo.edit_issue(&claimed, &back).await.unwrap();
     hub.requests();
     let report = hub
@@ -449,11 +447,9 @@ async fn child_with_long_trail_is_read_separately() {
         "Workflow State".to_owned(),
         Some("Ready for Plan".to_owned()),
     );
-    let back = EditIssue {
-        values: [state].into(),
-        board: fields().board().cloned(),
-        ..EditIssue::default()
-    };
+    let mut back = EditIssue::default();
+    back.values = [state].into();
+    back.board = fields().board().cloned();
     hub.repo.edit_issue(&hub.id(number), &back).await.unwrap();
     let report = hub
         .flow

@@ -97,10 +97,7 @@ impl Stage {
 }
 
 pub fn in_state(state: &str) -> NewIssue {
-    let mut new = NewIssue {
-        title: format!("In {state}"),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new(format!("In {state}"), "");
     if !state.is_empty() {
         new.values
             .insert("Workflow State".to_owned(), state.to_owned());
@@ -109,8 +106,7 @@ pub fn in_state(state: &str) -> NewIssue {
 }
 
 pub fn child(state: &str, parent: &IssueId) -> NewIssue {
-    NewIssue {
-        parent: Some(parent.clone()),
-        ..in_state(state)
-    }
+    let mut new = in_state(state);
+    new.parent = Some(parent.clone());
+    new
 }

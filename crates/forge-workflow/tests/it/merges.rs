@@ -140,11 +140,9 @@ async fn open(stage: &Stage, issues: &[IssueId]) -> PullRequest {
         forge_core::PrKey::Number(n) => format!("Closes #{n}\n"),
         forge_core::PrKey::Record(_) => String::new(),
     });
-    let req = CreatePull {
-        base: Some("main".into()),
-        description: closes.collect(),
-        ..CreatePull::new("topic", "Take topic")
-    };
+    let mut req = CreatePull::new("topic", "Take topic");
+    req.base = Some("main".into());
+    req.description = closes.collect();
     let made = stage.local.create(stage.local.id(), &req).await.unwrap();
     view(stage, &made.value).await
 }

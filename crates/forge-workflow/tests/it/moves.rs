@@ -380,10 +380,8 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
         new
     };
     let blocker = stage.issue("Backlog").await;
-    let blocked = NewIssue {
-        blocked_by: vec![blocker],
-        ..sized("P0", "XS")
-    };
+    let mut blocked = sized("P0", "XS");
+    blocked.blocked_by = vec![blocker];
     stage.open(blocked).await;
     stage.open(sized("P0", "XL")).await;
     let claimed = stage.open(sized("P0", "XS")).await;
@@ -680,10 +678,8 @@ async fn r_001_1_position_is_equal_for_all_members() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
     let one = stage.open(child("Ready for Plan", &parent)).await;
-    let two = NewIssue {
-        blocked_by: vec![one.clone()],
-        ..child("Research Needed", &parent)
-    };
+    let mut two = child("Research Needed", &parent);
+    two.blocked_by = vec![one.clone()];
     let two = stage.open(two).await;
     for seed in [&parent, &one, &two] {
         let view = stage.flow.group(seed).await.unwrap();
@@ -704,12 +700,10 @@ async fn r_001_1_position_is_equal_for_all_members() {
     assert_eq!((found.converged, found.ready, found.total), (false, 1, 2));
     assert_eq!(found.blocking[0].id, two);
     assert_eq!(view.issues.len(), 2);
-    let cycle = EditIssue {
-        blocked_by: SetChange {
-            add: vec![two.clone()],
-            ..SetChange::default()
-        },
-        ..EditIssue::default()
+    let mut cycle = EditIssue::default();
+    cycle.blocked_by = SetChange {
+        add: vec![two.clone()],
+        ..SetChange::default()
     };
     if stage.repo.edit_issue(&one, &cycle).await.is_ok() {
         let view = stage.flow.group(&two).await.unwrap();
@@ -743,12 +737,7 @@ async fn labels_are_made_once_and_swapped() {
         "{made:?}"
     );
     assert!(flow.init(false).await.unwrap().made.is_empty());
-    let id = stage
-        .open(NewIssue {
-            title: "One".into(),
-            ..NewIssue::default()
-        })
-        .await;
+    let id = stage.open(NewIssue::new("One", "")).await;
     for (state, command) in [("Research Needed", "triage"), ("Ready for Plan", "triage")] {
         let done = flow.set_state(&id, &to(state, command)).await.unwrap();
         assert_eq!(done.value.new_state, state);

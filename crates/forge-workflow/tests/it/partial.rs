@@ -82,10 +82,8 @@ async fn issue_with_unread_blockers_is_not_picked() {
             .blocked_by((REPO, number), (REPO, blocker));
         // The oldest blocker is cut off.
         if n > 0 {
-            let done = EditIssue {
-                state: Some(IssueState::Closed),
-                ..EditIssue::default()
-            };
+            let mut done = EditIssue::default();
+            done.state = Some(IssueState::Closed);
             hub.repo.edit_issue(&hub.id(blocker), &done).await.unwrap();
         }
     }
@@ -254,10 +252,8 @@ async fn renewal_on_a_changed_issue_is_stale() {
     let ledger = CommentLedger::new(stage.repo.clone(), None);
     let sheet = ledger.read(&id).await.unwrap();
     let comment = sheet.trail.claim.as_ref().unwrap().comment.clone();
-    let other = EditIssue {
-        title: Some("Other".to_owned()),
-        ..EditIssue::default()
-    };
+    let mut other = EditIssue::default();
+    other.title = Some("Other".to_owned());
     stage.repo.edit_issue(&id, &other).await.unwrap();
     let renewed = ledger.renew(&sheet, &comment, &moved()).await.unwrap();
     assert!(matches!(renewed, TrailSwap::Stale), "{renewed:?}");

@@ -1,6 +1,6 @@
 //! Properties of moves and picks, in git repositories.
 
-use forge_core::model::{EditIssue, IssueState, NewIssue, SetChange};
+use forge_core::model::{EditIssue, IssueState, SetChange};
 use forge_workflow::{ClaimRequest, Definition, PickRequest};
 use proptest::prelude::*;
 
@@ -75,7 +75,8 @@ proptest! {
                 let estimate = ["XS", "S", "M", "L", "XL"][*estimate];
                 new.values.insert("Priority".to_owned(), priority.to_owned());
                 new.values.insert("Estimate".to_owned(), estimate.to_owned());
-                let id = stage.open(NewIssue { title: format!("{kind}"), ..new }).await;
+                new.title = format!("{kind}");
+                let id = stage.open(new).await;
                 match kind {
                     0 => {
                         let req = ClaimRequest { command: "triage", ..ClaimRequest::default() };
@@ -83,11 +84,13 @@ proptest! {
                     }
                     1 => {
                         let blocked_by = SetChange { add: vec![blocker.clone()], ..SetChange::default() };
-                        let edit = EditIssue { blocked_by, ..EditIssue::default() };
+                        let mut edit = EditIssue::default();
+                        edit.blocked_by = blocked_by;
                         stage.repo.edit_issue(&id, &edit).await.unwrap();
                     }
                     2 => {
-                        let edit = EditIssue { state: Some(IssueState::Closed), ..EditIssue::default() };
+                        let mut edit = EditIssue::default();
+                        edit.state = Some(IssueState::Closed);
                         stage.repo.edit_issue(&id, &edit).await.unwrap();
                     }
                     _ => free += 1,

@@ -113,14 +113,12 @@ impl Tickets for Jira {
             "new" | "indeterminate" | "undefined" => false,
             _ => return Err(self.unknown_category(key)),
         };
-        Ok(TicketDetails {
-            title: fields.summary,
-            is_done,
-            status: fields.status.name,
-            labels: fields.labels,
-            body: text_of(fields.description),
-            comments: page.newest(&self.account.base_url, key),
-        })
+        let mut ticket = TicketDetails::new(fields.summary, fields.status.name);
+        ticket.is_done = is_done;
+        ticket.labels = fields.labels;
+        ticket.body = text_of(fields.description);
+        ticket.comments = page.newest(&self.account.base_url, key);
+        Ok(ticket)
     }
 }
 

@@ -76,14 +76,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         ));
     }
     let repo = ctx.repo(repo).await?;
-    let mut new = NewIssue {
-        title: args.title.clone().unwrap_or_default(),
-        body: body::read(&args.body, &repo)?.unwrap_or_default(),
-        labels: names(&args.label),
-        assignees: names(&args.assignee),
-        milestone: non_empty(args.milestone.as_ref()),
-        ..NewIssue::default()
-    };
+    let mut new = NewIssue::new(
+        args.title.clone().unwrap_or_default(),
+        body::read(&args.body, &repo)?.unwrap_or_default(),
+    );
+    new.labels = names(&args.label);
+    new.assignees = names(&args.assignee);
+    new.milestone = non_empty(args.milestone.as_ref());
     if args.web {
         let url = match repo.web_page(&WebPage::NewIssue(&new)) {
             Some(url) => url,
@@ -145,12 +144,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
 
 /// Makes the new issue block others.
 async fn block(repo: &Repo, new: &IssueId, others: Vec<IssueId>) -> Result<()> {
-    let edit = EditIssue {
-        blocked_by: SetChange {
-            add: vec![new.clone()],
-            remove: Vec::new(),
-        },
-        ..EditIssue::default()
+    let mut edit = EditIssue::default();
+    edit.blocked_by = SetChange {
+        add: vec![new.clone()],
+        remove: Vec::new(),
     };
     let edits: Vec<_> = others.into_iter().map(|id| (id, edit.clone())).collect();
     if edits.is_empty() {

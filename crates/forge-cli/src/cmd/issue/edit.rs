@@ -198,28 +198,27 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
         None => args.remove_parent.then_some(None),
     };
-    Ok(EditIssue {
-        title: args.title.clone(),
-        body: body::read(&args.body, repo)?,
-        labels: SetChange {
-            add: names(&args.add_label),
-            remove: names(&args.remove_label),
-        },
-        assignees: SetChange {
-            add: names(&args.add_assignee),
-            remove: names(&args.remove_assignee),
-        },
-        milestone: non_empty(args.milestone.as_ref())
-            .map(Some)
-            .or(args.remove_milestone.then_some(None)),
-        parent,
-        blocked_by: SetChange {
-            add: all_related(ctx, repo, &args.add_blocked_by).await?,
-            remove: all_related(ctx, repo, &args.remove_blocked_by).await?,
-        },
-        expected_version: args.expected_version.clone(),
-        ..EditIssue::default()
-    })
+    let mut edit = EditIssue::default();
+    edit.title = args.title.clone();
+    edit.body = body::read(&args.body, repo)?;
+    edit.labels = SetChange {
+        add: names(&args.add_label),
+        remove: names(&args.remove_label),
+    };
+    edit.assignees = SetChange {
+        add: names(&args.add_assignee),
+        remove: names(&args.remove_assignee),
+    };
+    edit.milestone = non_empty(args.milestone.as_ref())
+        .map(Some)
+        .or(args.remove_milestone.then_some(None));
+    edit.parent = parent;
+    edit.blocked_by = SetChange {
+        add: all_related(ctx, repo, &args.add_blocked_by).await?,
+        remove: all_related(ctx, repo, &args.remove_blocked_by).await?,
+    };
+    edit.expected_version = args.expected_version.clone();
+    Ok(edit)
 }
 
 /// Adds estimate and priority. Without a board, an issue is read, because an old label may need

@@ -112,21 +112,19 @@ const COLUMNS: [Column; 4] = [
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let repo = ctx.repo(repo).await?;
-    let mut query = IssueQuery {
-        state: match args.state {
-            IssueStateArg::Open => IssueFilter::Open,
-            IssueStateArg::Closed => IssueFilter::Closed,
-            IssueStateArg::All => IssueFilter::All,
-        },
-        author: non_empty(args.author.as_ref()),
-        assignee: non_empty(args.assignee.as_ref()),
-        labels: names(&args.label),
-        search: non_empty(args.search.as_ref()),
-        mention: non_empty(args.mention.as_ref()),
-        milestone: non_empty(args.milestone.as_ref()),
-        app: non_empty(args.app.as_ref()),
-        ..IssueQuery::default()
+    let mut query = IssueQuery::default();
+    query.state = match args.state {
+        IssueStateArg::Open => IssueFilter::Open,
+        IssueStateArg::Closed => IssueFilter::Closed,
+        IssueStateArg::All => IssueFilter::All,
     };
+    query.author = non_empty(args.author.as_ref());
+    query.assignee = non_empty(args.assignee.as_ref());
+    query.labels = names(&args.label);
+    query.search = non_empty(args.search.as_ref());
+    query.mention = non_empty(args.mention.as_ref());
+    query.milestone = non_empty(args.milestone.as_ref());
+    query.app = non_empty(args.app.as_ref());
     if args.web {
         let url = match repo.web_page(&WebPage::Issues(&query)) {
             Some(url) => url,

@@ -302,14 +302,12 @@ async fn from_patch(
     remote: Option<&str>,
     round: Option<usize>,
 ) -> Result<CheckoutHead> {
-    let req = DiffReq {
-        format: DiffFormat::Patch,
-        rounds: round.map(|round| Rounds {
-            round: Some(round),
-            since: None,
-        }),
-        ..DiffReq::default()
-    };
+    let mut req = DiffReq::default();
+    req.format = DiffFormat::Patch;
+    req.rounds = round.map(|round| Rounds {
+        round: Some(round),
+        since: None,
+    });
     let diff = selected.repo.diff(&selected.id, &req).await?;
     diff.warnings.iter().for_each(|w| ctx.ui.warning(w));
     let mut body = diff.body;

@@ -48,11 +48,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         PrFields::TO_CHANGE,
     )
     .await?;
-    let mut req = CloseReq {
-        comment: non_empty(args.comment.as_ref()),
-        delete_branch: args.delete_branch,
-        expected_head: None,
-    };
+    let mut req = CloseReq::default();
+    req.comment = non_empty(args.comment.as_ref());
+    req.delete_branch = args.delete_branch;
     if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
         let pull = selected.repo.pull(&selected.id, PrFields::NONE).await?;
         clone_branch::switch_to_base(ctx, &pull).await?;

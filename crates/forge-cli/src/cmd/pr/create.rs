@@ -207,22 +207,20 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         return Err(prompt::cancelled());
     };
     let draft = &text.draft;
-    let req = CreatePull {
-        title: draft.title.clone(),
-        description: draft.body.clone(),
-        base,
-        head,
-        draft: draft.draft,
-        labels: draft.labels.clone(),
-        assignees: draft.assignees.clone(),
-        reviewers: reviewers(&draft.reviewers),
-        milestone: draft.milestone.clone(),
-        projects: draft.projects.clone(),
-        maintainer_can_modify: !args.no_maintainer_edit,
-        patch,
-        edits,
-        depends_on,
-    };
+    let mut req = CreatePull::new("", draft.title.clone());
+    req.description = draft.body.clone();
+    req.base = base;
+    req.head = head;
+    req.draft = draft.draft;
+    req.labels = draft.labels.clone();
+    req.assignees = draft.assignees.clone();
+    req.reviewers = reviewers(&draft.reviewers);
+    req.milestone = draft.milestone.clone();
+    req.projects = draft.projects.clone();
+    req.maintainer_can_modify = !args.no_maintainer_edit;
+    req.patch = patch;
+    req.edits = edits;
+    req.depends_on = depends_on;
     // With a given title and description the only question is the push target, whose first answer
     // would publish.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
@@ -317,12 +315,10 @@ async fn open_or_correct(
 
 /// Lets the forge merge the new pull request once it can.
 async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()> {
-    let req = MergeReq {
-        method: ctx.config_for(repo).await?.merge_method(),
-        expected_head: created.head_oid.clone(),
-        auto: true,
-        ..MergeReq::default()
-    };
+    let mut req = MergeReq::default();
+    req.method = ctx.config_for(repo).await?.merge_method();
+    req.expected_head = created.head_oid.clone();
+    req.auto = true;
     match repo.merge(&created.id, &req).await {
         Ok(outcome) => ctx.ui.outcome(outcome.map(|_| ())),
         Err(e) => {
@@ -369,11 +365,9 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     let Some(made) = patch_source::of_unpushed(ctx, repo, req).await? else {
         return Err(unpushed(ctx, repo, &req.head, e).await);
     };
-    let from_patch = CreatePull {
-        head: HeadRef::branch(""),
-        patch: Some(made.patch),
-        ..req.clone()
-    };
+    let mut from_patch = req.clone();
+    from_patch.head = HeadRef::branch("");
+    from_patch.patch = Some(made.patch);
     match repo.create_pull(&from_patch).await {
         // Even on a forge that accepts patches, some repositories refuse them.
         Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {

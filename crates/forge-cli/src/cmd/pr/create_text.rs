@@ -292,10 +292,8 @@ async fn ask_text(
 async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> Result<NextStep> {
     let can_draft = has(repo, Capability::PrCreateDraft);
     let can_add = !metadata::offered(repo).is_empty();
-    let form = CreatePull {
-        base: Some(String::new()),
-        ..CreatePull::new("", "")
-    };
+    let mut form = CreatePull::new("", "");
+    form.base = Some(String::new());
     let page = WebPage::NewPull {
         request: &form,
         template: None,

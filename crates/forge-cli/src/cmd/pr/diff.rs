@@ -191,18 +191,11 @@ async fn stream(
     } else {
         DiffFormat::Diff
     };
-    let diff = selected
-        .repo
-        .diff(
-            &selected.id,
-            &DiffReq {
-                format,
-                rounds,
-                clone: ctx.clone_of(&selected.repo).await,
-                ..DiffReq::default()
-            },
-        )
-        .await?;
+    let mut req = DiffReq::default();
+    req.format = format;
+    req.rounds = rounds;
+    req.clone = ctx.clone_of(&selected.repo).await;
+    let diff = selected.repo.diff(&selected.id, &req).await?;
     for warning in &diff.warnings {
         ctx.ui.warning(warning);
     }

@@ -121,33 +121,32 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
     ]
     .iter()
     .any(|list| !list.is_empty());
-    let mut edit = EditPull {
-        title: args.title,
-        description,
-        base: args.base,
-        labels: SetChange {
-            add: names(&args.add_label),
-            remove: names(&args.remove_label),
-        },
-        assignees: SetChange {
-            add: names(&args.add_assignee),
-            remove: names(&args.remove_assignee),
-        },
-        reviewers: SetChange {
-            add: reviewers(&args.add_reviewer),
-            remove: reviewers(&args.remove_reviewer),
-        },
-        // As in gh, an empty name removes the milestone.
-        milestone: args
-            .milestone
-            .map(|title| Some(title).filter(|t| !t.is_empty()))
-            .or(args.remove_milestone.then_some(None)),
-        projects: SetChange {
-            add: names(&args.add_project),
-            remove: names(&args.remove_project),
-        },
-        expected_version,
+    let mut edit = EditPull::default();
+    edit.title = args.title;
+    edit.description = description;
+    edit.base = args.base;
+    edit.labels = SetChange {
+        add: names(&args.add_label),
+        remove: names(&args.remove_label),
     };
+    edit.assignees = SetChange {
+        add: names(&args.add_assignee),
+        remove: names(&args.remove_assignee),
+    };
+    edit.reviewers = SetChange {
+        add: reviewers(&args.add_reviewer),
+        remove: reviewers(&args.remove_reviewer),
+    };
+    // As in gh, an empty name removes the milestone.
+    edit.milestone = args
+        .milestone
+        .map(|title| Some(title).filter(|t| !t.is_empty()))
+        .or(args.remove_milestone.then_some(None));
+    edit.projects = SetChange {
+        add: names(&args.add_project),
+        remove: names(&args.remove_project),
+    };
+    edit.expected_version = expected_version;
     if edit.is_empty() && listed {
         let pull = selected.view(PrFields::NONE).await?;
         ctx.ui.caution("nothing was changed");

@@ -147,24 +147,24 @@ pub(super) fn query(
     args: &ListArgs,
     selection: Option<&Selection<PullRequest, PrFields>>,
 ) -> PullQuery {
-    PullQuery {
-        state: match args.state {
-            StateArg::Open => StateFilter::Open,
-            StateArg::Closed => StateFilter::Closed,
-            StateArg::Merged => StateFilter::Merged,
-            StateArg::All => StateFilter::All,
-        },
-        author: non_empty(args.author.as_ref()),
-        app: non_empty(args.app.as_ref()),
-        assignee: non_empty(args.assignee.as_ref()),
-        labels: names(&args.label),
-        base: non_empty(args.base.as_ref()),
-        head: non_empty(args.head.as_ref()),
-        draft: args.draft,
-        search: non_empty(args.search.as_ref()),
-        touches: args.touches.clone(),
-        fields: selection.map_or(PrFields::ROW, Selection::sections_of_rows),
-    }
+    let mut query = PullQuery::default();
+    query.state = match args.state {
+        StateArg::Open => StateFilter::Open,
+        StateArg::Closed => StateFilter::Closed,
+        StateArg::Merged => StateFilter::Merged,
+        StateArg::All => StateFilter::All,
+    };
+    query.author = non_empty(args.author.as_ref());
+    query.app = non_empty(args.app.as_ref());
+    query.assignee = non_empty(args.assignee.as_ref());
+    query.labels = names(&args.label);
+    query.base = non_empty(args.base.as_ref());
+    query.head = non_empty(args.head.as_ref());
+    query.draft = args.draft;
+    query.search = non_empty(args.search.as_ref());
+    query.touches = args.touches.clone();
+    query.fields = selection.map_or(PrFields::ROW, Selection::sections_of_rows);
+    query
 }
 
 /// A line for a pipe: gh's columns, separated by tabs.

@@ -121,22 +121,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         false => None,
     };
-    let mut req = MergeReq {
-        method,
-        expected_head: args.match_head_commit,
-        expected_base: None,
-        expected_version: None,
-        subject: non_empty(args.subject.as_ref()),
-        body: body::read(&args.body, &selected.repo)?,
-        author_email: non_empty(args.author_email.as_ref()),
-        delete_branch: args.delete_branch || config.merge_delete_branch(),
-        auto: args.auto,
-        admin: args.admin,
-        only_left_over: false,
-        leave_checkout: args.leave_checkout,
-        skip_wait: false,
-        clone: ctx.clone_of(&selected.repo).await,
-    };
+    let mut req = MergeReq::default();
+    req.method = method;
+    req.expected_head = args.match_head_commit;
+    req.subject = non_empty(args.subject.as_ref());
+    req.body = body::read(&args.body, &selected.repo)?;
+    req.author_email = non_empty(args.author_email.as_ref());
+    req.delete_branch = args.delete_branch || config.merge_delete_branch();
+    req.auto = args.auto;
+    req.admin = args.admin;
+    req.leave_checkout = args.leave_checkout;
+    req.clone = ctx.clone_of(&selected.repo).await;
     let open = |pull: &&PullRequest| pull.state == PrState::Open;
     if asks && let Some(pull) = seen.as_ref().filter(open) {
         merge_prompt::show(ctx, pull);
@@ -257,11 +252,9 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
 /// branch.
 async fn delete_left_head(ctx: &Ctx, selected: &SelectedPull, merge: &Merge) -> Result<Exit> {
     if clone_branch::switch_to_base(ctx, &merge.pull_request).await? {
-        let req = MergeReq {
-            delete_branch: true,
-            only_left_over: true,
-            ..MergeReq::default()
-        };
+        let mut req = MergeReq::default();
+        req.delete_branch = true;
+        req.only_left_over = true;
         let merge = ctx
             .ui
             .outcome(selected.repo.merge(&selected.id, &req).await?)?;

@@ -266,14 +266,10 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     fn with_status(status: &str, state: MergeState) -> PullRequest {
+        let mut mergeability = Mergeability::new(state, status);
+        mergeability.conflicts = vec!["a.txt".to_owned()];
         PullRequest {
-            mergeability: Some(Mergeability {
-                state,
-                status: status.to_owned(),
-                conflicts: vec!["a.txt".to_owned()],
-                head_oid: String::new(),
-                base_oid: String::new(),
-            }),
+            mergeability: Some(mergeability),
             ..pull()
         }
     }
@@ -291,17 +287,10 @@ mod tests {
         let conflicting = with_status("DIRTY", MergeState::Conflicting);
         let blocked = with_status("BLOCKED", MergeState::Mergeable);
         let behind = with_status("BEHIND", MergeState::Mergeable);
-        let (plain, auto, admin) = (
-            MergeReq::default(),
-            MergeReq {
-                auto: true,
-                ..MergeReq::default()
-            },
-            MergeReq {
-                admin: true,
-                ..MergeReq::default()
-            },
-        );
+        let plain = MergeReq::default();
+        let (mut auto, mut admin) = (plain.clone(), plain.clone());
+        auto.auto = true;
+        admin.admin = true;
         for pull in [&closed, &draft, &conflicting, &blocked, &behind] {
             assert!(check(pull, &plain, true).is_err(), "{pull:?}");
         }

@@ -57,12 +57,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
         }
         (None, None) => None,
     };
-    let req = Resubmit {
-        patch,
-        head: args.head.clone(),
-        comment: args.comment.clone(),
-        expected_version: None,
-    };
+    let mut req = Resubmit::default();
+    req.patch = patch;
+    req.head = args.head.clone();
+    req.comment = args.comment.clone();
     let outcome = selected.repo.resubmit(&selected.id, &req).await?;
     if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.object(&outcome))?;

@@ -115,25 +115,16 @@ impl FromStr for WholeFile {
 
 impl From<WholeFile> for NewThread {
     fn from(c: WholeFile) -> Self {
-        Self {
-            path: c.path,
-            line: None,
-            start_line: None,
-            side: Side::Right,
-            body: c.body,
-        }
+        Self::new(c.path, None, c.body)
     }
 }
 
 impl From<LineComment> for NewThread {
     fn from(c: LineComment) -> Self {
-        Self {
-            path: c.path,
-            line: Some(c.line),
-            start_line: c.start_line,
-            side: c.side,
-            body: c.body,
-        }
+        let mut thread = Self::new(c.path, Some(c.line), c.body);
+        thread.start_line = c.start_line;
+        thread.side = c.side;
+        thread
     }
 }
 
@@ -400,17 +391,13 @@ enum FileSide {
 
 impl From<FileComment> for NewThread {
     fn from(c: FileComment) -> Self {
-        let side = match c.side {
+        let mut thread = Self::new(c.path, c.line, c.body);
+        thread.start_line = c.start_line;
+        thread.side = match c.side {
             Some(FileSide::Left) => Side::Left,
             Some(FileSide::Right) | None => Side::Right,
         };
-        Self {
-            path: c.path,
-            line: c.line,
-            start_line: c.start_line,
-            side,
-            body: c.body,
-        }
+        thread
     }
 }
 

@@ -230,12 +230,7 @@ mod tests {
 
     #[test]
     fn status_sections_match_gh() {
-        let status = PullStatus {
-            current_branch: None,
-            created_by: vec![pull()],
-            needs_review: vec![],
-            warnings: vec![],
-        };
+        let status = PullStatus::new(vec![pull()], vec![]);
         let c = Palette { on: false };
         let usual = RowOptions::default();
         let shown = render(c, "o/r", &status, Some(Some("topic")), usual);
@@ -266,13 +261,7 @@ mod tests {
     #[test]
     fn unknown_conflicts_are_shown_if_requested() {
         let unknown = PullRequest {
-            mergeability: Some(Mergeability {
-                state: MergeState::Unknown,
-                status: "UNKNOWN".into(),
-                conflicts: vec![],
-                head_oid: String::new(),
-                base_oid: String::new(),
-            }),
+            mergeability: Some(Mergeability::new(MergeState::Unknown, "UNKNOWN")),
             ..pull()
         };
         let c = Palette { on: false };

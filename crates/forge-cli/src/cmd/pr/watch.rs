@@ -63,16 +63,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     let selected =
         select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     let settings = ctx.config()?.context_settings();
-    let req = WatchReq {
-        until,
-        pace: Pace {
-            first: args.interval,
-            longest: MAX_PAUSE,
-            timeout: Some(args.timeout),
-        },
-        since: None,
-        settings: settings.clone(),
+    let pace = Pace {
+        first: args.interval,
+        longest: MAX_PAUSE,
+        timeout: Some(args.timeout),
     };
+    let req = WatchReq::new(until, pace, settings.clone());
     let mut watch = Watch::new(&selected.repo, &selected.id, req)?;
     // With `--json`, standard output has only the verdict.
     let printer = LinePrinter {

@@ -11,14 +11,10 @@ use super::*;
 
 /// Rules of a branch protection that was read completely.
 fn wants(kinds: impl IntoIterator<Item = BaseRuleKind>) -> BaseRules {
-    let rules = kinds.into_iter().map(|wants| BaseRule {
-        wants,
-        source: RuleSource::BranchProtection,
-    });
-    BaseRules {
-        rules: rules.collect(),
-        ..BaseRules::default()
-    }
+    let of = |wants| BaseRule::new(wants, RuleSource::BranchProtection);
+    let mut rules = BaseRules::default();
+    rules.rules = kinds.into_iter().map(of).collect();
+    rules
 }
 
 fn check(name: &str, app: Option<u64>) -> BaseRuleKind {
@@ -52,14 +48,14 @@ use RequirementStatus::{Met, Unknown, Unmet};
 
 #[test]
 fn approvals_are_counted_against_the_largest_rule() {
-    let ruleset = BaseRule {
-        wants: BaseRuleKind::Approvals { count: 2 },
-        source: RuleSource::Ruleset {
+    let ruleset = BaseRule::new(
+        BaseRuleKind::Approvals { count: 2 },
+        RuleSource::Ruleset {
             id: 7,
             name: Some("main".to_owned()),
             owner: "octo".to_owned(),
         },
-    };
+    );
     let mut pull = under("BLOCKED", [BaseRuleKind::Approvals { count: 1 }]);
     pull.base_rules.as_mut().unwrap().rules.push(ruleset);
     pull.review_decision = Some(ReviewDecision::ReviewRequired);
@@ -101,7 +97,7 @@ fn ruleset_of_the_repository_is_named_without_owner() {
             owner: owner.to_owned(),
         };
         let wants = BaseRuleKind::ResolvedThreads;
-        pull.base_rules.as_mut().unwrap().rules = vec![BaseRule { wants, source }];
+        pull.base_rules.as_mut().unwrap().rules = vec![BaseRule::new(wants, source)];
         let ready = judge(&pull);
         let found = found(&ready, Rule::ThreadsResolved);
         assert_eq!(found.source_name.as_deref(), Some(wanted));
@@ -335,10 +331,8 @@ fn queued_pull_is_unmet() {
         ),
         (None, None, "In the merge queue", ClearedBy::Time),
     ] {
-        pull.base_rules.as_mut().unwrap().queue = Some(QueuePlace {
-            position,
-            state: state.map(str::to_owned),
-        });
+        let place = QueuePlace::new(position, state.map(str::to_owned));
+        pull.base_rules.as_mut().unwrap().queue = Some(place);
         let ready = judge(&pull);
         let queued = found(&ready, rule);
         assert_eq!((queued.status, queued.source), (Unmet, MergeQueue));

@@ -123,16 +123,14 @@ pub(super) async fn wait_for(
         None => None,
     };
     let longest = call.server.forges().policy().deadline.min(MAX_WAIT);
-    let req = WatchReq {
-        until: [until].into(),
-        pace: Pace {
-            first: NEWS_PAUSE,
-            longest: MAX_PAUSE,
-            timeout: Some(longest),
-        },
-        since,
-        settings: call.server.forges().config().context_settings(),
+    let pace = Pace {
+        first: NEWS_PAUSE,
+        longest: MAX_PAUSE,
+        timeout: Some(longest),
     };
+    let settings = call.server.forges().config().context_settings();
+    let mut req = WatchReq::new([until].into(), pace, settings);
+    req.since = since;
     let mut watch = Watch::new(&target.repo, &target.id, req)?;
     // The call mostly sleeps, so the slot is released.
     call.release_slot();

@@ -34,10 +34,7 @@ pub(super) enum Doing {
 pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Result<Done, Error> {
     match doing {
         Doing::Open { title, is_marked } => {
-            let mut new = NewIssue {
-                title,
-                ..NewIssue::default()
-            };
+            let mut new = NewIssue::new(title, "");
             if is_marked {
                 new.labels = vec!["bug".to_owned()];
                 new.assignees = vec!["bob.test".to_owned()];
@@ -49,10 +46,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             said.map(Done::Comment)
         }
         Doing::Title(made, text) => {
-            let edit = EditIssue {
-                title: Some(text),
-                ..EditIssue::default()
-            };
+            let mut edit = EditIssue::default();
+            edit.title = Some(text);
             process.edit_issue(&made.id, &edit).await.map(Done::Issue)
         }
         Doing::State(made, state) => {

@@ -285,10 +285,7 @@ impl Writes {
     async fn new(seed: u64) -> Self {
         let stage = Stage::new();
         let carol = stage.world.pds().account("carol.test", PASSWORD);
-        let label = NewLabel {
-            name: "bug".into(),
-            ..NewLabel::default()
-        };
+        let label = NewLabel::new("bug");
         let owner = stage.tangled(&stage.alice);
         let bug = owner.define_label(stage.repo_id(), &label).await.unwrap();
         let org = stage.world.repository_1_0(&stage.alice, "new");

@@ -160,24 +160,18 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             return merged.map(Done::Merge);
         }
         Doing::Title(made, text) => {
-            let edit = EditPull {
-                title: Some(text),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some(text);
             (made, edit)
         }
         Doing::Label(made, add) => {
-            let edit = EditPull {
-                labels: change("bug", add),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.labels = change("bug", add);
             (made, edit)
         }
         Doing::Assign(made, add) => {
-            let edit = EditPull {
-                assignees: change(ASSIGNEE, add),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.assignees = change(ASSIGNEE, add);
             (made, edit)
         }
     };

@@ -68,10 +68,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             said.map(Done::Comment)
         }
         Doing::Title(ticket, text) => {
-            let edit = EditPull {
-                title: Some(text),
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.title = Some(text);
             let edited = process.edit(&pull(&ticket), &edit).await;
             edited.map(Done::Pull)
         }
@@ -81,10 +79,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
                 true => (bug, Vec::new()),
                 false => (Vec::new(), bug),
             };
-            let edit = EditPull {
-                labels: SetChange { add, remove },
-                ..EditPull::default()
-            };
+            let mut edit = EditPull::default();
+            edit.labels = SetChange { add, remove };
             let edited = process.edit(&pull(&ticket), &edit).await;
             edited.map(Done::Pull)
         }
@@ -101,22 +97,17 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
             round.map(Done::Pull)
         }
         Doing::Merge(ticket, dir) => {
-            let req = MergeReq {
-                clone: Some(LocalClone {
-                    dir,
-                    remote: "knot".to_owned(),
-                    trust: forge_core::Trust::Person,
-                }),
-                ..MergeReq::default()
-            };
+            let mut req = MergeReq::default();
+            req.clone = Some(LocalClone {
+                dir,
+                remote: "knot".to_owned(),
+                trust: forge_core::Trust::Person,
+            });
             let merged = process.merge(&pull(&ticket), &req).await;
             merged.map(Done::Merge)
         }
         Doing::Issue { title } => {
-            let new = NewIssue {
-                title,
-                ..NewIssue::default()
-            };
+            let new = NewIssue::new(title, "");
             process.create_issue(repo, &new).await.map(Done::Issue)
         }
         Doing::IssueState(ticket, state) => {
