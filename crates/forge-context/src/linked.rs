@@ -605,10 +605,8 @@ mod tests {
             state: Some(LinkState::Merged),
             ..Link::bare(kind, repo.clone(), PrKey::Number(n))
         };
-        let links = Links {
-            mentions: vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)],
-            ..Links::default()
-        };
+        let mut links = Links::default();
+        links.mentions = vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)];
         assert_eq!(add_links(&mut items, &pull, &links), None);
         let keys: Vec<&str> = items.iter().map(|i| i.key.as_str()).collect();
         assert_eq!(keys, ["#7", "#9", "#11"]);
@@ -657,10 +655,8 @@ mod tests {
         let repo = Some(pull.id.repo.clone());
         let issue = Some(SubjectKind::Issue);
         let link = |n| Link::bare(issue, repo.clone(), PrKey::Number(n));
-        let links = Links {
-            closes: vec![link(9), link(10)],
-            ..Links::default()
-        };
+        let mut links = Links::default();
+        links.closes = vec![link(9), link(10)];
         assert_eq!(add_links(&mut items, &pull, &links), None);
         let of = |item: &LinkedItem| (item.key.clone(), item.relationship, item.kind);
         let all: Vec<_> = items.iter().map(of).collect();
@@ -683,11 +679,9 @@ mod tests {
         let pull = pull();
         let repo = Some(pull.id.repo.clone());
         let link = |n| Link::bare(None, repo.clone(), PrKey::Number(n));
-        let links = Links {
-            closes: vec![link(1_000)],
-            mentions: (0..MAX_ITEMS as u64 + 4).map(link).collect(),
-            ..Links::default()
-        };
+        let mut links = Links::default();
+        links.closes = vec![link(1_000)];
+        links.mentions = (0..MAX_ITEMS as u64 + 4).map(link).collect();
         let mut items = Vec::new();
         let warning = add_links(&mut items, &pull, &links).unwrap();
         assert_eq!(items.len(), MAX_ITEMS);
@@ -708,14 +702,12 @@ mod tests {
         assert_eq!(items[0].kind, Some(SubjectKind::PullRequest));
         let repo = Some(pull.id.repo.clone());
         let link = |kind| Link::bare(Some(kind), repo.clone(), PrKey::Number(9));
-        let links = Links {
-            mentions: vec![
-                link(SubjectKind::Issue),
-                link(SubjectKind::PullRequest),
-                link(SubjectKind::Issue),
-            ],
-            ..Links::default()
-        };
+        let mut links = Links::default();
+        links.mentions = vec![
+            link(SubjectKind::Issue),
+            link(SubjectKind::PullRequest),
+            link(SubjectKind::Issue),
+        ];
         assert_eq!(add_links(&mut items, &pull, &links), None);
         let kinds: Vec<_> = items[1..].iter().map(|item| item.kind).collect();
         let wanted = [SubjectKind::Issue, SubjectKind::PullRequest].map(Some);

@@ -303,11 +303,9 @@ mod tests {
         let own = other(7, "work", &["src/a.rs"]);
         let repo = Some(RepoId::local("/r"));
         let kind = Some(SubjectKind::PullRequest);
-        let links = Links {
-            depends_on: vec![Link::bare(kind, repo.clone(), PrKey::Number(2))],
-            needed_by: vec![Link::bare(kind, repo, PrKey::Number(8))],
-            ..Links::default()
-        };
+        let mut links = Links::default();
+        links.depends_on = vec![Link::bare(kind, repo.clone(), PrKey::Number(2))];
+        links.needed_by = vec![Link::bare(kind, repo, PrKey::Number(8))];
         let all = [other(2, "x", &["src/a.rs"])];
         assert_eq!(
             related(&own, &links, &all),

@@ -64,12 +64,10 @@ impl GitHub {
                 false => self.api.first_error(&answer),
             });
         };
-        let mut links = Links {
-            warnings: self
-                .api
-                .warnings(&answer, |_| ("a part of the links".to_owned(), None)),
-            ..Links::default()
-        };
+        let mut links = Links::default();
+        links.warnings = self
+            .api
+            .warnings(&answer, |_| ("a part of the links".to_owned(), None));
         let repo = subject.repo();
         let default = default.map(|branch| branch.name);
         if found.state == "OPEN" {

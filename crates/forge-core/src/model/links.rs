@@ -152,6 +152,7 @@ impl fmt::Display for Link {
 /// Each target is in one list per direction, the strongest: a closed issue or a dependency is not
 /// repeated among the mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Links {
     /// Issues that a merge of the subject closes.
     pub closes: Vec<Link>,
