@@ -77,10 +77,14 @@ const ASSERTED: &[(&str, &str)] = &[
 /// Methods that send GitHub no request, because GitHub has no rounds.
 const WITHOUT: &[&str] = &["resubmit"];
 
-/// The call of a method in the source of a test.
+/// The call of a method in the source of a test; tests call the method of [`forge_core::Repo`].
 fn call(method: &str) -> String {
     let name = match method {
         "repo" => "info",
+        "create" => "create_pull",
+        "edit" => "edit_pull",
+        "list" => "pulls",
+        "view" => "pull",
         other => other,
     };
     format!(".{name}(")
