@@ -1,7 +1,10 @@
 //! Questions on a terminal. Pressing Enter once never publishes anything.
 #![cfg(unix)]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, process::Command};
+use std::{
+    fs, os::unix::fs::PermissionsExt as _, path::PathBuf, process::Command, thread::sleep,
+    time::Duration,
+};
 
 use forge_github_double::PullSeed;
 use forge_testkit::{Run, Scratch, Terminal, TtyOutput};
@@ -218,6 +221,28 @@ fn end_of_child_process_leaves_question_open() {
     terminal.reply("What's next?", "\r");
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{}", out.text);
+}
+
+/// The question for a secret turns the echo off, and a shell keeps what a program leaves behind.
+#[test]
+fn interrupted_question_for_a_secret_restores_the_echo() {
+    let world = World::new();
+    let run = world.forge(&["auth", "login", "--host", "github.com"]);
+    let mut terminal = Terminal::start(&run, 120, 40);
+    terminal.expect("Token");
+    let becomes = |echoes: bool| {
+        (0..400).any(|_| {
+            sleep(Duration::from_millis(25));
+            terminal.echoes() == echoes
+        })
+    };
+    assert!(becomes(false));
+    let pid = terminal.pid().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    assert!(becomes(true));
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(2), "{}", out.text);
 }
 
 #[test]

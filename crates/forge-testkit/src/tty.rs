@@ -10,7 +10,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 
 use crate::Run;
@@ -180,6 +180,17 @@ impl Terminal {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether the terminal shows what is typed.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the terminal does not say so.
+    #[must_use]
+    pub fn echoes(&self) -> bool {
+        let modes = tcgetattr(&self.master).expect("the modes of the terminal");
+        modes.local_modes.contains(LocalModes::ECHO)
     }
 
     /// Presses Ctrl-C until the program ends: a program that has just asked may not read keys yet.

@@ -16,15 +16,18 @@ use dialoguer::{
     theme::{ColorfulTheme, Theme},
 };
 use forge_core::{Error, ErrorKind, Result};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::io_error;
 use crate::exit::Exit;
 
-/// Makes Ctrl+C at a prompt an answer: exit code 2, as in gh, with a visible cursor. A prompt blocks
-/// the runtime, so another thread waits for the signal.
+/// Makes Ctrl+C at a prompt an answer: exit code 2, as in gh, with a visible cursor and the echo that
+/// a question for a secret turns off. A prompt blocks the runtime, so another thread waits for the
+/// signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
+        let modes = tcgetattr(stdin()).ok();
         let (listens, listening) = mpsc::channel();
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -42,6 +45,9 @@ fn interruptible() {
                 .await
             });
             if interrupted.is_ok() {
+                if let Some(modes) = modes {
+                    let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+                }
                 let _ = writeln!(stderr(), "\x1b[?25h");
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
