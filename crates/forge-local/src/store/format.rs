@@ -15,6 +15,19 @@ pub(crate) const ISSUE_FORMAT: u32 = 2;
 /// maximum length. A list has a hundred of them.
 const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
 
+/// Refuses to store a record that would be too large to read again.
+pub(crate) fn check_room(record: &[u8]) -> Result<()> {
+    if weight_of_json(record) <= MAX_RECORD_WEIGHT {
+        return Ok(());
+    }
+    let most = MAX_RECORD_WEIGHT >> 20;
+    let message = format!(
+        "the description and the texts of the newest reviews are together too long: one pull \
+         request or issue has {most} MiB"
+    );
+    Err(Error::invalid("body", message).with_hint("write less, or write it as a comment"))
+}
+
 /// Why a stored object cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unreadable {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EventStore, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, LogEntry, RefChange, RefConflict,
-    Unreadable, log::LoggedEvent, refs, write::no_json,
+    Unreadable, check_room, log::LoggedEvent, refs, write::no_json,
 };
 use crate::ident::Identity;
 
@@ -109,6 +109,7 @@ impl IssueSnapshot {
     fn encode(&self) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self).map_err(no_json)?;
         bytes.push(b'\n');
+        check_room(&bytes)?;
         Ok(bytes)
     }
 

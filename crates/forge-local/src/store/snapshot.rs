@@ -8,7 +8,7 @@ use forge_core::{
 use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Unreadable, event::MergeIntent, refs};
+use super::{FORMAT, Unreadable, check_room, event::MergeIntent, refs};
 
 /// The fields that a list and the default view show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +105,9 @@ impl Snapshot {
     }
 
     /// Encodes the blob, indented for `git show` and `git diff`.
+    ///
+    /// # Errors
+    /// `invalid_input` if the blob would be too large to read again.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|e| {
             Error::new(
@@ -114,6 +117,7 @@ impl Snapshot {
             .with_source(e)
         })?;
         bytes.push(b'\n');
+        check_room(&bytes)?;
         Ok(bytes)
     }
 
@@ -245,6 +249,21 @@ mod tests {
         s.add_review(review("carol", ChangesRequested));
         let counts = s.review_counts();
         assert_eq!((counts.changes_requested, counts.total), (1, 2));
+    }
+
+    #[test]
+    fn oversized_pull_snapshot_is_not_written() {
+        let mut s = Snapshot::new(1, Actor::new("author"), Timestamp::from_unix(0));
+        let long = |n: usize| {
+            let mut written = review(&format!("reviewer{n}"), ReviewState::Commented);
+            written.body = "x".repeat(65_536);
+            written
+        };
+        s.latest_reviews = (0..30).map(long).collect();
+        assert!(s.encode().is_ok());
+        s.latest_reviews.extend((30..40).map(long));
+        let e = s.encode().unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{e:?}");
     }
 
     #[test]
