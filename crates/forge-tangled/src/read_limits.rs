@@ -94,8 +94,8 @@ pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 /// as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;
 
-/// What a comparison may weigh as JSON. A knot sends an object for each line of a diff: this is room
-/// for a hundred thousand lines.
+/// What a comparison may weigh as JSON. A knot sends an object for each line of a diff, and those of
+/// two or more commits twice: there is room for about 59,000 lines.
 pub(crate) const MAX_COMPARISON_WEIGHT: usize = 4 * MAX_COMPARISON;
 
 /// What another such answer may weigh as JSON, by [`forge_core::call::weight_of_json`].
