@@ -69,7 +69,7 @@ fn diff_stat_equals_git_stat() {
 }
 
 #[test]
-fn paths_limit_the_diff() {
+fn diff_is_limited_to_given_paths() {
     let world = World::new();
     let files = [("src/a.rs", Some("a\n")), ("b.txt", Some("b\n"))];
     world.git.commit("feature", "One", &files);

@@ -97,7 +97,7 @@ fn doctor_names_fields_missing_from_schema() {
 }
 
 #[test]
-fn doctor_distinguishes_wrong_answers_from_none() {
+fn doctor_distinguishes_wrong_from_missing_answers() {
     let hub = Hub::with_pull();
     let json = [("content-type", "application/json")];
     let rules = format!("/repos/{REPO}/rules");

@@ -150,7 +150,7 @@ fn update_branch_merges_the_base() {
 }
 
 #[test]
-fn update_branch_updates_checked_out_head_by_default() {
+fn checked_out_head_is_updated_by_default() {
     let world = World::with_pull();
     world.switch("feature");
     world.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);

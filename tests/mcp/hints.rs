@@ -112,7 +112,7 @@ fn called_hint_of_tangled_tool_works() {
 }
 
 #[test]
-fn hint_without_login_names_the_terminal() {
+fn hint_for_missing_login_points_to_a_terminal() {
     let hub = Hub::with_pull();
     let run = hub.run(&["--write"]).without_env("GH_TOKEN");
     let mut wire = Wire::start(&run, MODERN);

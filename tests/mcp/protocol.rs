@@ -110,7 +110,7 @@ fn http_duplicate_host_is_refused_and_any_accept_works() {
 }
 
 #[test]
-fn http_delete_ends_a_session_once() {
+fn http_delete_request_ends_the_session_once() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let session = http.session();

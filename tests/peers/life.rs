@@ -263,7 +263,7 @@ fn merge_hides_token_from_hooks_and_filters() {
 }
 
 #[test]
-fn merge_leaves_and_deletes_local_branch() {
+fn merge_switches_from_local_branch_and_deletes_it() {
     let cases: &[(&str, &[&str])] = &[
         ("topic", &["pr", "merge", "-m", "-d"]),
         ("topic", &["pr", "merge", "1", "-s", "-d"]),
