@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn edit_prints_url_and_changes_named_fields() {
+fn edit_changes_given_fields_and_prints_url() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "edit", "1", "--title", "New", "--body", "Text two."])

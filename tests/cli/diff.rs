@@ -12,7 +12,7 @@ fn diff_equals_git_diff() {
 }
 
 #[test]
-fn diff_flags_print_names_patches_and_matches() {
+fn diff_prints_names_mails_or_selected_files() {
     let world = World::new();
     world.git.commit(
         "feature",

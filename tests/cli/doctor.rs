@@ -80,7 +80,7 @@ fn doctor_report_of_healthy_github_is_ok() {
 }
 
 #[test]
-fn doctor_names_fields_missing_from_schema() {
+fn doctor_lists_fields_missing_from_schema() {
     let hub = Hub::with_pull();
     for (on, field) in [
         ("PullRequest", "isDraft"),

@@ -69,7 +69,7 @@ fn create_from_files_needs_no_clone() {
 }
 
 #[test]
-fn edits_dry_run_names_the_files() {
+fn dry_run_of_edits_lists_the_files() {
     let world = World::new();
     let before = world.git.refs();
     let args = [

@@ -339,7 +339,7 @@ fn failed_create_names_the_cause_and_makes_nothing() {
 }
 
 #[test]
-fn fork_branch_is_found_from_fork_clone() {
+fn pull_of_fork_branch_is_found_in_clone() {
     let hub = Hub::new();
     hub.double.seed().fork(REPO, "grace");
     hub.double.seed().open_pull(
@@ -386,7 +386,7 @@ fn fork_branch_is_found_from_fork_clone() {
 }
 
 #[test]
-fn checks_exit_code_equals_gh() {
+fn exit_code_of_checks_equals_that_of_gh() {
     let hub = Hub::with_pull();
     let checks = ["pr", "checks", "1", R[0], R[1]];
     let code = |more: &[&str]| hub.forge(&checks).args(more).output().code;

@@ -227,7 +227,7 @@ fn watch_costs_one_request_per_poll() {
 }
 
 #[test]
-fn watch_names_the_reset_of_a_rate_limit() {
+fn watch_prints_when_the_rate_limit_resets() {
     let hub = Hub::with_pull();
     let reset = forge_core::Timestamp::now().unix() + 3_600;
     hub.double.fault(Fault::exhausted(reset).always());

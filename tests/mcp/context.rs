@@ -84,7 +84,7 @@ fn c_002_14_context_chooses_newest_open_pull_of_a_branch() {
 }
 
 #[test]
-fn r_002_20_context_of_sections_has_the_whole_verdict() {
+fn r_002_20_context_of_chosen_sections_has_the_whole_verdict() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");

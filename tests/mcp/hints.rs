@@ -97,17 +97,17 @@ fn chosen<S: Stage>(
 }
 
 #[test]
-fn called_hint_of_local_tool_works() {
+fn call_in_hint_of_local_tool_works() {
     play(situations::in_a_repository(), follow);
 }
 
 #[test]
-fn called_hint_of_github_tool_works() {
+fn call_in_hint_of_github_tool_works() {
     play(situations::on_github(), follow);
 }
 
 #[test]
-fn called_hint_of_tangled_tool_works() {
+fn call_in_hint_of_tangled_tool_works() {
     play(situations::on_tangled(), follow);
 }
 

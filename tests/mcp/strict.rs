@@ -172,7 +172,7 @@ fn wire(world: &World) -> Wire {
 }
 
 #[test]
-fn strict_client_schemas_make_valid_calls() {
+fn calls_made_from_strict_schemas_are_valid() {
     assert!(SETS.contains(&"issues,workflow"));
     for client in [Client::OpenAi, Client::Gemini] {
         let world = World::with_feature();

@@ -121,7 +121,7 @@ fn list_web_page_has_the_filters() {
 }
 
 #[test]
-fn bad_lists_are_refused_by_both() {
+fn bad_list_commands_are_refused_by_both() {
     let twins = Twins::new();
     for line in [
         "pr list -L 0",

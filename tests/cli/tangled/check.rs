@@ -103,7 +103,7 @@ fn statuses_comments_and_labels_are_checked() {
 }
 
 #[test]
-fn record_of_1_0_is_public() {
+fn record_on_knot_of_1_0_is_immediate() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
