@@ -18,7 +18,7 @@
 //! | a head that moves while the user confirms | `moved_head_is_refused` |
 //! | a base branch that changes while the user confirms | `changed_base_is_refused` |
 //! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
-//! | a private text that names a readable issue | `unlisted_repository_titles_are_hidden_in_links` |
+//! | a private text that names a readable issue | `unlisted_repository_title_is_hidden_in_links` |
 //! | a record on a host that the caller chooses | `strangers.rs` |
 //!
 //! The lists of permitted repositories are tested in `lists.rs`, expiry of confirmations beside
@@ -696,7 +696,7 @@ fn private_repository_in_body_stays_unreachable() {
 /// GitHub itself returns the objects that name an issue, even from repositories outside the
 /// server's list.
 #[test]
-fn unlisted_repository_titles_are_hidden_in_links() {
+fn unlisted_repository_title_is_hidden_in_links() {
     let hub = Hub::new();
     {
         let mut seed = hub.double.seed();
