@@ -348,7 +348,7 @@ pub const HOOKS: &[&str] = &[
 ];
 
 #[test]
-fn every_key_of_git_has_a_rule() {
+fn every_git_config_key_has_a_rule() {
     let unknown: Vec<String> = of_git()
         .into_iter()
         .filter(|key| effect(key).is_none())

@@ -68,7 +68,7 @@ fn server(world: &World, dir: &std::path::Path, era: &str, args: &[&str]) -> Wir
 }
 
 #[test]
-fn agent_in_embedded_repository_runs_no_command() {
+fn mcp_tools_in_embedded_repository_run_no_command() {
     let world = pulls();
     let (clone, log) = clone_with_docs(&world);
     for (era, args) in [(LEGACY, &[][..]), (MODERN, &["--write"])] {
@@ -90,7 +90,7 @@ fn agent_in_embedded_repository_runs_no_command() {
 }
 
 #[test]
-fn agent_diff_of_missing_object_names_the_fetch() {
+fn mcp_diff_of_missing_object_suggests_git_fetch() {
     let origin = pulls();
     let mut place = Place::new(&origin, Kind::Repository, Variant::Promisor);
     let repo = place.named[1].clone();
@@ -111,7 +111,7 @@ fn agent_diff_of_missing_object_names_the_fetch() {
 
 /// A partial clone fetches missing objects on demand, and its remote may be a program.
 #[test]
-fn named_read_fetches_no_missing_object() {
+fn diff_in_named_repository_fetches_no_objects() {
     let origin = pulls();
     let mut place = Place::new(&origin, Kind::Repository, Variant::Promisor);
     let repo = place.named[1].clone().unwrap();

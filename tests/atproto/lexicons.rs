@@ -347,7 +347,7 @@ fn is_stricter(path: &str, what: &str) -> bool {
 }
 
 #[test]
-fn records_with_every_field_pass() {
+fn records_with_every_field_are_valid() {
     for set in Set::ALL {
         for (collection, mut record) in records(set) {
             record["$type"] = collection.into();
@@ -361,7 +361,7 @@ fn records_with_every_field_pass() {
 }
 
 #[test]
-fn reference_implementation_agrees() {
+fn lexicon_checks_agree_with_reference_implementation() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

@@ -823,7 +823,7 @@ const TOPICS: &[(&str, Script)] = &[
 ];
 
 #[test]
-fn light_pds_answers_as_the_real_pds() {
+fn light_pds_answers_like_the_real_pds() {
     let Some(dir) = RealWorld::installed() else {
         return;
     };

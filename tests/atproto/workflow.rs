@@ -24,7 +24,7 @@ fn workflow_runs_to_merge_on_real_pds() {
 }
 
 #[test]
-fn workflow_of_labels_runs_on_a_real_pds() {
+fn workflow_with_labels_runs_on_a_real_pds() {
     runs_from_pick_to_merge("labels");
 }
 
@@ -128,7 +128,7 @@ fn r_001_12_python_client_runs_the_story_on_a_real_pds() {
 }
 
 #[test]
-fn twenty_claims_on_a_real_pds_leave_one_holder() {
+fn twenty_claims_on_a_real_pds_have_one_winner() {
     let Some(stage) = Stage::new() else {
         return;
     };

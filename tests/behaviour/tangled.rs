@@ -31,10 +31,10 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("mergeability::both_ends_are_named", ROUNDS),
     ("mergeability::solved_conflict_is_mergeable", ROUNDS),
     ("state::reopen_without_head_branch_is_refused", ROUNDS),
-    ("edit::a_stale_version", AUTHOR),
+    ("edit::stale_version_is_refused", AUTHOR),
     ("edit::an_edit_is_in_the_history", AUTHOR),
     (
-        "comments::edit_mine",
+        "comments::own_comment_is_edited",
         "a record does not say when it was changed",
     ),
     ("labels::a_label_is_read_back", "labels have no description"),
@@ -51,7 +51,7 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
 /// [`EXCEPTIONS`], and cases that drafts and verdicts on tangled cannot pass.
 static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let more = [
-        ("reviews::a_stale_head", ROUNDS),
+        ("reviews::review_of_a_stale_head_is_refused", ROUNDS),
         (
             "reviews::comment_is_not_a_verdict",
             "a review without a verdict is a comment, and listed as one",

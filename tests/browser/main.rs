@@ -151,7 +151,7 @@ fn page_is_readable_in_every_size_and_colour() {
 }
 
 #[test]
-fn hostile_page_runs_and_loads_nothing() {
+fn hostile_page_runs_no_script_and_loads_nothing() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -203,7 +203,7 @@ fn active_content_in_page_is_detected() {
 }
 
 #[test]
-fn folded_part_opens_in_print() {
+fn folded_section_is_expanded_in_print() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -49,7 +49,7 @@ impl Everywhere {
 }
 
 #[test]
-fn list_of_all_forges_names_missing_parts() {
+fn list_across_forges_warns_about_missing_parts() {
     let all = Everywhere::new();
     all.hub.double.reset_record();
     let out = all.pr(&["list"]).exits(1);
@@ -104,7 +104,7 @@ fn status_of_all_forges_lists_own_pulls() {
 }
 
 #[test]
-fn unreachable_forge_is_named_and_the_rest_shown() {
+fn unreachable_forge_is_named_and_others_are_listed() {
     let all = Everywhere::new();
     all.tangled.world.index().host().set_down(true);
     all.tangled.world.pds().host().set_down(true);
@@ -139,7 +139,7 @@ fn slow_forges_are_requested_in_parallel() {
 }
 
 #[test]
-fn list_by_owner_and_mine_costs_one_request() {
+fn list_with_owner_or_mine_flag_takes_one_request() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();

@@ -103,7 +103,7 @@ fn merge_of_unexpected_head_is_refused() {
 }
 
 #[test]
-fn close_of_closed_pull_costs_one_request() {
+fn close_of_closed_pull_takes_one_request() {
     let hub = standing();
     let close = run(&hub, Named::ByBranch, &["pr", "close"], &[]);
     close.ok();

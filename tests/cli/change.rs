@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn edit_prints_url_and_changes_named_fields() {
+fn edit_changes_given_fields_and_prints_url() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "edit", "1", "--title", "New", "--body", "Text two."])
@@ -56,7 +56,7 @@ fn edit_adds_and_removes_labels_and_people() {
 }
 
 #[test]
-fn unknown_label_to_remove_names_present_labels() {
+fn removal_of_unknown_label_names_present_labels() {
     let world = World::with_pull();
     let edit = ["pr", "edit", "1", "--add-label", "bug", "--remove-label"];
     let refused = world.forge(&edit).args(["wip"]).output().exits(1);
@@ -73,7 +73,7 @@ fn edit_changes_the_base() {
 }
 
 #[test]
-fn edit_takes_current_branch_and_piped_body() {
+fn edit_of_current_branch_reads_body_from_stdin() {
     let world = World::with_pull();
     world.switch("feature");
     world.forge(&["pr", "edit", "-F", "-"]).stdin("Piped.").ok();

@@ -52,7 +52,7 @@ fn checkout_keeps_uncommitted_changes() {
 }
 
 #[test]
-fn checkout_over_other_commits_is_refused_until_forced() {
+fn checkout_over_other_commits_needs_force() {
     let world = World::with_pull();
     let head = oid(&world, "feature");
     world.switch("main");
@@ -68,7 +68,7 @@ fn checkout_over_other_commits_is_refused_until_forced() {
 }
 
 #[test]
-fn checkout_into_new_work_tree_leaves_the_current() {
+fn checkout_into_new_work_tree_switches_no_branch() {
     let world = World::with_pull();
     world.switch("main");
     let path = world.scratch.path("beside");
@@ -102,7 +102,7 @@ fn checkout_in_clone_fetches_and_tracks_head() {
 }
 
 #[test]
-fn checkout_over_a_branch_of_another_upstream_is_refused() {
+fn checkout_over_branch_with_other_upstream_is_refused() {
     let world = World::with_pull();
     world.switch("main");
     let from = world.git.path().to_str().unwrap().to_owned();

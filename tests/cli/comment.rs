@@ -36,7 +36,7 @@ fn last_comment_is_edited_and_deleted() {
 }
 
 #[test]
-fn comment_by_id_is_answered_edited_and_deleted() {
+fn comment_chosen_by_id_is_edited_and_deleted() {
     let world = World::with_pull();
     let line = "feature.txt:1=Why one?";
     world.grace(&["pr", "review", "1", "--line", line]).ok();
@@ -94,7 +94,7 @@ fn edit_last_without_comment_is_refused() {
 }
 
 #[test]
-fn comment_takes_current_branch_and_piped_body() {
+fn comment_on_current_branch_reads_body_from_stdin() {
     let world = World::with_pull();
     world.switch("feature");
     world

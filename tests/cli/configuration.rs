@@ -6,7 +6,7 @@ use crate::{
 };
 
 #[test]
-fn key_is_set_read_and_unset() {
+fn config_key_is_set_printed_and_unset() {
     let world = World::new();
     world
         .forge(&["config", "set", "merge.method", "squash"])
@@ -71,7 +71,7 @@ fn unknown_key_suggests_the_nearest() {
 }
 
 #[test]
-fn comments_survive_a_change() {
+fn config_set_keeps_comments_of_the_file() {
     let world = World::new();
     let file = world.scratch.write(
         "home/.config/forge/config.toml",
@@ -229,7 +229,7 @@ fn broken_repository_file_affects_only_its_repository() {
 }
 
 #[test]
-fn repository_file_applies_only_to_own_repository() {
+fn repository_config_applies_only_to_its_repository() {
     let (world, other) = (World::with_pull(), World::with_pull());
     world
         .scratch
@@ -244,7 +244,7 @@ fn repository_file_applies_only_to_own_repository() {
 
 /// A stranger's repository, whose git configuration sets `key` to `value`.
 #[test]
-fn unknown_hosts_of_git_configuration_get_no_token() {
+fn unknown_host_in_git_config_gets_no_token() {
     let hub = Hub::new();
     let world = World::new();
     for (key, value) in [

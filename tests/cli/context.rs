@@ -56,7 +56,7 @@ fn rules(verdict: &Value, status: &str) -> Vec<String> {
 }
 
 #[test]
-fn r_002_2_pull_is_named_in_every_way() {
+fn r_002_2_context_accepts_every_name_of_a_pull() {
     let world = World::with_pull();
     world.open("topic/two");
     let url = world.url(2);
@@ -75,7 +75,7 @@ fn r_002_2_pull_is_named_in_every_way() {
 }
 
 #[test]
-fn r_002_2_address_and_user_branch_name_a_pull() {
+fn r_002_2_context_accepts_urls_and_owner_branches() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.fork(REPO, "grace");
@@ -99,7 +99,7 @@ fn r_002_2_address_and_user_branch_name_a_pull() {
 }
 
 #[test]
-fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
+fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
     let world = World::with_pull();
     let main = world.git.oid("main").unwrap();
     world.git.set_branch("release", &main);
@@ -144,7 +144,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_taken() {
 }
 
 #[test]
-fn c_002_14_url_of_another_repository_contradicts_r() {
+fn c_002_14_url_that_contradicts_repo_flag_is_refused() {
     let world = World::with_pull();
     let other = World::with_pull();
     let path = other.git.path().display().to_string();
@@ -288,7 +288,7 @@ fn r_002_11_sections_not_included_are_null() {
 }
 
 #[test]
-fn c_002_2_include_never_changes_the_verdict() {
+fn c_002_2_include_flag_never_changes_the_verdict() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
@@ -358,7 +358,7 @@ fn r_002_13_blockers_are_exact_and_in_order() {
 }
 
 #[test]
-fn r_002_12_green_pull_is_ready_and_merges() {
+fn r_002_12_green_pull_is_ready_and_can_be_merged() {
     let hub = Hub::with_green_pull();
     let found = hub.context(&["1", "--json", "summary,verdict,partial,errors"]);
     assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
@@ -403,7 +403,7 @@ fn missing_checks_are_green_only_if_unrequired() {
 }
 
 #[test]
-fn ruleset_rule_has_ruleset_name() {
+fn ruleset_requirement_names_its_ruleset() {
     let hub = Hub::with_green_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {
@@ -572,7 +572,7 @@ fn r_002_3_failing_section_does_not_fail_the_call() {
 }
 
 #[test]
-fn default_sections_are_two_round_trips_at_most() {
+fn default_sections_need_two_round_trips_at_most() {
     let hub = Hub::with_green_pull();
     let mut seed = hub.double.seed();
     let number = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
@@ -688,7 +688,7 @@ fn r_002_10_small_budget_shows_code_before_lock_files() {
 }
 
 #[test]
-fn r_002_9_related_pulls_have_the_overlap() {
+fn r_002_9_related_pulls_name_the_shared_files() {
     let world = World::new();
     let both = [("a.txt", Some("one\n")), ("b.txt", Some("one\n"))];
     world.git.commit("feature", "Add both", &both);
@@ -755,7 +755,7 @@ fn context_without_json_prints_readable_text() {
 }
 
 #[test]
-fn stacked_pull_verdict_matches_the_merge() {
+fn verdict_on_stacked_pull_agrees_with_merge() {
     let world = World::with_pull();
     world.git.set_branch("above", "feature");
     world
@@ -817,7 +817,7 @@ fn readings(hub: &Hub) -> (usize, usize) {
 }
 
 #[test]
-fn files_of_a_refused_diff_are_read_once() {
+fn files_of_oversized_diff_are_requested_once() {
     let hub = wide(340, &[]);
     let fields = ["1", "--json", "files,summary,diff,errors", "-i"];
     let read = |include: &str| {
@@ -838,7 +838,7 @@ fn files_of_a_refused_diff_are_read_once() {
 }
 
 #[test]
-fn files_without_counts_are_read_from_graphql() {
+fn missing_line_counts_of_files_come_from_graphql() {
     let long = "y\n".repeat(21_000);
     let last = ("src/z.rs", "z\n");
     let hub = wide(340, &[("src/long.rs", &long), last]);

@@ -34,7 +34,7 @@ fn section_text(page: &str, id: &str) -> String {
 }
 
 #[test]
-fn html_page_has_the_facts_of_the_bundle() {
+fn html_page_shows_facts_of_the_bundle() {
     let stage = Stage::rich();
     let page = stage.html(&[]);
     let all = elements(&page);
@@ -101,7 +101,7 @@ fn html_page_has_the_facts_of_the_bundle() {
 }
 
 #[test]
-fn html_shows_only_included_sections() {
+fn html_page_shows_only_included_sections() {
     let stage = Stage::rich();
     let page = stage.html(&["-i", "files,history"]);
     let all = elements(&page);
@@ -117,7 +117,7 @@ fn html_shows_only_included_sections() {
 }
 
 #[test]
-fn html_hostile_texts_are_escaped() {
+fn hostile_texts_in_html_page_are_escaped() {
     let stage = Stage::hostile();
     let page = stage.html(&[
         "-i",
@@ -163,7 +163,7 @@ fn html_hostile_texts_are_escaped() {
 }
 
 #[test]
-fn html_of_same_bundle_is_identical() {
+fn html_page_of_unchanged_pull_is_identical() {
     let stage = Stage::rich();
     let [first, second] = [(); 2].map(|()| stage.html(&[]));
     let without_moment = |page: &str| {
@@ -211,7 +211,7 @@ fn html_page_shows_facts_of_local_pull() {
 }
 
 #[test]
-fn html_since_names_start_and_changes() {
+fn html_since_section_names_start_and_changes() {
     let world = World::with_pull();
     world
         .grace(&["pr", "review", "1", "--comment", "-b", "Seen."])
@@ -259,7 +259,7 @@ fn html_since_names_start_and_changes() {
 }
 
 #[test]
-fn html_source_has_the_lines_at_the_head() {
+fn html_source_section_shows_lines_of_the_head() {
     let world = World::new();
     let long: Vec<String> = (1..=400).map(|n| format!("line {n}\n")).collect();
     let path = "src/<b>&.rs";
@@ -304,7 +304,7 @@ fn html_source_has_the_lines_at_the_head() {
 }
 
 #[test]
-fn html_ticket_shows_status_or_unknown() {
+fn html_page_shows_ticket_status_or_unknown() {
     let world = World::new();
     let jira = JiraDouble::start(JiraEdition::DataCenter);
     jira.ticket(TicketSeed {
@@ -344,7 +344,7 @@ fn html_ticket_shows_status_or_unknown() {
 }
 
 #[test]
-fn html_write_failure_names_the_file() {
+fn failed_write_of_html_page_names_the_file() {
     let world = World::with_pull();
     let file = world.scratch.path("no/such/page.html");
     let file = file.to_string_lossy();
@@ -378,7 +378,7 @@ fn html_page_replaces_file_atomically() {
 }
 
 #[test]
-fn html_failed_section_is_named() {
+fn html_page_names_failed_sections() {
     let stage = Stage::rich();
     let path = format!("/repos/{REPO}/pulls/{}", stage.number);
     stage

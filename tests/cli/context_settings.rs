@@ -77,7 +77,7 @@ fn r_002_15_events_are_json_lines_on_stderr() {
 }
 
 #[test]
-fn r_002_17_low_rate_limit_leaves_out_optional_sections() {
+fn r_002_17_low_rate_limit_drops_optional_sections() {
     let low = || {
         Fault::new(Action::Headers(vec![(
             "x-ratelimit-remaining".to_owned(),
@@ -131,7 +131,7 @@ fn r_002_17_low_rate_limit_leaves_out_optional_sections() {
 }
 
 #[test]
-fn costly_query_is_an_error_of_long_sections() {
+fn refused_costly_query_fails_only_long_sections() {
     let hub = Hub::with_pull();
     let refused = json!({"errors": [{"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Too much."}]});
     let headers = [("content-type", "application/json; charset=utf-8")];
@@ -147,7 +147,7 @@ fn costly_query_is_an_error_of_long_sections() {
 }
 
 #[test]
-fn long_sections_have_their_newest_hundred_and_the_total() {
+fn long_section_has_newest_hundred_and_the_total() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     for n in 0..130 {
@@ -174,7 +174,7 @@ fn long_sections_have_their_newest_hundred_and_the_total() {
 }
 
 #[test]
-fn r_002_18_cloned_repository_sets_no_context_key() {
+fn r_002_18_cloned_repository_cannot_set_context_keys() {
     let world = World::with_pull();
     let fields = "pr,comments,reviews,files,diff,summary,verdict";
     let look = || {
@@ -208,7 +208,7 @@ fn r_002_18_cloned_repository_sets_no_context_key() {
 }
 
 #[test]
-fn r_002_18_configured_sections_and_lines_are_defaults() {
+fn r_002_18_config_sets_default_sections_and_context_lines() {
     let world = World::with_pull();
     let lines: String = (0..40).map(|n| format!("line {n}\n")).collect();
     world
@@ -237,7 +237,7 @@ fn r_002_18_configured_sections_and_lines_are_defaults() {
 }
 
 #[test]
-fn r_002_18_configured_risk_and_approval_count() {
+fn r_002_18_config_sets_risk_limits_and_required_approval() {
     let world = World::with_pull();
     let context = || world.context(&["1", "--json", "summary,verdict"]);
     let plain = context();
@@ -262,7 +262,7 @@ fn r_002_18_configured_risk_and_approval_count() {
 }
 
 #[test]
-fn r_002_18_configured_relations_are_looked_for() {
+fn r_002_18_config_selects_kinds_of_related_pulls() {
     let world = World::new();
     for branch in ["team/api/one", "team/api/two", "other"] {
         let files = [("a.txt", Some(branch)), (branch, Some("x\n"))];

@@ -77,7 +77,7 @@ impl World {
 }
 
 #[test]
-fn since_review_shows_only_pushed_commits() {
+fn changes_since_review_are_only_pushed_commits() {
     let world = World::reviewed();
     let reviewed = world.git.oid("feature").unwrap();
     world
@@ -111,13 +111,13 @@ fn since_review_shows_only_pushed_commits() {
 }
 
 #[test]
-fn since_same_head_is_unchanged() {
+fn pull_without_push_since_review_is_unchanged() {
     let world = World::reviewed();
     assert_eq!(told(&world.since("review")), wanted("unchanged", &[], &[]));
 }
 
 #[test]
-fn since_pure_rebase_shows_no_changes() {
+fn pure_rebase_since_review_shows_no_changes() {
     let world = World::reviewed();
     let lib = numbered(20, 20, "last");
     let main = [("src/lib.rs", Some(lib.as_str())), ("new", Some("x\n"))];
@@ -134,7 +134,7 @@ fn since_pure_rebase_shows_no_changes() {
 }
 
 #[test]
-fn since_rebase_with_a_change_shows_the_change() {
+fn rebase_with_change_since_review_shows_the_change() {
     let world = World::reviewed();
     let lib = numbered(20, 20, "last");
     world
@@ -152,7 +152,7 @@ fn since_rebase_with_a_change_shows_the_change() {
 }
 
 #[test]
-fn since_force_push_names_dropped_commits() {
+fn force_push_since_review_names_dropped_commits() {
     let world = World::reviewed();
     world.git.delete_branch("feature");
     world.git.commit(
@@ -169,7 +169,7 @@ fn since_force_push_names_dropped_commits() {
 }
 
 #[test]
-fn since_rebase_over_a_conflict_shows_whole_files() {
+fn conflicting_rebase_since_review_shows_whole_files() {
     let world = World::reviewed();
     let lib = numbered(20, 4, "line four");
     world
@@ -190,7 +190,7 @@ fn since_rebase_over_a_conflict_shows_whole_files() {
 }
 
 #[test]
-fn since_name_of_a_commit_is_resolved_by_git() {
+fn since_flag_accepts_revisions_of_git() {
     let world = World::reviewed();
     let reviewed = world.git.oid("feature").unwrap();
     world
@@ -208,7 +208,7 @@ fn since_name_of_a_commit_is_resolved_by_git() {
 }
 
 #[test]
-fn since_merge_of_base_shows_no_changes() {
+fn merge_of_base_since_review_shows_no_changes() {
     let world = World::reviewed();
     world.git.commit("main", "Move on", &[("new", Some("x\n"))]);
     world.forge(&["pr", "update-branch", "1"]).ok();
@@ -218,7 +218,7 @@ fn since_merge_of_base_shows_no_changes() {
 }
 
 #[test]
-fn since_unknown_commit_or_review_is_section_error() {
+fn unknown_since_commit_or_review_is_section_error() {
     let world = World::reviewed();
     for (asked, why) in [
         (GONE, "the repository has no commit 1111"),
@@ -347,7 +347,7 @@ impl Cloned {
 }
 
 #[test]
-fn since_on_github_needs_no_clone() {
+fn since_flag_on_github_needs_no_clone() {
     let (hub, clone) = Hub::reviewed();
     let reviewed = clone.head();
     let since = ["--since", "review", "--json", "since,warnings,errors"];
@@ -383,7 +383,7 @@ fn since_on_github_needs_no_clone() {
 }
 
 #[test]
-fn since_moved_change_on_github_is_not_hidden() {
+fn moved_change_since_review_on_github_is_shown() {
     let hub = Hub::new();
     let clone = hub.cloned("clone");
     let function = "def f():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n";
@@ -433,7 +433,7 @@ fn since_moved_change_on_github_is_not_hidden() {
 }
 
 #[test]
-fn since_fetches_the_reviewed_commit_by_id() {
+fn reviewed_commit_is_fetched_by_its_id() {
     let (hub, clone) = Hub::reviewed();
     clone.move_main();
     clone.write_series("other\n", "origin/main");
@@ -451,7 +451,7 @@ fn since_fetches_the_reviewed_commit_by_id() {
 }
 
 #[test]
-fn since_gone_commit_on_github_has_recovery() {
+fn missing_since_commit_on_github_has_recovery() {
     let (hub, clone) = Hub::reviewed();
     let args = ["pr", "context", "1", "-R", REPO, "--since", GONE];
     let said = hub.forge(&args).output().success().stderr_text();
@@ -470,7 +470,7 @@ fn since_gone_commit_on_github_has_recovery() {
 }
 
 #[test]
-fn c_002_12_context_lines_need_git() {
+fn c_002_12_more_context_lines_need_git() {
     let (hub, clone) = Hub::reviewed();
     hub.double.seed().thread(REPO, 1, "grace", "long.txt");
     clone.write_series("one\n", "origin/main");
@@ -526,7 +526,7 @@ fn context_lines_option_fetches_missing_objects() {
 }
 
 #[test]
-fn source_from_git_equals_source_from_github() {
+fn source_section_is_equal_from_git_and_github() {
     let (hub, clone) = Hub::reviewed();
     clone.commit(
         &[
@@ -564,7 +564,7 @@ fn source_from_git_equals_source_from_github() {
 }
 
 #[test]
-fn source_of_local_repository_respects_the_budget() {
+fn source_section_of_local_pull_respects_the_budget() {
     let world = World::new();
     let lib = numbered(900, 450, "changed");
     world.git.commit(

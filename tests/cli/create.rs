@@ -65,7 +65,7 @@ fn create_passes_every_flag() {
 }
 
 #[test]
-fn head_is_the_current_branch() {
+fn head_defaults_to_the_current_branch() {
     let world = World::new();
     world.feature("feature");
     world.switch("feature");
@@ -74,7 +74,7 @@ fn head_is_the_current_branch() {
 }
 
 #[test]
-fn fill_of_one_commit_takes_subject_and_body() {
+fn fill_flag_uses_subject_and_body_of_one_commit() {
     let world = World::new();
     world.git.commit(
         "feature",
@@ -89,7 +89,7 @@ fn fill_of_one_commit_takes_subject_and_body() {
 }
 
 #[test]
-fn fill_of_several_commits_lists_subjects() {
+fn fill_flag_lists_subjects_of_several_commits() {
     let world = World::new();
     world
         .git
@@ -109,7 +109,7 @@ fn fill_of_several_commits_lists_subjects() {
 }
 
 #[test]
-fn fill_of_endless_message_is_refused() {
+fn fill_flag_refuses_endless_commit_message() {
     let world = World::new();
     let message = format!("Add f\n\n{}", "x".repeat(32 << 20));
     world.git.commit("feature", &message, &[("f", Some("1\n"))]);
@@ -120,7 +120,7 @@ fn fill_of_endless_message_is_refused() {
 }
 
 #[test]
-fn fill_first_and_verbose_choose_text() {
+fn fill_first_and_fill_verbose_set_the_text() {
     let world = World::new();
     for branch in ["first", "verbose"] {
         world
@@ -244,7 +244,7 @@ fn new_is_an_alias_of_create() {
 
 /// The repository's template is a symbolic link to a file outside the repository.
 #[test]
-fn templates_are_read_inside_the_work_tree() {
+fn templates_outside_the_work_tree_are_not_read() {
     let world = World::new();
     world.feature("feature");
     let secret = world.scratch.write("secret.md", "canary");

@@ -29,7 +29,7 @@ fn demo_shows_pull_request_from_creation_to_merge() {
 
 #[cfg(unix)]
 #[test]
-fn demo_lines_in_a_shell_make_same_refs() {
+fn demo_commands_in_a_shell_make_equal_refs() {
     let world = World::new();
     let text = world.forge(&["demo", "--keep"]).text();
     let kept = text.lines().last().unwrap().rsplit(' ').next().unwrap();

@@ -12,7 +12,7 @@ fn diff_equals_git_diff() {
 }
 
 #[test]
-fn diff_flags_print_names_patches_and_matches() {
+fn diff_prints_names_mails_or_selected_files() {
     let world = World::new();
     world.git.commit(
         "feature",
@@ -69,7 +69,7 @@ fn diff_stat_equals_git_stat() {
 }
 
 #[test]
-fn paths_limit_the_diff() {
+fn diff_is_limited_to_given_paths() {
     let world = World::new();
     let files = [("src/a.rs", Some("a\n")), ("b.txt", Some("b\n"))];
     world.git.commit("feature", "One", &files);

@@ -80,7 +80,7 @@ fn doctor_report_of_healthy_github_is_ok() {
 }
 
 #[test]
-fn doctor_names_fields_missing_from_schema() {
+fn doctor_lists_fields_missing_from_schema() {
     let hub = Hub::with_pull();
     for (on, field) in [
         ("PullRequest", "isDraft"),
@@ -97,7 +97,7 @@ fn doctor_names_fields_missing_from_schema() {
 }
 
 #[test]
-fn doctor_distinguishes_wrong_answers_from_none() {
+fn doctor_distinguishes_wrong_from_missing_answers() {
     let hub = Hub::with_pull();
     let json = [("content-type", "application/json")];
     let rules = format!("/repos/{REPO}/rules");

@@ -69,7 +69,7 @@ fn create_from_files_needs_no_clone() {
 }
 
 #[test]
-fn edits_dry_run_names_the_files() {
+fn dry_run_of_edits_lists_the_files() {
     let world = World::new();
     let before = world.git.refs();
     let args = [
@@ -150,7 +150,7 @@ fn update_branch_merges_the_base() {
 }
 
 #[test]
-fn update_branch_updates_checked_out_head_by_default() {
+fn checked_out_head_is_updated_by_default() {
     let world = World::with_pull();
     world.switch("feature");
     world.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);

@@ -16,7 +16,7 @@ fn labels(cursor: &str) -> String {
 }
 
 #[test]
-fn endless_labels_are_cut_with_warning() {
+fn endless_label_list_is_cut_with_warning() {
     let hub = Hub::new();
     let kind = [("content-type", "application/json")];
     let mut second = Fault::answer(200, &kind, labels("c2")).on_operation("Labels");
@@ -34,7 +34,7 @@ fn endless_labels_are_cut_with_warning() {
 }
 
 #[test]
-fn endless_file_names_are_refused() {
+fn endless_list_of_long_file_names_is_refused() {
     let hub = Hub::with_pull();
     let file = json!({
         "sha": "1111111111111111111111111111111111111111", "filename": "x".repeat(10_000),

@@ -300,7 +300,7 @@ fn printed_urls_have_no_escapes() {
 }
 
 #[test]
-fn foreign_check_names_have_no_escapes() {
+fn check_names_are_printed_without_escapes() {
     let hub = Hub::with_pull();
     let evil = format!("build {EVIL}");
     hub.double.seed().check(REPO, 1, "CI", &evil, "SUCCESS");

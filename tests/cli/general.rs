@@ -54,7 +54,7 @@ fn completion_supports_every_shell() {
 }
 
 #[test]
-fn completion_names_the_shell_as_gh_does() {
+fn completion_accepts_the_shell_flag_of_gh() {
     let world = World::new();
     let bash = world.forge(&["completion", "bash"]).text();
     for args in [

@@ -51,7 +51,7 @@ fn auth_token_prints_the_token_of_gh() {
 }
 
 #[test]
-fn mine_includes_the_login_of_gh() {
+fn mine_flag_includes_the_account_of_gh() {
     let hub = Hub::new();
     let own = PullSeed {
         author: "ada",
@@ -78,7 +78,7 @@ fn mine_includes_the_login_of_gh() {
 }
 
 #[test]
-fn refused_token_is_named_by_file() {
+fn error_of_refused_token_names_its_source() {
     let hub = Hub::with_pull();
     login(&hub, &TOKEN.replace("gho_", "gho_0"));
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().exits(4);
@@ -99,7 +99,7 @@ fn refused_token_is_named_by_file() {
 }
 
 #[test]
-fn unreadable_hosts_file_is_named_without_other_token() {
+fn unreadable_hosts_file_is_an_error_without_requests() {
     let hub = Hub::with_pull();
     hub.scratch
         .write("home/.config/gh/hosts.yml", "github.localhost: &a\n");
@@ -180,7 +180,7 @@ fn login_at_unreachable_host_stores_nothing() {
 }
 
 #[test]
-fn login_at_configured_host_is_checked_there() {
+fn login_for_configured_host_checks_token_there() {
     let hub = Hub::new();
     let url = hub.double.url();
     let file = format!(

@@ -52,7 +52,7 @@ impl Hub {
 const R: [&str; 2] = ["-R", REPO];
 
 #[test]
-fn r_000_15_reading_takes_one_request() {
+fn r_000_15_each_read_command_takes_one_request() {
     let hub = Hub::with_pull();
     hub.costs(1, &["pr", "list", R[0], R[1]]);
     hub.costs(
@@ -153,7 +153,7 @@ fn stacked_create_takes_four_requests() {
 }
 
 #[test]
-fn stacked_pull_text_comes_from_own_commits() {
+fn text_of_stacked_pull_comes_from_own_commits() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -312,7 +312,7 @@ fn gh_login_is_used() {
 }
 
 #[test]
-fn create_names_missing_parts_and_makes_nothing() {
+fn failed_create_names_the_cause_and_makes_nothing() {
     let hub = Hub::new();
     let dir = hub.clone();
     let create = ["pr", "create", "-t", "Title", "-b", "Body"];
@@ -339,7 +339,7 @@ fn create_names_missing_parts_and_makes_nothing() {
 }
 
 #[test]
-fn fork_branch_is_found_from_fork_clone() {
+fn pull_of_fork_branch_is_found_in_clone() {
     let hub = Hub::new();
     hub.double.seed().fork(REPO, "grace");
     hub.double.seed().open_pull(
@@ -386,7 +386,7 @@ fn fork_branch_is_found_from_fork_clone() {
 }
 
 #[test]
-fn checks_exit_code_equals_gh() {
+fn exit_code_of_checks_equals_that_of_gh() {
     let hub = Hub::with_pull();
     let checks = ["pr", "checks", "1", R[0], R[1]];
     let code = |more: &[&str]| hub.forge(&checks).args(more).output().code;
@@ -475,7 +475,7 @@ fn oversized_diff_comes_from_git_in_clone() {
 }
 
 #[test]
-fn unread_checks_are_not_a_success() {
+fn unread_checks_do_not_count_as_passed() {
     let hub = Hub::with_pull();
     let (head, at) = ("a".repeat(40), "2026-01-01T00:00:00Z");
     let passed = json!({
@@ -502,7 +502,7 @@ fn unread_checks_are_not_a_success() {
 }
 
 #[test]
-fn comments_name_open_threads_in_the_same_request() {
+fn view_with_comments_counts_threads_in_one_request() {
     let hub = Hub::with_pull();
     let view = ["pr", "view", "1", R[0], R[1], "--comments"];
     assert_eq!(hub.costs(1, &view).stderr_text(), "");

@@ -89,7 +89,7 @@ fn pasted_hint_of_tangled_command_works() {
 }
 
 #[test]
-fn hint_without_login_names_the_login() {
+fn hint_for_missing_login_names_login_command() {
     let without = |run: Run, args: &[&str]| run.args(args).output().exits(4).stderr_text();
     let hub = Hub::with_pull();
     let run = hub.forge(&["pr", "list"]).without_env("GH_TOKEN");

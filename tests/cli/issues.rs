@@ -175,7 +175,7 @@ fn labels_are_added_and_removed_on_both_forges() {
 }
 
 #[test]
-fn impossible_issue_commands_name_the_reason() {
+fn refused_issue_commands_name_the_reason() {
     let world = world();
     for (line, why) in [
         (vec!["issue", "view", "7"], "issue #7 was not found"),
@@ -215,7 +215,7 @@ fn impossible_issue_commands_name_the_reason() {
 }
 
 #[test]
-fn stored_issue_text_has_no_escapes() {
+fn issue_text_is_printed_without_escapes() {
     let world = World::new();
     let evil = "evil\u{1b}[2J\u{202e}";
     world
@@ -237,7 +237,7 @@ fn stored_issue_text_has_no_escapes() {
 }
 
 #[test]
-fn relations_are_set_shown_and_removed() {
+fn relations_are_added_shown_and_removed() {
     let world = world();
     open(&world, "Part", &["--parent", "1", "--blocked-by", "#1"]);
     open(&world, "Blocker", &["--blocking", "1,2"]);
@@ -270,7 +270,7 @@ fn relations_are_set_shown_and_removed() {
 }
 
 #[test]
-fn estimate_and_priority_are_fields_of_the_workflow() {
+fn estimate_and_priority_flags_set_workflow_fields() {
     let world = world();
     open(&world, "Sized", &["--estimate", "M", "--priority", "P1"]);
     let of = |number: &str| json(&world, number, "estimate,priority,values");
@@ -489,7 +489,7 @@ fn pull_and_issue_urls_are_distinguished() {
 }
 
 #[test]
-fn label_values_are_refused_without_valued_labels() {
+fn label_values_are_refused_in_git_repositories() {
     let world = World::new();
     let line = ["label", "create", "size", "--value", "S", "--value", "M"];
     let refused = world.forge(&line).output().exits(1);
@@ -542,7 +542,7 @@ fn search_of_issues_is_refused_without_an_index() {
 }
 
 #[test]
-fn issue_values_are_checked_and_kept_by_workflow_store() {
+fn workflow_store_checks_and_keeps_issue_values() {
     let world = world();
     for (flag, scale) in [("--estimate", "XS, S, M, L, XL"), ("--priority", "P0, P1")] {
         let refused = world.forge(&["issue", "edit", "1", flag, "Huge"]);
@@ -569,7 +569,7 @@ fn issue_values_are_checked_and_kept_by_workflow_store() {
 }
 
 #[test]
-fn milestone_on_github_is_set_shown_and_taken_off() {
+fn milestone_on_github_is_set_and_removed() {
     let hub = Hub::new();
     let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
     let of = |number: &str| {

@@ -157,7 +157,7 @@ fn r_002_8_data_center_ticket_is_read_in_full() {
 }
 
 #[test]
-fn r_002_21_ticket_named_repeatedly_is_one_closing_issue() {
+fn r_002_21_ticket_named_repeatedly_is_listed_once() {
     let body = "Fixes PROJ-123. Also PROJ-123, [PROJ-123](BASE/browse/PROJ-123).";
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     let body = body.replace("BASE", &tracked.jira.url());
@@ -240,7 +240,7 @@ fn c_002_8_key_unknown_to_jira_is_dropped() {
 }
 
 #[test]
-fn c_002_8_failing_jira_keeps_keys_unknown() {
+fn c_002_8_keys_stay_listed_as_unknown_if_jira_fails() {
     type Failing = fn(&Tracked);
     let cases: [(Failing, &str); 7] = [
         (|t| t.jira.fail(401), "unauthenticated"),
@@ -427,7 +427,7 @@ fn r_002_18_allow_list_applies_to_every_key_source() {
 }
 
 #[test]
-fn r_002_18_bad_patterns_are_errors_with_their_line() {
+fn r_002_18_bad_patterns_are_reported_with_their_line() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "");
     for (line, why) in [
         ("key_patterns = [\"(\"]", "regular expressions"),
@@ -446,7 +446,7 @@ fn r_002_18_bad_patterns_are_errors_with_their_line() {
 }
 
 #[test]
-fn c_002_8_names_of_standards_are_not_asked_for() {
+fn c_002_8_names_of_standards_are_not_looked_up() {
     let body = "SHA-256, UTF-8, CVE-2024-1, ISO-8601, GH-12, COVID-19, `PROJ-123`, ABCDEFGHIJKLM-1";
     let tracked = Tracked::new(JiraEdition::DataCenter, body);
     assert_eq!(tracked.keys(), [""; 0]);
@@ -454,7 +454,7 @@ fn c_002_8_names_of_standards_are_not_asked_for() {
 }
 
 #[test]
-fn tickets_beyond_ten_are_named_and_not_read() {
+fn tickets_after_the_tenth_are_listed_but_not_read() {
     let body: Vec<String> = (1..=12).map(|n| format!("OPS-{n}")).collect();
     let tracked = Tracked::new(JiraEdition::DataCenter, &body.join(" "));
     for key in [
@@ -534,7 +534,7 @@ fn hostile_ticket_is_quoted_and_cleaned() {
 }
 
 #[test]
-fn jira_token_is_in_no_output_and_no_child() {
+fn jira_token_reaches_no_output_or_child_process() {
     let tracked = Tracked::new(JiraEdition::Cloud, "Fixes PROJ-123");
     let seen = tracked.world.scratch.path("seen");
     let script = format!(
@@ -599,7 +599,7 @@ fn jira_credentials_in_answers_are_masked() {
 }
 
 #[test]
-fn r_002_18_login_for_jira_is_used_shown_and_removed() {
+fn r_002_18_jira_login_is_stored_used_and_removed() {
     let tracked = Tracked::new(JiraEdition::Cloud, "Fixes PROJ-123");
     tracked.config("");
     let url = tracked.jira.url();

@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::world::{DATE, World};
 
 #[test]
-fn json_is_a_line_with_sorted_keys() {
+fn json_output_is_one_line_with_sorted_keys() {
     let world = World::with_pull();
     let text = world
         .forge(&["pr", "view", "1", "--json", "title,number,state"])

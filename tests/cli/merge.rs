@@ -91,7 +91,7 @@ fn merge_method_comes_from_configuration() {
 }
 
 #[test]
-fn merge_of_merged_pull_is_a_note() {
+fn merge_of_merged_pull_prints_a_note() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
     let before = world.git.refs();
@@ -104,7 +104,7 @@ fn merge_of_merged_pull_is_a_note() {
 }
 
 #[test]
-fn leave_checkout_touches_no_work_tree() {
+fn leave_checkout_flag_keeps_work_tree_and_index() {
     let world = World::with_pull();
     world.switch("main");
     let before = world.git.run(["write-tree"]).text();
@@ -147,7 +147,7 @@ fn merge_conflict_names_files_and_changes_nothing() {
 }
 
 #[test]
-fn repeated_merge_deletes_surviving_branch() {
+fn repeated_merge_deletes_remaining_branch() {
     let world = World::with_pull();
     let head = world.git.oid("feature").unwrap();
     world.forge(&["pr", "merge", "1", "--merge", "-d"]).ok();
@@ -256,7 +256,7 @@ fn merge_refused_by_work_tree_names_files_and_flag() {
 }
 
 #[test]
-fn delete_of_checked_out_head_switches_to_base_first() {
+fn deletion_of_checked_out_head_switches_to_base_first() {
     for close in [false, true] {
         let world = World::with_pull();
         world.switch("feature");
@@ -279,7 +279,7 @@ fn delete_of_checked_out_head_switches_to_base_first() {
 }
 
 #[test]
-fn undeletable_current_head_warns_without_repeating() {
+fn failed_branch_deletion_does_not_suggest_failed_switch() {
     let world = World::with_pull();
     world.switch("feature");
     std::fs::write(world.git.path().join("feature.txt"), "mine\n").unwrap();
@@ -309,7 +309,7 @@ fn merge_keeps_the_current_directory() {
 }
 
 #[test]
-fn merge_finds_the_current_work_tree() {
+fn merge_works_with_separate_git_directory() {
     let world = World::with_pull();
     world.switch("main");
     let elsewhere = world.scratch.path("elsewhere");
@@ -322,7 +322,7 @@ fn merge_finds_the_current_work_tree() {
 }
 
 #[test]
-fn merge_signs_as_the_linked_work_tree_does() {
+fn merge_uses_signing_settings_of_linked_work_tree() {
     let world = World::with_pull();
     let linked = world.scratch.path("linked");
     let at = linked.to_str().unwrap();

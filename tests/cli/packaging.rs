@@ -180,7 +180,7 @@ fn server_entry_and_image_have_the_program_version() {
 }
 
 #[test]
-fn skill_names_existing_commands_and_tools() {
+fn skill_page_mentions_only_existing_commands_and_tools() {
     let page = file("skills/forge/SKILL.md");
     let (front, body) = page
         .strip_prefix("---\n")

@@ -209,7 +209,7 @@ fn configured_merge_method_is_preselected() {
 
 /// A git process that was dropped may end while forge waits for a key.
 #[test]
-fn end_of_child_process_leaves_question_open() {
+fn exit_of_child_process_does_not_end_question() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 120, 40);
     terminal.reply("What merge method", "");

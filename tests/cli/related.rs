@@ -48,7 +48,7 @@ fn related(found: &Value) -> Vec<String> {
 }
 
 #[test]
-fn r_002_9_base_chain_is_dependency_and_dependent() {
+fn r_002_9_base_branch_makes_dependency_and_dependent() {
     let hub = Hub::new();
     hub.propose("lower", "main", "", &["a.txt"]);
     hub.propose("upper", "lower", "", &["b.txt"]);
@@ -57,7 +57,7 @@ fn r_002_9_base_chain_is_dependency_and_dependent() {
 }
 
 #[test]
-fn r_002_9_github_stack_is_dependency_and_dependent() {
+fn r_002_9_github_stack_makes_dependency_and_dependent() {
     let hub = Hub::new();
     hub.propose("one", "main", "", &["a.txt"]);
     for (branch, below) in [("two", "1"), ("three", "2")] {
@@ -75,7 +75,7 @@ fn r_002_9_github_stack_is_dependency_and_dependent() {
 }
 
 #[test]
-fn r_002_9_depends_on_is_dependency_and_dependent() {
+fn r_002_9_depends_on_line_makes_dependency_and_dependent() {
     let t = Tangled::new();
     let lower = t.open("lower");
     let upper = t.create("upper", &["--depends-on", &lower]).text();
@@ -89,7 +89,7 @@ fn r_002_9_depends_on_is_dependency_and_dependent() {
 }
 
 #[test]
-fn r_002_9_linked_issue_and_branch_prefix_relate() {
+fn r_002_9_same_issue_or_branch_prefix_relates_pulls() {
     let hub = Hub::new();
     let issue = hub.double.seed().open_issue(REPO, "ada", "It leaks", "");
     let closes = format!("Closes #{issue}");
@@ -150,7 +150,7 @@ fn r_002_9_related_pulls_cost_few_requests() {
 }
 
 #[test]
-fn touches_lists_pulls_changing_a_path() {
+fn touches_flag_lists_pulls_that_change_a_path() {
     let world = World::with_pull();
     world.open("other");
     let list = |paths: &[&str]| {
@@ -173,7 +173,7 @@ fn touches_lists_pulls_changing_a_path() {
 }
 
 #[test]
-fn touches_scan_is_bounded_and_reported() {
+fn scan_of_touches_flag_is_limited_and_reported() {
     let hub = Hub::new();
     hub.double.seed().many_pulls(REPO, 320);
     let list = |path: &str, limit: &str| {

@@ -48,7 +48,7 @@ fn repository_is_found_from_a_subdirectory() {
 }
 
 #[test]
-fn bare_linked_and_sha256_repositories_are_opened() {
+fn bare_and_sha256_repositories_and_work_trees_are_opened() {
     let world = World::new();
     let bare = GitDir::init(&world.scratch.path("bare.git"), &["--bare"]);
     let sha256 = GitDir::init(&world.scratch.path("sha256"), &["--object-format=sha256"]);
@@ -145,7 +145,7 @@ fn command_outside_a_repository_is_refused() {
 }
 
 #[test]
-fn too_old_git_is_named() {
+fn too_old_git_is_refused() {
     let world = World::new();
     let old = world
         .scratch
@@ -165,7 +165,7 @@ fn too_old_git_is_named() {
 
 /// The commands of `docs/how-to/git-repositories.md`.
 #[test]
-fn log_of_all_refs_is_readable_without_events() {
+fn git_log_alias_of_the_page_hides_events() {
     let world = World::with_pull();
     world.forge(&["pr", "comment", "1", "-b", "Words."]).ok();
     let git = |args: &[&str]| world.git.run(args.iter().copied()).text();

@@ -366,7 +366,7 @@ fn r_002_7_failed_check_has_end_of_log() {
 }
 
 #[test]
-fn r_002_8_commits_and_branch_name_issues_once() {
+fn r_002_8_issue_in_commit_or_branch_is_listed_once() {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
     let first = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
@@ -520,7 +520,7 @@ fn r_002_21_failing_pull_has_two_blockers_at_least() {
 }
 
 #[test]
-fn r_002_22_merged_pull_is_looked_up() {
+fn r_002_22_context_of_merged_pull_has_its_diff() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--squash"]).ok();
     let found = world.context(&[
@@ -545,7 +545,7 @@ fn r_002_22_merged_pull_is_looked_up() {
 }
 
 #[test]
-fn r_002_23_branch_names_a_ticket() {
+fn r_002_23_ticket_is_found_in_branch_name() {
     let world = World::new();
     for (branch, key) in [("PROJ-12-login", "PROJ-12"), ("feature/PROJ-7", "PROJ-7")] {
         world.open(branch);

@@ -74,7 +74,7 @@ fn comments_on_lines_become_threads() {
 }
 
 #[test]
-fn review_is_dismissed_by_id() {
+fn review_with_given_id_is_dismissed() {
     let world = World::with_pull();
     world.grace(&["pr", "review", "1", "-r", "-b", "No."]).ok();
     let id = world.json("1", "reviews")["reviews"][0]["id"].clone();
@@ -110,7 +110,7 @@ fn comment_on_a_whole_file_becomes_a_thread() {
 }
 
 #[test]
-fn comments_on_lines_from_a_file() {
+fn comments_on_lines_are_read_from_a_file() {
     let world = World::with_pull();
     let file = world.scratch.write(
         "comments.json",

@@ -47,7 +47,7 @@ fn repo_flag_needs_a_selector() {
 }
 
 #[test]
-fn open_pull_wins_over_closed_pull() {
+fn branch_selector_prefers_open_to_closed_pull() {
     let world = World::with_pull();
     world.forge(&["pr", "close", "1"]).ok();
     assert_eq!(number(&world, &["feature"]), "1");

@@ -102,7 +102,7 @@ fn known_host_is_not_resolved_by_ssh() {
 }
 
 #[test]
-fn unknown_host_is_named_as_ssh_resolves() {
+fn error_of_unknown_host_shows_name_resolved_by_ssh() {
     let clone = Clone::new();
     clone.git(&["remote", "add", "origin", "git@inner:octo/tools.git"]);
     let out = clone.forge(&["pr", "list"]).output().exits(1);

@@ -27,7 +27,7 @@ fn close_and_reopen_print_on_stderr() {
 }
 
 #[test]
-fn repeated_state_change_is_a_note() {
+fn repeated_state_change_prints_a_note() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "reopen", "1"]).output().success();
     assert!(out.stderr_text().contains("already open"), "{out:?}");
@@ -58,7 +58,7 @@ fn close_comments_and_deletes_the_branch() {
 }
 
 #[test]
-fn r_000_19_ready_and_undo() {
+fn r_000_19_draft_becomes_ready_and_draft_again() {
     let world = World::with_pull();
     let out = world
         .forge(&["pr", "ready", "1", "--undo"])

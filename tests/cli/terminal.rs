@@ -61,7 +61,7 @@ fn table_fits_the_terminal() {
 }
 
 #[test]
-fn table_counts_wide_letters_twice() {
+fn wide_characters_take_two_columns_in_tables() {
     let world = World::new();
     world.feature("feature");
     world
@@ -151,7 +151,7 @@ fn long_output_goes_through_the_pager() {
 }
 
 #[test]
-fn merge_method_is_asked_for() {
+fn merge_asks_for_the_method() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
     terminal.expect("What merge method");
@@ -161,7 +161,7 @@ fn merge_method_is_asked_for() {
 }
 
 #[test]
-fn forced_terminal_has_configured_width() {
+fn forced_terminal_output_has_configured_width() {
     let world = World::new();
     world.feature("feature");
     let title = "word ".repeat(50);
@@ -227,7 +227,7 @@ fn progress_appears_after_several_short_waits() {
 }
 
 #[test]
-fn checks_are_named_by_workflow_and_event_and_fit() {
+fn check_rows_name_workflow_and_fit_the_terminal() {
     let hub = Hub::with_pull();
     hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
     hub.double.seed().status(REPO, 1, "deploy", "SUCCESS");
@@ -242,7 +242,7 @@ fn checks_are_named_by_workflow_and_event_and_fit() {
 }
 
 #[test]
-fn view_has_commits_repository_reactions_and_the_newest_comment() {
+fn view_shows_commits_reactions_and_newest_comment() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();

@@ -96,7 +96,7 @@ const SILENT: &[&str] = &[
 ];
 
 #[test]
-fn unprinted_writes_are_reported_as_done() {
+fn write_with_unprintable_result_is_reported_as_done() {
     for (op, line) in PRINTING {
         let staged = Staged::new();
         let before = staged.world.git.refs();
@@ -123,7 +123,7 @@ fn unprinted_writes_are_reported_as_done() {
 }
 
 #[test]
-fn silent_writes_succeed_without_output() {
+fn writes_that_print_nothing_need_no_stdout() {
     for output in [full, unread] {
         let staged = Staged::new();
         for line in SILENT {
@@ -134,7 +134,7 @@ fn silent_writes_succeed_without_output() {
 }
 
 #[test]
-fn read_succeeds_on_closed_but_not_full_stdout() {
+fn read_succeeds_with_closed_stdout_and_fails_with_full() {
     let staged = Staged::new();
     for line in [
         "pr list",
@@ -156,7 +156,7 @@ fn read_succeeds_on_closed_but_not_full_stdout() {
 }
 
 #[test]
-fn unprinted_write_on_github_names_url() {
+fn github_write_with_unprintable_result_names_url() {
     let hub = Hub::new();
     let create = [
         "pr", "create", "-H", "feature", "-t", "T", "-b", "B", "-R", REPO,
@@ -190,7 +190,7 @@ fn rate_limit_wait_is_announced() {
 }
 
 #[test]
-fn unsent_write_is_reported_as_unsent() {
+fn write_that_was_not_sent_is_reported_so() {
     let hub = Hub::with_pull();
     let limited = |seconds| Fault::secondary(403, Some(seconds)).on_mutations().always();
     // The wait is longer than the deadline, but fits the budget for waits.
@@ -223,7 +223,7 @@ fn unsent_write_is_reported_as_unsent() {
 }
 
 #[test]
-fn write_without_response_is_not_reported_unsent() {
+fn write_without_response_is_reported_as_uncertain() {
     let hub = Hub::with_pull();
     let lost = std::time::Duration::from_secs(30);
     hub.double

@@ -50,7 +50,7 @@ fn ruleset(kind: &str, parameters: Value) -> Ruleset {
 }
 
 #[test]
-fn open_thread_on_an_unread_page_is_unknown() {
+fn unread_page_of_threads_makes_requirement_unknown() {
     let hub = green();
     {
         let mut seed = hub.double.seed();
@@ -70,7 +70,7 @@ fn open_thread_on_an_unread_page_is_unknown() {
 }
 
 #[test]
-fn rejection_on_an_unread_page_is_unknown() {
+fn unread_page_of_reviews_makes_requirement_unknown() {
     let hub = green();
     {
         let mut seed = hub.double.seed();
@@ -94,7 +94,7 @@ fn rejection_on_an_unread_page_is_unknown() {
 }
 
 #[test]
-fn unread_rulesets_of_a_queue_are_unknown() {
+fn unread_rulesets_make_merge_queue_verdict_unknown() {
     let hub = green();
     {
         let mut seed = hub.double.seed();
@@ -137,7 +137,7 @@ fn approval_without_write_access_does_not_count() {
 }
 
 #[test]
-fn commit_status_does_not_satisfy_an_app_check() {
+fn commit_status_does_not_satisfy_check_required_from_app() {
     let hub = green();
     {
         let mut seed = hub.double.seed();
@@ -157,7 +157,7 @@ fn commit_status_does_not_satisfy_an_app_check() {
 }
 
 #[test]
-fn protection_names_the_app_of_a_check() {
+fn check_of_another_app_does_not_satisfy_protection() {
     let hub = green();
     {
         let mut seed = hub.double.seed();

@@ -29,7 +29,7 @@ fn view_prints_header_line_and_body() {
 }
 
 #[test]
-fn view_names_states_in_words() {
+fn view_prints_states_as_words() {
     let world = World::with_pull();
     let state = || {
         let text = world.forge(&["pr", "view", "1"]).text();

@@ -68,7 +68,7 @@ fn watch_waits_until_checks_register_and_finish() {
 }
 
 #[test]
-fn watch_failed_check_is_not_hidden_by_a_status() {
+fn watch_counts_check_and_status_of_equal_name() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.check(REPO, 1, "CI", "test", "FAILURE");
@@ -81,7 +81,7 @@ fn watch_failed_check_is_not_hidden_by_a_status() {
 }
 
 #[test]
-fn watch_of_absurd_retry_after_is_pending() {
+fn watch_with_absurd_retry_after_ends_as_pending() {
     let hub = Hub::with_pull();
     let wait = Some(18_446_744_073_709_551_000);
     hub.double.fault(Fault::secondary(429, wait).always());
@@ -90,7 +90,7 @@ fn watch_of_absurd_retry_after_is_pending() {
 }
 
 #[test]
-fn watch_deadline_is_pending_and_never_green() {
+fn watch_ended_by_deadline_is_pending_not_green() {
     let hub = Hub::with_pull();
     let out = hub.watch(&["--timeout", "0s"]).output().exits(8);
     assert_eq!(lines(&out), ["end\t\t\tpending"]);
@@ -102,7 +102,7 @@ fn watch_deadline_is_pending_and_never_green() {
 }
 
 #[test]
-fn watch_until_review_or_state_prints_event() {
+fn watch_for_review_or_state_prints_the_event() {
     let hub = Hub::with_pull();
     let out = hub.watch_while(&["--until", "review"], |hub| {
         let mut seed = hub.double.seed();
@@ -123,7 +123,7 @@ fn watch_until_review_or_state_prints_event() {
 }
 
 #[test]
-fn watch_until_verdict_prints_changed_requirements() {
+fn watch_for_verdict_prints_changed_requirements() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
@@ -151,7 +151,7 @@ fn watch_until_verdict_prints_changed_requirements() {
 
 /// The final verdict follows the rules at that time, not those at the start.
 #[test]
-fn watch_verdict_heeds_a_new_ruleset() {
+fn watch_verdict_follows_a_new_ruleset() {
     let hub = Hub::with_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {
@@ -227,7 +227,7 @@ fn watch_costs_one_request_per_poll() {
 }
 
 #[test]
-fn watch_names_the_reset_of_a_rate_limit() {
+fn watch_prints_when_the_rate_limit_resets() {
     let hub = Hub::with_pull();
     let reset = forge_core::Timestamp::now().unix() + 3_600;
     hub.double.fault(Fault::exhausted(reset).always());
@@ -298,7 +298,7 @@ fn endless(hub: &Hub) -> (Child, BufReader<std::process::ChildStdout>) {
 }
 
 #[test]
-fn watch_without_a_reader_ends() {
+fn watch_ends_once_stdout_is_closed() {
     let hub = Hub::with_pull();
     let (mut child, output) = endless(&hub);
     drop(output);

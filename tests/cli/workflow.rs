@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::World;
 
 #[test]
-fn r_001_13_word_resolves_to_a_state_with_or_without_prefix() {
+fn r_001_13_intent_resolves_with_or_without_command_prefix() {
     let world = World::new();
     for command in ["research", "ralph_research"] {
         let found = world.workflow(&["resolve", "__COMPLETE__", "-c", command]);
@@ -92,7 +92,7 @@ fn definition_is_written_linted_and_shown() {
 }
 
 #[test]
-fn lint_of_json_lists_mistakes_of_form_and_meaning() {
+fn lint_of_json_lists_syntax_and_semantic_mistakes() {
     let world = World::new();
     let text = "{\n  \"command_prefix\": 3,\n  \"colour\": \"red\",\n  \
                 \"estimate\": {\"scale\": [\"S\"], \"max_pick\": \"Q\"}\n}";
@@ -173,7 +173,7 @@ fn definition_in(world: &World, branch: &str, change: impl FnOnce(String) -> Str
 }
 
 #[test]
-fn head_definition_has_no_effect_on_merge() {
+fn definition_on_head_branch_does_not_affect_merge() {
     let world = World::with_issues(1);
     definition_in(&world, "main", |text| text);
     world.set("workflow.definition", "repo:workflow.toml");
@@ -208,7 +208,7 @@ fn definition_missing_on_default_branch_is_named() {
 }
 
 #[test]
-fn definition_by_a_relative_path_is_refused() {
+fn definition_with_relative_path_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);
     // A relative path would name a file of the checked-out branch, which can be a head under

@@ -97,7 +97,7 @@ fn claim_in_time(world: &World, holder: &str) -> Output {
 }
 
 #[test]
-fn killed_holder_loses_claim_after_lease() {
+fn claim_of_killed_holder_ends_after_lease() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let script = "id=$(\"$FORGE\" workflow claim 1 -c research --holder holder-1 --lease 3 \\\n\
@@ -176,7 +176,7 @@ fn stale_claim_id_is_refused() {
 }
 
 #[test]
-fn heartbeat_renews_and_release_ends_claim() {
+fn claim_is_renewed_by_heartbeat_and_ended_by_release() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let claim = world.claim("1", "research", &["--lease", "60", "--holder", "agent"]);
@@ -206,7 +206,7 @@ fn heartbeat_renews_and_release_ends_claim() {
 }
 
 #[test]
-fn closed_issue_is_not_claimed() {
+fn closed_issue_cannot_be_claimed() {
     let world = World::with_issues(1);
     world.put("1", "Done");
     let text = world
@@ -248,7 +248,7 @@ fn claim_in_lagging_group_warns_or_is_refused() {
 }
 
 #[test]
-fn twenty_picks_at_once_claim_different_issues() {
+fn twenty_concurrent_picks_claim_different_issues() {
     let world = World::with_issues(6);
     for issue in ["1", "2", "3", "4", "5", "6"] {
         world.put(issue, "Research Needed");

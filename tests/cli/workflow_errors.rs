@@ -42,7 +42,7 @@ fn r_001_15_2_unknown_command_names_the_nearest() {
 }
 
 #[test]
-fn r_001_15_3_lock_of_triage_lists_locking_commands() {
+fn r_001_15_3_lock_intent_of_triage_lists_locking_commands() {
     let says = [
         "__LOCK__ is not for ralph_triage",
         "ralph_research (Research in Progress)",
@@ -52,7 +52,7 @@ fn r_001_15_3_lock_of_triage_lists_locking_commands() {
 }
 
 #[test]
-fn r_001_15_4_lock_of_review_lists_locking_commands() {
+fn r_001_15_4_lock_intent_of_review_lists_locking_commands() {
     let says = [
         "__LOCK__ is not for ralph_review",
         "ralph_plan (Plan in Progress)",
@@ -62,7 +62,7 @@ fn r_001_15_4_lock_of_review_lists_locking_commands() {
 }
 
 #[test]
-fn r_001_15_5_complete_of_triage_is_ambiguous() {
+fn r_001_15_5_complete_intent_of_triage_is_ambiguous() {
     let says = [
         "__COMPLETE__ is ambiguous for ralph_triage",
         "one of several states",
@@ -72,7 +72,7 @@ fn r_001_15_5_complete_of_triage_is_ambiguous() {
 }
 
 #[test]
-fn r_001_15_6_complete_of_hero_lists_completing_commands() {
+fn r_001_15_6_complete_intent_of_hero_lists_completing_commands() {
     let says = [
         "__COMPLETE__ is not for ralph_hero",
         "ralph_impl (In Review)",
@@ -95,7 +95,7 @@ fn r_001_15_7_unknown_intent_lists_the_intents() {
 }
 
 #[test]
-fn r_001_15_8_state_of_another_command_lists_own_states() {
+fn r_001_15_8_foreign_state_error_lists_states_of_command() {
     let says = [
         "Ready for Plan is not a state for ralph_impl",
         "it has In Progress, In Review, Human Needed",
@@ -105,7 +105,7 @@ fn r_001_15_8_state_of_another_command_lists_own_states() {
 }
 
 #[test]
-fn r_001_15_9_lock_state_of_the_command_is_taken() {
+fn r_001_15_9_lock_state_of_the_command_is_accepted() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     let args = ["set-state", "1", "research in progress", "-c", "research"];
@@ -118,7 +118,7 @@ fn r_001_15_9_lock_state_of_the_command_is_taken() {
 }
 
 #[test]
-fn r_001_15_10_done_of_research_offers_complete_and_close() {
+fn r_001_15_10_done_state_of_research_suggests_complete_and_close() {
     let says = [
         "Done is not a state for ralph_research",
         "__COMPLETE__",
@@ -220,7 +220,7 @@ fn advance_without_a_goal_is_refused() {
 }
 
 #[test]
-fn labels_store_before_init_names_init() {
+fn labels_store_without_init_suggests_init() {
     let world = World::with_issues(1);
     world.set("workflow.store", "labels");
     for args in [
@@ -241,7 +241,7 @@ fn labels_store_before_init_names_init() {
 }
 
 #[test]
-fn move_without_the_claim_names_the_flag() {
+fn move_without_the_claim_suggests_claim_flag() {
     let world = World::with_issues(1);
     world.put("1", "Research Needed");
     world.claim("1", "research", &[]);

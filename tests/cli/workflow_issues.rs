@@ -10,7 +10,7 @@ fn phase(world: &World, issue: &str) -> Value {
 }
 
 #[test]
-fn r_001_22_t1_states_lead_to_phases() {
+fn r_001_22_t1_states_determine_the_phase() {
     for (state, estimate, wanted) in [
         ("Backlog", "M", "SPLIT"),
         ("Backlog", "XS", "TRIAGE"),
@@ -91,7 +91,7 @@ fn r_001_4_issue_without_state_is_to_be_triaged() {
 }
 
 #[test]
-fn r_001_22_t2_group_converges_when_all_are_there() {
+fn r_001_22_t2_group_converges_once_all_issues_arrive() {
     let world = World::with_issues(3);
     world.edit("2", &["--add-blocked-by", "1"]);
     world.edit("3", &["--add-blocked-by", "2"]);
@@ -382,7 +382,7 @@ fn r_001_11_move_reports_old_and_new_state() {
 }
 
 #[test]
-fn handoff_follows_the_graph() {
+fn handoff_moves_only_along_the_graph() {
     let world = World::with_issues(1);
     world.put("1", "Plan in Review");
     let args = [
@@ -413,7 +413,7 @@ fn handoff_follows_the_graph() {
 }
 
 #[test]
-fn cycles_are_shown_and_end() {
+fn blocking_cycles_are_reported() {
     let world = World::with_issues(2);
     world.edit("1", &["--add-blocked-by", "2"]);
     let made = world.now(&["issue", "edit", "2", "--add-blocked-by", "1"]);
@@ -456,7 +456,7 @@ fn issue_is_named_by_number_url_or_repository() {
 }
 
 #[test]
-fn init_makes_missing_labels_once() {
+fn init_creates_missing_labels_once() {
     let world = World::with_issues(1);
     world.set("workflow.label_prefix", "state: ");
     let dry = world.workflow(&["init", "--dry-run"]);

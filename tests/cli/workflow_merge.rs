@@ -66,7 +66,7 @@ fn create_writes_closing_lines() {
 }
 
 #[test]
-fn merge_without_a_workflow_closes() {
+fn merge_without_a_workflow_closes_issues() {
     let world = World::with_issues(2);
     open(&world, "one", &["1"]);
     let out = merge(&world, "1");
@@ -192,7 +192,7 @@ fn r_000_24_reconcile_twice_equals_once() {
 }
 
 #[test]
-fn issue_left_in_review_by_merge_advances() {
+fn issue_in_review_after_first_merge_advances() {
     let world = World::with_issues(1);
     world.define(|text| {
         format!(

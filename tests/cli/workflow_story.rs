@@ -269,7 +269,7 @@ fn story_runs_on_github_with_labels() {
 }
 
 #[test]
-fn parts_of_an_issue_advance_in_a_repository() {
+fn sub_issues_advance_in_a_repository() {
     for (store, labels) in [("fields", false), ("labels", true)] {
         let world = World::new();
         world.set("workflow.store", store);
@@ -283,7 +283,7 @@ fn parts_of_an_issue_advance_in_a_repository() {
 }
 
 #[test]
-fn parts_of_an_issue_advance_on_github() {
+fn sub_issues_advance_on_github() {
     let labels = hub("store = \"labels\"");
     on_hub(&labels, true, &[]).parts();
     let board = hub("store = \"fields\"\nboard = \"octo/2\"");
@@ -293,7 +293,7 @@ fn parts_of_an_issue_advance_on_github() {
 }
 
 #[test]
-fn parts_of_an_issue_advance_on_tangled() {
+fn sub_issues_advance_on_tangled() {
     for (store, labels) in [("fields", false), ("labels", true)] {
         let tangled = Tangled::new();
         let file = format!("[workflow]\nstore = \"{store}\"\n");
@@ -339,7 +339,7 @@ fn story_runs_on_organisation_and_personal_boards() {
 }
 
 #[test]
-fn board_is_accessed_with_its_token() {
+fn board_requests_use_the_project_token() {
     let hub = hub("store = \"fields\"\nboard = \"octo/2\"");
     {
         let mut seed = hub.double.seed();

@@ -200,7 +200,7 @@ fn acceptable(expression: &str) -> bool {
 }
 
 #[test]
-fn licence_expressions_are_read() {
+fn licence_expressions_are_evaluated() {
     assert!(acceptable("MIT"));
     assert!(acceptable("GPL-3.0 OR MIT"));
     assert!(acceptable("MIT/Apache-2.0"));

@@ -118,7 +118,7 @@ fn every_method_has_a_golden_test() {
 }
 
 #[test]
-fn asserted_methods_are_called_by_tests() {
+fn methods_listed_as_asserted_are_called_by_tests() {
     for (method, module) in ASSERTED {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         assert!(source.contains(&call(method)), "{module}.rs: {method}");
@@ -126,7 +126,7 @@ fn asserted_methods_are_called_by_tests() {
 }
 
 #[test]
-fn golden_tests_exist() {
+fn listed_golden_tests_exist() {
     for (method, module, snapshot) in GOLDEN {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         let assertion = format!("assert_json_snapshot!(\"{snapshot}\",");

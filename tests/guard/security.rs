@@ -66,7 +66,7 @@ fn declares_test(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn security_page_names_existing_tests() {
+fn security_page_mentions_only_existing_tests() {
     let page = read(Path::new("SECURITY.md")).expect("the page");
     let mut count = 0;
     for row in threats(&page) {
@@ -80,12 +80,12 @@ fn security_page_names_existing_tests() {
 }
 
 #[test]
-fn misspelled_test_of_security_page_is_found() {
+fn misspelled_test_on_security_page_is_detected() {
     for known in [
         "mcp attacks::foreign_host_header_is_refused",
         "cli tangled::accounts::moved_handle_is_refused_until_the_next_login",
         "adversary runs::submodule::agent_runs_no_program",
-        "browser hostile_page_runs_and_loads_nothing",
+        "browser hostile_page_runs_no_script_and_loads_nothing",
         "forge config::keys::tests::repository_keys_are_a_closed_list",
         "forge-core::hidden hidden_agrees_with_rendered_page",
         "forge-http::it redirects::write_is_not_redirected_to_other_origin",

@@ -18,7 +18,7 @@
 //! | a head that moves while the user confirms | `moved_head_is_refused` |
 //! | a base branch that changes while the user confirms | `changed_base_is_refused` |
 //! | a private repository named in a text | `private_repository_in_body_stays_unreachable` |
-//! | a private text that names a readable issue | `links_hide_titles_of_unlisted_repositories` |
+//! | a private text that names a readable issue | `unlisted_repository_title_is_hidden_in_links` |
 //! | a record on a host that the caller chooses | `strangers.rs` |
 //!
 //! The lists of permitted repositories are tested in `lists.rs`, expiry of confirmations beside
@@ -696,7 +696,7 @@ fn private_repository_in_body_stays_unreachable() {
 /// GitHub itself returns the objects that name an issue, even from repositories outside the
 /// server's list.
 #[test]
-fn links_hide_titles_of_unlisted_repositories() {
+fn unlisted_repository_title_is_hidden_in_links() {
     let hub = Hub::new();
     {
         let mut seed = hub.double.seed();
@@ -725,7 +725,7 @@ fn links_hide_titles_of_unlisted_repositories() {
 }
 
 #[test]
-fn unlisted_repository_issue_is_only_named() {
+fn issue_of_unlisted_repository_is_named_but_not_read() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -773,7 +773,7 @@ fn status_lines_cannot_be_forged() {
 }
 
 #[test]
-fn line_without_a_message_is_answered() {
+fn malformed_line_gets_an_error_response() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);

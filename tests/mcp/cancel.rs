@@ -65,7 +65,7 @@ fn call_over_stdio_is_cancelled() {
 }
 
 #[test]
-fn other_requests_are_cancelled_as_well() {
+fn resource_and_completion_requests_can_be_cancelled() {
     let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
     let complete = json!({
         "ref": {"type": "ref/resource", "uri": "forge://{+repo}/pull/{number}/files/{+path}"},
@@ -117,7 +117,7 @@ fn call_over_http_is_cancelled_by_disconnect() {
 }
 
 #[test]
-fn progress_goes_only_to_subscribed_calls() {
+fn progress_is_sent_only_to_calls_that_request_it() {
     let world = World::new();
     let large = "a line of a large file\n".repeat((5 << 20) / 2 / 23);
     world

@@ -131,7 +131,7 @@ fn config_snippets_start_servers_on_every_forge() {
 
 /// The client starts the server in another directory than the one in which the snippet was printed.
 #[test]
-fn relative_paths_in_lists_survive_another_directory() {
+fn relative_paths_in_snippets_become_absolute() {
     let world = World::with_feature();
     let forge = |args: &[&str]| world.forge_as(&Identity::GRACE, &[]).args(args);
     let config = ["mcp", "config", "--client", "cursor", "--write"];

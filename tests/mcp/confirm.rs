@@ -39,7 +39,7 @@ fn declined_merge_changes_nothing() {
 
 /// Accepting the question only submits the form; the form's content decides.
 #[test]
-fn form_without_yes_declines() {
+fn form_without_a_yes_counts_as_decline() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -117,7 +117,7 @@ fn impossible_change_asks_no_confirmation() {
 }
 
 #[test]
-fn client_without_elicitation_returns_the_seal() {
+fn client_without_elicitation_confirms_with_the_seal() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -171,7 +171,7 @@ fn client_without_elicitation_returns_the_seal() {
 }
 
 #[test]
-fn client_with_elicitation_is_asked_despite_confirm() {
+fn confirm_argument_does_not_replace_elicitation() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -251,7 +251,7 @@ fn merge_question_names_all_objections() {
 type Change = fn(&Hub);
 
 #[test]
-fn confirmation_counts_only_for_the_named_change() {
+fn confirmation_is_valid_only_for_the_named_change() {
     let changes: [(&str, Change); 5] = [
         ("the title was", |hub| {
             ada(hub, "pr_edit", json!({"title": "Other"}));
@@ -288,7 +288,7 @@ fn confirmation_counts_only_for_the_named_change() {
 }
 
 #[test]
-fn confirmation_is_void_after_new_open_requirement() {
+fn confirmation_is_void_after_new_unmet_requirement() {
     for (era, user) in [
         (LEGACY, User::Agrees),
         (MODERN, User::Agrees),
@@ -348,7 +348,7 @@ fn args_of_one() -> Value {
 
 /// The combined result of all checks is unchanged, so the answer stays valid.
 #[test]
-fn confirmation_survives_a_finished_check() {
+fn confirmation_stays_valid_after_a_finished_check() {
     for era in [LEGACY, MODERN] {
         let hub = Arc::new(Hub::with_files(1));
         fails_a_check(&hub);
@@ -411,7 +411,7 @@ fn swaps_failed_checks(hub: &Hub) {
 }
 
 #[test]
-fn confirmation_is_bound_to_objections_not_counts() {
+fn confirmation_is_bound_to_objections_not_their_number() {
     let swaps: [(&str, Change, Change); 2] = [
         (
             "the list of unresolved threads was",
@@ -510,7 +510,7 @@ fn confirm_required_refuses_clients_without_elicitation() {
 
 /// Merges another branch into the default branch, and into the base branch of another pull request.
 #[test]
-fn update_of_shared_branch_counts_as_merge() {
+fn update_of_shared_branch_is_confirmed_like_a_merge() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let more = [("more.txt", Some("m\n"))];

@@ -62,7 +62,7 @@ fn r_002_2_context_takes_branches_and_current() {
 }
 
 #[test]
-fn c_002_14_context_takes_the_newest_open_pull_of_a_branch() {
+fn c_002_14_context_chooses_newest_open_pull_of_a_branch() {
     let world = World::with_feature();
     let main = world.git.oid("main").unwrap();
     world.git.set_branch("release", &main);
@@ -84,7 +84,7 @@ fn c_002_14_context_takes_the_newest_open_pull_of_a_branch() {
 }
 
 #[test]
-fn r_002_20_context_of_sections_has_the_whole_verdict() {
+fn r_002_20_context_of_chosen_sections_has_the_whole_verdict() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::ChangesRequested, "No.");
@@ -131,7 +131,7 @@ fn r_002_7_context_has_the_end_of_a_log() {
 }
 
 #[test]
-fn context_is_cut_in_pages_with_everything_once() {
+fn context_pages_have_every_item_once() {
     let hub = Hub::with_files(30);
     let mut seed = hub.double.seed();
     for n in 0..30 {

@@ -64,7 +64,7 @@ fn repeated_context_is_cached_until_a_write() {
 }
 
 #[test]
-fn partial_context_is_read_again() {
+fn partial_context_is_not_cached() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     let broken = Fault::status(500).on_path("/repos/octo/tools/pulls/1");
@@ -76,7 +76,7 @@ fn partial_context_is_read_again() {
 }
 
 #[test]
-fn context_of_unknown_mergeability_is_read_again() {
+fn context_with_unknown_mergeability_is_not_cached() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
     // The view's first request finds the merge state unknown; the repeated request that follows
@@ -184,7 +184,7 @@ fn local_context_is_equal_in_cli_and_mcp() {
 }
 
 #[test]
-fn context_of_another_account_is_read_again() {
+fn context_is_not_cached_across_accounts() {
     let hub = Hub::with_files(1);
     let token = "gho_other0canary0canary0canary0canary0000";
     hub.double

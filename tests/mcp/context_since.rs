@@ -17,7 +17,7 @@ fn paths(data: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn since_review_shows_only_pushed_commits() {
+fn changes_since_review_are_only_pushed_commits() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Seen."];
     world.grace(&review).ok();
@@ -52,7 +52,7 @@ fn since_review_shows_only_pushed_commits() {
 }
 
 #[test]
-fn since_pure_rebase_shows_no_changes() {
+fn pure_rebase_since_review_shows_no_changes() {
     let world = World::with_feature();
     let review = ["pr", "review", "1", "--comment", "-b", "Seen."];
     world.grace(&review).ok();
@@ -73,7 +73,7 @@ fn since_pure_rebase_shows_no_changes() {
 }
 
 #[test]
-fn since_unknown_commit_has_recovery() {
+fn unknown_since_commit_has_recovery() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     for since in [GONE, "r99", "review"] {
@@ -93,7 +93,7 @@ fn since_unknown_commit_has_recovery() {
 }
 
 #[test]
-fn since_on_github_is_compared_there() {
+fn changes_since_review_are_compared_by_github() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();
     seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
@@ -112,7 +112,7 @@ fn since_on_github_is_compared_there() {
 }
 
 #[test]
-fn source_is_numbered_and_cut_in_pages() {
+fn source_section_has_line_numbers_and_pages() {
     let hub = Hub::with_files(30);
     let mut wire = hub.server(&[]);
     let args = json!({"repo": REPO, "number": 1, "include": ["source"], "max_chars": 3000});
@@ -143,7 +143,7 @@ fn r_002_1_hunks_have_five_lines_of_context() {
 }
 
 #[test]
-fn since_on_tangled_goes_by_rounds() {
+fn changes_since_review_on_tangled_compare_rounds() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let head = t.repo.git.oid("topic").unwrap();

@@ -81,7 +81,7 @@ fn each_of_5000_files_appears_once() {
 }
 
 #[test]
-fn long_file_diff_is_cut_at_hunks_and_lines() {
+fn long_file_is_cut_at_hunks_and_lines() {
     let world = World::new();
     let lines: String = (0..6_000).map(|n| format!("line {n:05}\n")).collect();
     world
@@ -138,7 +138,7 @@ fn long_file_diff_is_cut_at_hunks_and_lines() {
 }
 
 #[test]
-fn long_first_hunk_is_cut_on_first_page() {
+fn first_page_has_part_of_a_long_first_hunk() {
     let world = World::new();
     let lines: String = (0..200).map(|n| format!("line {n:03}\n")).collect();
     let big = "0123456789\n".repeat(10_000);
@@ -173,7 +173,7 @@ fn long_first_hunk_is_cut_on_first_page() {
 }
 
 #[test]
-fn diff_uses_the_current_base() {
+fn diff_is_made_from_the_current_base() {
     let world = World::new();
     let names: Vec<String> = (0..12).map(|n| format!("d/{n:02}.txt")).collect();
     let files: Vec<(&str, Option<&str>)> =
@@ -259,7 +259,7 @@ fn truncated_diff_cursor_is_refused() {
 }
 
 #[test]
-fn diff_pages_have_code_before_tests_before_derived() {
+fn diff_pages_order_code_tests_and_derived_files() {
     let world = World::new();
     let long = |word: &str| format!("{word}\n").repeat(60);
     let (code, test, lock) = (long("code"), long("test"), long("lock"));
@@ -302,7 +302,7 @@ fn diff_pages_have_code_before_tests_before_derived() {
 }
 
 #[test]
-fn lock_files_are_only_counted_unless_named() {
+fn lock_files_are_counted_but_shown_only_if_named() {
     let world = World::new();
     let lock: String = (0..100)
         .map(|n| format!("name = \"crate-{n}\"\n"))

@@ -260,7 +260,7 @@ fn long_history_is_complete_or_marked_truncated() {
 }
 
 #[test]
-fn files_without_lines_are_one_line() {
+fn binary_files_share_one_line() {
     let hub = Hub::new();
     let names: Vec<String> = (0..400)
         .map(|n| format!("pictures/{}/{n:03}.png", "long-name".repeat(8)))
@@ -303,7 +303,7 @@ fn diff_resource(wire: &mut Wire) -> String {
 }
 
 #[test]
-fn diff_matches_the_named_head() {
+fn diff_is_that_of_the_expected_head() {
     use std::time::Duration;
 
     use forge_github_double::Fault;
@@ -417,7 +417,7 @@ fn withheld_files_are_counted() {
 }
 
 #[test]
-fn failed_checks_run_again() {
+fn failed_checks_are_rerun() {
     let hub = Hub::with_files(1);
     {
         let mut seed = hub.double.seed();
@@ -537,7 +537,7 @@ fn check_failing_between_pages_is_listed() {
 }
 
 #[test]
-fn check_pages_stay_on_the_first_head() {
+fn check_pages_keep_the_head_of_the_first() {
     let hub = Hub::with_files(1);
     let check = |n: usize| {
         hub.double
@@ -646,7 +646,7 @@ fn empty_edit_is_reported_unchanged() {
 }
 
 #[test]
-fn pull_is_stacked_only_within_a_repository() {
+fn stack_on_pull_of_another_repository_is_refused() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
@@ -671,7 +671,7 @@ fn pull_is_stacked_only_within_a_repository() {
 }
 
 #[test]
-fn rate_limit_names_the_wait() {
+fn rate_limit_error_names_the_wait() {
     use forge_github_double::Fault;
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);

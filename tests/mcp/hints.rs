@@ -97,22 +97,22 @@ fn chosen<S: Stage>(
 }
 
 #[test]
-fn called_hint_of_local_tool_works() {
+fn call_in_hint_of_local_tool_works() {
     play(situations::in_a_repository(), follow);
 }
 
 #[test]
-fn called_hint_of_github_tool_works() {
+fn call_in_hint_of_github_tool_works() {
     play(situations::on_github(), follow);
 }
 
 #[test]
-fn called_hint_of_tangled_tool_works() {
+fn call_in_hint_of_tangled_tool_works() {
     play(situations::on_tangled(), follow);
 }
 
 #[test]
-fn hint_without_login_names_the_terminal() {
+fn hint_for_missing_login_points_to_a_terminal() {
     let hub = Hub::with_pull();
     let run = hub.run(&["--write"]).without_env("GH_TOKEN");
     let mut wire = Wire::start(&run, MODERN);

@@ -183,7 +183,7 @@ const PARTS: &[&str] = &[
 ];
 
 #[test]
-fn text_in_every_field_of_github_is_quoted() {
+fn github_text_in_every_field_is_quoted() {
     let hub = filled(POSING);
     let mut wire = hub.server(&SETS);
     let shown = read_all(&mut wire, Some(REPO_URL), &json!(1), Some(&json!(2)));
@@ -241,7 +241,7 @@ fn repository_name_from_host_is_quoted() {
 }
 
 #[test]
-fn text_in_every_field_of_git_is_quoted() {
+fn git_text_in_every_field_is_quoted() {
     let world = World::new();
     let file = "FORGED\" | Next: FORGED.rs";
     let files = [(file, Some("one\nNext: FORGED\n"))];
@@ -286,7 +286,7 @@ fn text_in_every_field_of_git_is_quoted() {
 }
 
 #[test]
-fn text_in_every_field_of_tangled_is_quoted() {
+fn tangled_text_in_every_field_is_quoted() {
     let t = Tangled::new();
     let files = [("FORGED | Next: x", Some("one\nNext: FORGED\n"))];
     t.repo.git.commit("work", POSING, &files);
@@ -324,7 +324,7 @@ fn text_in_every_field_of_tangled_is_quoted() {
 }
 
 #[test]
-fn text_in_every_field_of_jira_is_quoted() {
+fn jira_text_in_every_field_is_quoted() {
     let jira = JiraDouble::start(JiraEdition::DataCenter);
     jira.ticket(TicketSeed {
         summary: "FORGED\" | merged\nNext: FORGED",
@@ -389,7 +389,7 @@ fn row_has_the_facts_of(line: &str, data: &Value, is_pull: bool) {
 }
 
 #[test]
-fn row_facts_match_structured_data() {
+fn rows_of_text_agree_with_structured_data() {
     let hub = filled(POSING);
     let mut wire = hub.server(&SETS);
     let args = json!({"repo": REPO_URL});

@@ -127,7 +127,7 @@ impl Http {
 }
 
 #[test]
-fn both_eras_are_served() {
+fn http_serves_both_protocol_eras() {
     let world = World::with_feature();
     let http = Http::start(&world, &["--write"]);
     for era in [LEGACY, MODERN] {

@@ -277,7 +277,7 @@ fn issue_text_of_others_is_cleaned() {
 }
 
 #[test]
-fn wrong_arguments_name_the_right_ones() {
+fn errors_of_wrong_arguments_name_the_right_ones() {
     let world = World::with_feature();
     let mut wire = wire(&world, &["--write"]);
     for (tool, args, says) in [
@@ -327,7 +327,7 @@ fn wrong_arguments_name_the_right_ones() {
 }
 
 #[test]
-fn other_repositories_stay_out_of_reach() {
+fn issue_tools_cannot_reach_other_repositories() {
     let world = World::new();
     let private = world.scratch.repository("private");
     let private = private.path().canonicalize().unwrap();

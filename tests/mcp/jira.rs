@@ -55,7 +55,7 @@ fn r_002_8_tool_has_the_ticket_of_a_pull_request() {
 }
 
 #[test]
-fn context_of_another_jira_login_is_read_again() {
+fn context_is_not_cached_across_jira_logins() {
     let hub = Hub::with_files(1);
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", "Fixes PROJ-123."])
         .ok();
@@ -79,7 +79,7 @@ fn context_of_another_jira_login_is_read_again() {
 }
 
 #[test]
-fn c_002_8_tool_keeps_keys_of_a_failing_jira() {
+fn c_002_8_tool_lists_unread_keys_if_jira_fails() {
     let (_world, jira, mut wire) = serving("Fixes PROJ-123.");
     jira.fail(401);
     let found = wire.call("pr_context", json!({"number": 1})).ok();

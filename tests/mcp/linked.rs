@@ -54,7 +54,7 @@ fn merge(wire: &mut Wire) -> Value {
 }
 
 #[test]
-fn r_000_21_merge_closes_issues_and_reopened_one_stays_open() {
+fn r_000_21_merge_closes_issues_but_not_reopened_ones() {
     for era in [LEGACY, MODERN] {
         let world = world("main", "Fixes #1, closes #2, resolves #3.");
         let mut wire = world.server(era, &["--write"]);
@@ -117,7 +117,7 @@ fn issue_left_open_by_merge_closes_after_consent() {
 }
 
 #[test]
-fn client_without_elicitation_must_name_issues_to_close() {
+fn client_without_elicitation_must_confirm_issues_to_close() {
     let world = merged_before("Fixes #1.");
     let mut wire = world.server(MODERN, &["--write"]);
     wire.user = User::Absent;
@@ -279,7 +279,7 @@ fn stands(world: &World, issue: &str) -> Value {
 }
 
 #[test]
-fn r_000_21_merge_moves_issues_as_the_definition_says() {
+fn r_000_21_merge_moves_issues_by_the_definition() {
     let world = staged("main");
     keep_states(
         &world.scratch,
@@ -442,7 +442,7 @@ fn unknown_states_are_refused_before_the_question() {
 }
 
 #[test]
-fn issue_closed_by_github_still_gets_state() {
+fn issue_closed_by_github_gets_its_final_state() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     let mut wire = hub.server(&["--write"]);
@@ -477,7 +477,7 @@ fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
 }
 
 #[test]
-fn issue_closed_by_github_gets_no_open_state() {
+fn issue_closed_by_github_gets_only_closed_states() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";
@@ -514,7 +514,7 @@ fn issue_closed_during_question_stays_unchanged() {
 }
 
 #[test]
-fn unreadable_repository_fails_dependent_moves() {
+fn unreadable_repository_fails_moves_that_need_it() {
     for (counts, told) in [
         (
             true,
@@ -556,7 +556,7 @@ fn r_000_22_unmovable_issue_does_not_fail_merge() {
 
 /// The label is written but closing fails, so a repeated call closes the issue.
 #[test]
-fn move_with_refused_closing_is_finished_later() {
+fn move_whose_close_failed_is_finished_later() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
     for label in ["state: In Review", "state: Done"] {

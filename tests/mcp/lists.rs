@@ -49,7 +49,7 @@ impl Two {
 }
 
 #[test]
-fn unlisted_repository_is_out_of_reach() {
+fn unlisted_repository_cannot_be_reached() {
     let two = Two::new();
     let mut wire = two.server(&[]);
     wire.call("pr_view", json!({"number": 1})).ok();
@@ -182,7 +182,7 @@ fn read_only_server_refuses_write_tools() {
 }
 
 #[test]
-fn readable_repository_need_not_be_writable() {
+fn allow_write_can_be_narrower_than_allow_repo() {
     let two = Two::new();
     let all = format!(
         "{}/*",
@@ -210,7 +210,7 @@ fn readable_repository_need_not_be_writable() {
 }
 
 #[test]
-fn transferred_repository_leaves_the_list() {
+fn transferred_repository_is_no_longer_allowed() {
     let hub = Hub::with_files(1);
     hub.double.seed().user("mallory");
     let lists = ["--write", "--allow-repo", "github.localhost/octo/*"];
@@ -248,7 +248,7 @@ fn transferred_repository_leaves_the_list() {
 }
 
 #[test]
-fn renamed_repository_stays_on_owner_wildcard_list() {
+fn renamed_repository_still_matches_owner_wildcard() {
     let hub = Hub::with_files(1);
     hub.double.seed().move_repo(REPO, "octo", "instruments");
     let mut wire = hub.server(&["--allow-repo", "github.localhost/octo/*"]);
@@ -318,7 +318,7 @@ fn node_id_of_unlisted_repository_is_refused() {
 /// An agent with access to one repository must not rewrite its user's comments in another by
 /// at-uri.
 #[test]
-fn comment_of_another_tangled_repository_is_out_of_reach() {
+fn comment_of_another_tangled_repository_cannot_be_reached() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let t = Tangled::new();
     let own = t.open("topic");
@@ -387,7 +387,7 @@ fn search_excludes_other_repositories() {
 /// The head of a listed repository's pull request may be in an unlisted fork that maintainers may
 /// push to.
 #[test]
-fn fork_branch_belongs_to_another_repository() {
+fn branch_of_fork_belongs_to_another_repository() {
     let hub = Hub::with_pull();
     {
         let mut seed = hub.double.seed();
@@ -430,7 +430,7 @@ fn fork_branch_belongs_to_another_repository() {
 }
 
 #[test]
-fn handle_and_did_are_separate_list_names() {
+fn handle_and_did_are_allowed_separately() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let by_did = format!("{}/widget", t.alice.did);

@@ -69,7 +69,7 @@ fn merged_branch_is_deleted_on_github() {
 
 /// The first call closed the pull request without deleting the branch, or the deletion failed.
 #[test]
-fn closed_branch_is_deleted_by_a_later_call() {
+fn branch_of_closed_pull_is_deleted_later() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
     let both = [local.server(MODERN, &["--write"]), hub.server(&["--write"])];
     for (mut wire, repo) in both.into_iter().zip([None, Some(REPO)]) {
@@ -93,7 +93,7 @@ fn closed_branch_is_deleted_by_a_later_call() {
 }
 
 #[test]
-fn deletion_after_merge_needs_the_seal() {
+fn branch_deletion_after_merge_needs_the_seal() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -164,7 +164,7 @@ fn refused_rebase_asks_no_confirmation() {
 }
 
 #[test]
-fn partial_edit_names_the_finished_part() {
+fn error_of_partial_edit_names_the_finished_part() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
@@ -189,7 +189,7 @@ fn partial_edit_names_the_finished_part() {
 }
 
 #[test]
-fn r_000_18_method_is_named_configured_or_default() {
+fn r_000_18_method_comes_from_argument_config_or_repository() {
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);
@@ -219,7 +219,7 @@ fn r_000_18_method_is_named_configured_or_default() {
 }
 
 #[test]
-fn approval_can_be_required() {
+fn merge_can_require_approval() {
     let hub = Hub::with_files(1);
     // The reviews of others do not count.
     let mut seed = hub.double.seed();
@@ -246,7 +246,7 @@ fn approval_can_be_required() {
 }
 
 #[test]
-fn required_approval_includes_code_owners() {
+fn merge_that_requires_approval_includes_code_owners() {
     // An owner added later was not requested as a reviewer, but their approval is still missing.
     for (named_first, says) in [
         (true, "it is not approved: asked and not reviewed by linus"),
@@ -293,7 +293,7 @@ fn required_approval_includes_code_owners() {
 }
 
 #[test]
-fn passed_checks_can_be_required() {
+fn merge_can_require_passed_checks() {
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
@@ -322,7 +322,7 @@ fn passed_checks_can_be_required() {
 }
 
 #[test]
-fn r_000_2_linked_issues_are_lines_of_the_body() {
+fn r_000_2_linked_issues_become_lines_of_the_body() {
     let world = World::new();
     world.feature("work");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -336,7 +336,7 @@ fn r_000_2_linked_issues_are_lines_of_the_body() {
 }
 
 #[test]
-fn r_000_20_requested_and_refused_reviewers_are_listed() {
+fn r_000_20_create_lists_requested_and_refused_reviewers() {
     let hub = Hub::new();
     let mut wire = hub.server(&["--write"]);
     let args = json!({

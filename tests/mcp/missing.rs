@@ -35,7 +35,7 @@ fn missing(status: Called) -> Vec<String> {
 }
 
 #[test]
-fn status_names_missing_server_flags() {
+fn status_lists_missing_server_flags() {
     let world = World::with_feature();
     let ask = |args: &[&str]| {
         let mut wire = world.server(MODERN, args);
@@ -57,7 +57,7 @@ fn status_names_missing_server_flags() {
 }
 
 #[test]
-fn status_names_missing_rights_and_scopes() {
+fn status_lists_missing_rights_and_scopes() {
     let hub = Hub::with_files(1);
     let ask = |token: &str| {
         let run = hub.run(&["--write"]).env("GH_TOKEN", token);
@@ -83,7 +83,7 @@ fn status_names_missing_rights_and_scopes() {
 }
 
 #[test]
-fn status_names_missing_login() {
+fn status_lists_missing_login() {
     let t = Tangled::new();
     let run = t
         .services()

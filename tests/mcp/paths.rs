@@ -105,7 +105,7 @@ fn other_local_repositories_are_refused_before_anything_runs() {
 }
 
 #[test]
-fn listed_paths_are_used_as_well() {
+fn allow_path_flag_adds_local_repositories() {
     let world = World::with_feature();
     std::fs::create_dir(world.scratch.path("srv")).unwrap();
     let other = world.scratch.repository("srv/other");

@@ -85,7 +85,7 @@ fn http_malformed_messages_are_answered_by_id_and_code() {
 }
 
 #[test]
-fn http_duplicate_host_is_refused_and_any_accept_works() {
+fn http_refuses_duplicate_host_and_unsuitable_accept() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let request = http.request(MODERN, "tools/list", json!({}));
@@ -110,7 +110,7 @@ fn http_duplicate_host_is_refused_and_any_accept_works() {
 }
 
 #[test]
-fn http_delete_ends_a_session_once() {
+fn http_delete_request_ends_the_session_once() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let session = http.session();
@@ -130,7 +130,7 @@ fn http_delete_ends_a_session_once() {
 }
 
 #[test]
-fn output_schemas_have_required_and_a_typed_error() {
+fn output_schemas_have_required_fields_and_typed_error() {
     let world = World::with_feature();
     let sets = ["--write", "--toolsets", "issues,workflow"];
     let mut wire = world.server(MODERN, &sets);

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::world::{LEGACY, MODERN, World, column};
 
 #[test]
-fn both_eras_read_the_same() {
+fn both_protocol_eras_get_equal_results() {
     let world = World::with_feature();
     let mut texts = Vec::new();
     for era in [LEGACY, MODERN] {
@@ -296,7 +296,7 @@ fn conflicting_files_are_counted_and_partly_named() {
 }
 
 #[test]
-fn reviewers_cut_from_data_are_in_the_text() {
+fn reviewers_missing_from_data_are_in_the_text() {
     let world = World::with_feature();
     let names: Vec<String> = (0..150)
         .map(|n| format!("reviewer-with-a-name-{n:03}"))
@@ -334,7 +334,7 @@ fn reviewers_cut_from_data_are_in_the_text() {
 }
 
 #[test]
-fn view_edited_between_pages_starts_again() {
+fn view_restarts_after_edit_between_pages() {
     let world = World::with_feature();
     let body = "word ".repeat(1_000);
     for edit in [
@@ -364,7 +364,7 @@ fn view_edited_between_pages_starts_again() {
 }
 
 #[test]
-fn list_changed_between_pages_starts_again() {
+fn list_restarts_after_change_between_pages() {
     let world = World::new();
     for n in 0..9 {
         world.propose(&format!("b{n}"), &"title ".repeat(40), "");
@@ -438,7 +438,7 @@ fn r_000_16_list_has_total_and_more_on_request() {
 }
 
 #[test]
-fn r_000_8_number_takes_branch_current_and_address() {
+fn r_000_8_number_argument_accepts_branch_current_and_url() {
     let world = World::with_feature();
     world.git.run(["switch", "-q", "feature"]).ok();
     let mut wire = world.server(MODERN, &[]);

@@ -204,7 +204,7 @@ fn issue_resources_have_links() {
 }
 
 #[test]
-fn long_resource_is_cut_and_names_the_rest() {
+fn long_resource_is_cut_and_says_where_to_continue() {
     let world = World::with_feature();
     let words = "word ".repeat(12_900);
     let body = words.trim_end();
@@ -277,7 +277,7 @@ fn issues_on_tangled_are_named_by_at_uri() {
 }
 
 #[test]
-fn resource_uris_hold_any_file_name() {
+fn resource_uris_can_contain_any_file_name() {
     let world = World::new();
     let name = "a dir/é 100%.txt";
     let named = [(name, Some("one\n"))];

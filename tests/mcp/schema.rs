@@ -72,7 +72,7 @@ fn is_of(name: &Value, value: &Value) -> bool {
 }
 
 #[test]
-fn schema_mismatches_are_found() {
+fn schema_mismatches_are_detected() {
     let schema = json!({
         "type": "object",
         "required": ["id"],

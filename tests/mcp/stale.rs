@@ -101,7 +101,7 @@ fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
 }
 
 #[test]
-fn base_edited_after_last_check_stops_merge() {
+fn base_changed_after_last_check_stops_merge() {
     let world = World::with_feature();
     world.git.set_branch("prod", "main");
     let edit = format!("'{}' pr edit 1 --base prod", forge_binary().display());
@@ -120,7 +120,7 @@ fn base_edited_after_last_check_stops_merge() {
 }
 
 #[test]
-fn push_after_last_check_keeps_branch() {
+fn branch_pushed_after_last_check_is_not_deleted() {
     let world = World::with_feature();
     let tip = world.git.oid("feature").unwrap();
     let more = world.git.commit("feature", "More", &[("more", Some("x"))]);

@@ -172,7 +172,7 @@ fn wire(world: &World) -> Wire {
 }
 
 #[test]
-fn strict_client_schemas_make_valid_calls() {
+fn calls_made_from_strict_schemas_are_valid() {
     assert!(SETS.contains(&"issues,workflow"));
     for client in [Client::OpenAi, Client::Gemini] {
         let world = World::with_feature();
@@ -213,7 +213,7 @@ fn strict_client_schemas_make_valid_calls() {
 }
 
 #[test]
-fn edit_clears_only_on_request() {
+fn edit_clears_fields_only_on_request() {
     let world = World::with_feature();
     for label in ["a", "b"] {
         world.forge(&["label", "create", label, "--force"]).ok();
@@ -249,7 +249,7 @@ fn edit_clears_only_on_request() {
 }
 
 #[test]
-fn draft_is_a_choice_and_accepts_booleans() {
+fn draft_argument_accepts_words_and_booleans() {
     let world = World::with_feature();
     let mut wire = world.workflow();
     for (draft, state) in [

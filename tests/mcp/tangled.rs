@@ -150,7 +150,7 @@ fn diff_cursor_survives_base_commits() {
 }
 
 #[test]
-fn moved_branch_is_kept_despite_consent() {
+fn branch_moved_after_merge_is_not_deleted() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
@@ -179,7 +179,7 @@ fn moved_branch_is_kept_despite_consent() {
 
 /// The index may have lost the status record since the merge.
 #[test]
-fn earlier_merge_is_checked_at_the_index() {
+fn repeated_merge_checks_the_index() {
     let t = Tangled::new();
     let mut wire = impatient(&t);
     let mut merge = |uri: &str| {
@@ -443,7 +443,7 @@ fn unverified_merged_status_is_marked() {
 }
 
 #[test]
-fn unrecorded_merge_names_no_record() {
+fn merge_without_status_record_names_no_record() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let refused = Fault::error(400, "InvalidRequest", "no");
@@ -555,7 +555,7 @@ fn unreadable_row_field_is_reported() {
 
 /// A spindle reports checks without logs, and can be unreachable.
 #[test]
-fn missing_spindle_logs_leave_the_rest_readable() {
+fn checks_are_readable_without_spindle_logs() {
     let t = Tangled::new();
     let spindle = SpindleDouble::start().unwrap();
     let pds = t.world.pds();

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 16;
 const QUESTIONS: u64 = 20;
 
 #[test]
-fn open_questions_occupy_no_slots() {
+fn calls_with_open_questions_occupy_no_slots() {
     let world = World::with_feature();
     let mut server = world
         .grace(&["mcp", "--write"])

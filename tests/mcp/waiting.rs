@@ -141,7 +141,7 @@ fn wait_for_unsupported_event_is_refused() {
 }
 
 #[test]
-fn touches_reports_the_scanned_pulls() {
+fn touches_argument_reports_scanned_pulls() {
     let hub = Hub::new();
     hub.double.seed().many_pulls(REPO, 40);
     let mut wire = hub.server(&[]);

@@ -40,7 +40,7 @@ fn view(wire: &mut Wire, issue: u64, target: &str) -> Value {
 }
 
 #[test]
-fn r_001_1_view_is_the_same_from_each_member() {
+fn r_001_1_view_of_each_group_member_is_equal() {
     let (_world, mut wire) = family(["Ready for Plan", "Research Needed", "Ready for Plan"]);
     let first = view(&mut wire, 2, "");
     assert_eq!(first["phase"], "RESEARCH");
@@ -131,7 +131,7 @@ fn r_001_7_advance_asks_and_moves_lagging_issues() {
 }
 
 #[test]
-fn r_001_7_advance_agreed_to_other_moves_is_refused() {
+fn r_001_7_advance_differing_from_confirmed_moves_is_refused() {
     let (world, _) = family(["Research Needed", "Backlog", "Backlog"]);
     for era in [LEGACY, MODERN] {
         let run = || world.scratch.forge(world.git.path(), &Identity::GRACE);
@@ -443,7 +443,7 @@ fn workflow_tools_need_the_workflow_toolset() {
 }
 
 #[test]
-fn prompt_is_written_from_the_definition() {
+fn prompt_is_generated_from_the_definition() {
     let world = World::new();
     world.keep("preset = \"small\"");
     let mut wire = world.workflow();

@@ -113,7 +113,7 @@ fn pull_request_lifecycle_on_local() {
 }
 
 #[test]
-fn edit_and_draft_give_one_result() {
+fn edit_with_draft_argument_gives_one_result() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     for (title, draft, unchanged, warnings) in [
@@ -285,7 +285,7 @@ fn pull_is_stacked_on_another() {
 }
 
 #[test]
-fn alias_argument_names_work_inside_lists() {
+fn aliases_of_argument_names_work_inside_lists() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let comment = json!({
@@ -342,7 +342,7 @@ fn alias_argument_names_work_inside_lists() {
 }
 
 #[test]
-fn update_branch_brings_head_up_to_date() {
+fn pr_update_branch_merges_base_into_head() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
@@ -389,7 +389,7 @@ fn update_branch_brings_head_up_to_date() {
 }
 
 #[test]
-fn full_head_ref_names_the_branch() {
+fn full_ref_name_is_accepted_as_head() {
     let world = World::new();
     let mut wire = world.server(MODERN, &["--write"]);
     let edits = json!([{"path": "new.txt", "content": "new\n"}]);
@@ -401,7 +401,7 @@ fn full_head_ref_names_the_branch() {
 }
 
 #[test]
-fn comment_passed_to_an_edit_keeps_the_description() {
+fn edit_with_comment_argument_keeps_the_description() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let before = wire.call("pr_view", json!({"number": 1})).ok();

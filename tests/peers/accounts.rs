@@ -67,7 +67,7 @@ fn hostname_flag_works_on_every_auth_command() {
 }
 
 #[test]
-fn help_groups_the_commands_as_gh() {
+fn help_groups_commands_like_gh() {
     let world = World::new();
     for group in ["pr", "issue"] {
         let commands = |tool: Tool| {

@@ -36,7 +36,7 @@ fn text(world: &World, jq: &str) -> String {
 }
 
 #[test]
-fn attached_files_give_the_same_text() {
+fn attached_files_give_the_same_text_as_gh() {
     let last = ".comments[-1].body";
     for (args, jq) in [
         (&["comment", "1", "--attach", "a.png"][..], last),
@@ -216,7 +216,7 @@ fn failed_attachment_is_named_and_others_kept() {
 }
 
 #[test]
-fn attachments_cost_two_more_requests() {
+fn attachments_take_two_more_requests() {
     let world = world();
     world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
     world.double.reset_record();

@@ -32,7 +32,7 @@ fn same_checkout(twins: &Twins, line: &str) {
 }
 
 #[test]
-fn checkout_of_a_branch_tracks_as_gh() {
+fn checkout_of_a_branch_sets_upstream_like_gh() {
     let twins = Twins::new();
     twins.push("work");
     twins.both(|world| {
@@ -57,7 +57,7 @@ fn checkout_of_a_branch_tracks_as_gh() {
 }
 
 #[test]
-fn checkout_of_a_fork_tracks_as_gh() {
+fn checkout_of_a_fork_sets_upstream_like_gh() {
     let twins = Twins::new();
     twins.both(|world| {
         let mut seed = world.double.seed();
@@ -78,7 +78,7 @@ fn checkout_of_a_fork_tracks_as_gh() {
 }
 
 #[test]
-fn checkout_over_other_commits_needs_force_as_with_gh() {
+fn checkout_over_other_commits_needs_force_like_gh() {
     let twins = Twins::new();
     twins.push("work");
     twins.both(|world| {
@@ -93,7 +93,7 @@ fn checkout_over_other_commits_needs_force_as_with_gh() {
 }
 
 #[test]
-fn checkout_in_another_work_tree_behaves_as_gh() {
+fn checkout_in_another_work_tree_behaves_like_gh() {
     let twins = Twins::new();
     twins.push("work");
     twins.both(|world| {

@@ -71,7 +71,7 @@ fn checks_accept_every_selector() {
 }
 
 #[test]
-fn statuses_and_details_match_gh() {
+fn commit_statuses_in_checks_match_gh() {
     let world = with_checks(&[("build", "SUCCESS")]);
     world.double.seed().status(REPO, 1, "deploy", "SUCCESS");
     world.same_line("pr checks 1");
@@ -84,7 +84,7 @@ fn statuses_and_details_match_gh() {
 }
 
 #[test]
-fn checks_can_be_limited_to_required() {
+fn required_flag_limits_checks_to_required_ones() {
     let world = with_checks(&[("build", "SUCCESS"), ("lint", "FAILURE")]);
     for out in world.same_refusal_of("pr checks 1 --required") {
         assert!(
@@ -131,7 +131,7 @@ fn watch_ends_with_the_last_check() {
 }
 
 #[test]
-fn bad_checks_are_refused_by_both() {
+fn bad_checks_commands_are_refused_by_both() {
     let world = with_checks(&[("build", "SUCCESS")]);
     for line in [
         "pr checks 1 --fail-fast",

@@ -144,7 +144,7 @@ fn create_dry_run_opens_nothing() {
 }
 
 #[test]
-fn browser_form_is_filled_in() {
+fn web_flag_fills_in_the_browser_form() {
     let twins = Twins::new();
     twins.push("fe/a-b");
     twins.both(|world| {
@@ -173,7 +173,7 @@ fn browser_form_is_filled_in() {
 }
 
 #[test]
-fn bad_creates_are_refused_by_both() {
+fn bad_create_commands_are_refused_by_both() {
     let twins = Twins::new();
     twins.push("feature");
     for flags in [

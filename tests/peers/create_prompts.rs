@@ -36,7 +36,7 @@ fn pushed(world: &World) -> String {
 }
 
 #[test]
-fn create_asks_in_the_same_order() {
+fn create_asks_in_the_order_of_gh() {
     for tool in [Tool::Forge, Tool::Gh] {
         let world = World::new();
         unpushed(&world, "late");
@@ -98,7 +98,7 @@ fn create_finds_obstacles_before_questions() {
 }
 
 #[test]
-fn create_prompts_push_and_open_a_labelled_draft() {
+fn create_prompts_can_push_and_label_a_draft() {
     let world = World::new();
     unpushed(&world, "late");
     let mut terminal = terminal(&world, Tool::Forge, "pr create");
@@ -191,7 +191,7 @@ fn create_with_a_title_confirms_before_push() {
 }
 
 #[test]
-fn create_names_where_git_pushes_to() {
+fn create_shows_the_push_target_of_git() {
     let world = World::new();
     unpushed(&world, "late");
     for (url, place) in [
@@ -304,7 +304,7 @@ fn create_with_rejected_push_opens_nothing() {
 }
 
 #[test]
-fn create_auto_enables_auto_merge() {
+fn create_with_auto_flag_enables_auto_merge() {
     let world = World::new();
     let mut seed = world.double.seed();
     seed.configure(REPO, |repo| repo.allow_auto_merge = true);
@@ -325,7 +325,7 @@ fn create_auto_enables_auto_merge() {
 }
 
 #[test]
-fn create_with_disallowed_auto_leaves_pull_open() {
+fn create_with_disallowed_auto_merge_still_opens_pull() {
     let world = World::new();
     let rules = forge_github_double::state::Protection {
         approvals: 1,

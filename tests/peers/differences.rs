@@ -52,7 +52,7 @@ fn conflicting_flags_are_refused_unlike_gh() {
 }
 
 #[test]
-fn locators_and_owner_branches_differ() {
+fn forge_accepts_more_locators_than_gh() {
     let world = with_four();
     codes(&world, "pr view octocat/tools#1", 0, 1);
     listed("`owner/repo#7` and every other locator name a pull request too");
@@ -101,7 +101,7 @@ fn refused_review_request_is_a_warning() {
 }
 
 #[test]
-fn fill_and_dry_run_omissions_differ() {
+fn output_of_fill_and_dry_run_differs() {
     let world = World::new();
     world.push("topic");
     let [ours, theirs] = world.both("pr create --fill --dry-run");
@@ -121,7 +121,7 @@ fn fill_and_dry_run_omissions_differ() {
 }
 
 #[test]
-fn branch_with_unpushed_commits_stays() {
+fn branch_with_unpushed_commits_is_not_deleted() {
     for (tool, branches) in [(Tool::Forge, "main\ntopic\n"), (Tool::Gh, "main\n")] {
         let world = World::new();
         world.push("topic");
@@ -172,7 +172,7 @@ fn verdict_on_merged_pull_is_refused() {
 }
 
 #[test]
-fn diff_names_and_line_ends_differ() {
+fn file_names_and_line_ends_of_diffs_differ() {
     let world = World::new();
     let files = [
         ("a.txt", Some("x\n")),
@@ -350,7 +350,7 @@ fn write_to_ambiguous_branch_is_refused() {
 }
 
 #[test]
-fn empty_files_and_refused_tokens_differ() {
+fn handling_of_empty_files_and_refused_tokens_differs() {
     let world = World::new();
     world.push("topic");
     codes(&world, "pr create -t T -F -", 1, 0);
@@ -516,7 +516,7 @@ fn pull_from_whole_files_is_read_by_gh() {
 
 /// gh lacks these flags, so gh shows their effect.
 #[test]
-fn flags_only_in_forge_have_their_effect() {
+fn effect_of_forge_only_flags_is_seen_by_gh() {
     let world = World::new();
     world.push("feature");
     world.command(Tool::Gh, "pr create -t Title -b Body").ok();

@@ -122,7 +122,7 @@ fn every_field_matches_gh_in_every_state() {
 }
 
 #[test]
-fn lists_and_status_match_gh_in_every_field() {
+fn list_and_status_fields_match_gh() {
     let world = world();
     world.double.seed().open_pull(
         REPO,
@@ -143,7 +143,7 @@ fn lists_and_status_match_gh_in_every_field() {
 }
 
 #[test]
-fn minimal_pull_matches_gh_in_every_field() {
+fn every_field_of_minimal_pull_matches_gh() {
     let world = World::new();
     world.push("bare");
     world.ok(Tool::Gh, &["pr", "create", "-t", "Bare", "-b", ""]);

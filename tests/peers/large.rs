@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn large_body_of_60_kb_is_written() {
+fn body_of_60_kb_is_written() {
     let twins = Twins::new();
     twins.push("long");
     let body = format!("{}ünïcode\n", "0123456789 abcdef ".repeat(3_500));

@@ -65,7 +65,7 @@ fn draft_becomes_ready_and_draft_again() {
 }
 
 #[test]
-fn comments_of_both_are_edited_by_author() {
+fn last_comment_is_edited_across_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -97,7 +97,7 @@ fn comments_of_both_are_edited_by_author() {
 }
 
 #[test]
-fn reviews_by_gh_and_forge_count_in_both() {
+fn reviews_by_gh_and_forge_are_counted_by_both() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-r", "reviewer"]);
@@ -263,7 +263,7 @@ fn merge_hides_token_from_hooks_and_filters() {
 }
 
 #[test]
-fn merge_leaves_and_deletes_local_branch() {
+fn merge_switches_from_local_branch_and_deletes_it() {
     let cases: &[(&str, &[&str])] = &[
         ("topic", &["pr", "merge", "-m", "-d"]),
         ("topic", &["pr", "merge", "1", "-s", "-d"]),

@@ -121,7 +121,7 @@ fn list_web_page_has_the_filters() {
 }
 
 #[test]
-fn bad_lists_are_refused_by_both() {
+fn bad_list_commands_are_refused_by_both() {
     let twins = Twins::new();
     for line in [
         "pr list -L 0",
@@ -194,7 +194,7 @@ fn status_matches_gh() {
 
 /// gh has no such filter, so the expected result comes from its lists of files.
 #[test]
-fn touches_agrees_with_files_of_gh() {
+fn touches_flag_agrees_with_files_of_gh() {
     let world = World::new();
     four(&mut world.double.seed());
     let files =

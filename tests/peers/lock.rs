@@ -74,7 +74,7 @@ fn lock_of_locked_pull_succeeds_unlike_gh() {
 }
 
 #[test]
-fn lock_takes_branch_and_common_write_flags() {
+fn lock_accepts_branch_and_common_write_flags() {
     let world = with_pull(Tool::Forge);
     world.command(Tool::Forge, "pr lock feature --no-wait").ok();
     assert_eq!(lock_of(&world), Some(None));

@@ -72,7 +72,7 @@ fn merge_deletes_branch_on_request() {
 }
 
 #[test]
-fn merge_requires_the_matching_head() {
+fn match_head_commit_flag_must_match_the_head() {
     let twins = Twins::with(six);
     twins.refused(&format!(
         "pr merge 1 -m --match-head-commit {}",
@@ -92,7 +92,7 @@ fn merge_requires_the_matching_head() {
 }
 
 #[test]
-fn bad_merges_are_refused_by_both() {
+fn bad_merge_commands_are_refused_by_both() {
     let twins = Twins::with(four);
     for line in [
         "pr merge",
@@ -141,7 +141,7 @@ fn merge_conflict_is_refused_by_both() {
 }
 
 #[test]
-fn merge_waits_for_rules_or_bypasses_them() {
+fn auto_merge_waits_for_rules_and_admin_bypasses_them() {
     let twins = Twins::with(|seed| {
         six(seed);
         seed.configure(REPO, |repo| repo.allow_auto_merge = true);

@@ -14,7 +14,7 @@ fn merged(maker: Tool) -> World {
 const FIELDS: &str = "title,body,isDraft,state,baseRefName,author,additions,deletions";
 
 #[test]
-fn revert_is_the_same_pull_request_from_both() {
+fn revert_by_gh_or_forge_opens_equal_pull() {
     for line in [
         "pr revert 1",
         "pr revert feature",

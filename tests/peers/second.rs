@@ -404,7 +404,7 @@ fn listed() -> Vec<String> {
 }
 
 #[test]
-fn table_names_existing_steps() {
+fn table_mentions_only_existing_steps() {
     let steps: Vec<_> = steps().iter().map(|step| step.name).collect();
     for name in listed() {
         assert!(steps.contains(&name.as_str()), "{name} is no step");

@@ -145,7 +145,7 @@ fn push_default_simple_uses_the_branch_name() {
 }
 
 #[test]
-fn push_remote_finds_pull() {
+fn pull_is_found_by_push_remote() {
     let tracked = [
         ("push.default", "current"),
         ("branch.topic.remote", "origin"),
@@ -174,7 +174,7 @@ fn push_remote_finds_pull() {
 }
 
 #[test]
-fn branch_checked_out_by_number_finds_pull() {
+fn pull_ref_in_branch_merge_setting_finds_pull() {
     found(
         "anything",
         &[

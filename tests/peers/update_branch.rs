@@ -29,7 +29,7 @@ fn commits(world: &World) -> String {
 }
 
 #[test]
-fn branch_update_is_current_across_gh_and_forge() {
+fn updated_branch_is_current_for_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         for (line, log) in [
             (

@@ -160,7 +160,7 @@ fn comments_and_reviews_are_shown_alike() {
 }
 
 #[test]
-fn pages_open_in_the_browser() {
+fn web_flag_opens_the_page_of_gh() {
     let twins = Twins::with(four);
     for (line, page) in [
         ("pr view 1 --web", "/octocat/tools/pull/1\n"),

@@ -140,7 +140,7 @@ fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
 }
 
 #[test]
-fn dead_writer_releases_the_lock() {
+fn lock_of_dead_writer_is_released() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
     let forge = || scratch.forge(git.path(), &Identity::ADA);

@@ -453,7 +453,7 @@ fn once(
 }
 
 #[test]
-fn killed_process_leaves_old_or_new_state() {
+fn killed_command_has_either_no_or_full_effect() {
     let world = World::new();
     let calm: Vec<_> = SCENARIOS.iter().map(|s| undisturbed(&world, s)).collect();
     let mut random = Random::from_env();

@@ -150,7 +150,7 @@ fn context_of_a_huge_pull_stays_within_budgets() {
 }
 
 #[test]
-fn closed_stdout_ends_diff_quietly() {
+fn diff_ends_quietly_once_stdout_is_closed() {
     let scratch = Scratch::new();
     let git = many_files(&scratch);
     let run = scratch

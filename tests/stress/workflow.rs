@@ -159,7 +159,7 @@ fn wrong_clock(run: Run, minutes: i64) -> Run {
 }
 
 #[test]
-fn wrong_clocks_in_a_repository_leave_one_holder() {
+fn claim_race_with_wrong_clocks_has_one_holder() {
     let world = World::local();
     world.issue("1");
     let clocks = [-10, 0, 10];
@@ -196,7 +196,7 @@ fn wrong_clocks_in_a_repository_leave_one_holder() {
 }
 
 #[test]
-fn wrong_clock_on_github_keeps_running_lease() {
+fn wrong_clock_does_not_end_running_lease_on_github() {
     for minutes in [-10, 10] {
         let world = World::github();
         let Place::GitHub(double) = &world.place else {
@@ -218,7 +218,7 @@ fn wrong_clock_on_github_keeps_running_lease() {
 }
 
 #[test]
-fn killed_claimers_leave_one_holder() {
+fn claim_race_with_killed_claimers_has_one_holder() {
     for world in [World::local(), World::github()] {
         let numbers: Vec<String> = (1..=12).map(|n: u64| n.to_string()).collect();
         for number in &numbers {
@@ -243,7 +243,7 @@ fn killed_claimers_leave_one_holder() {
 }
 
 #[test]
-fn lost_responses_of_github_leave_one_holder() {
+fn claim_race_with_lost_github_responses_has_one_holder() {
     for skip in 0..2 {
         let world = World::github();
         world.issue("1");

@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_23_branch_names_a_ticket() {
+    fn r_002_23_ticket_is_found_in_branch_name() {
         for (branch, wanted) in [
             ("PROJ-123-x", Some("references PROJ-123 (branch)")),
             ("feature/PROJ-1", Some("references PROJ-1 (branch)")),

@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[test]
-fn slow_pds_fails_at_the_deadline() {
+fn read_from_slow_pds_fails_at_the_deadline() {
     let world = World::start().unwrap();
     let alice = world.pds().account("alice.test", "word");
     for (collection, group) in [
@@ -46,7 +46,7 @@ fn slow_pds_fails_at_the_deadline() {
 
 /// Each round is some kilobytes on the wire, and as large in memory as a patch may be.
 #[test]
-fn large_rounds_together_take_little_memory() {
+fn many_large_rounds_need_little_memory() {
     const MIB: usize = 1 << 20;
     let world = World::start().unwrap();
     let alice = world.pds().account("alice.test", "word");
@@ -91,7 +91,7 @@ fn large_rounds_together_take_little_memory() {
 
 /// GitHub sends three lines of context, so git fetches the head to make a diff with more.
 #[test]
-fn context_in_clone_starts_no_program_of_clone() {
+fn pr_context_starts_no_program_of_the_clone() {
     let double = GitHubDouble::start(Options::default()).unwrap();
     let token = format!("gho_{CANARY}{CANARY}{CANARY}");
     {
@@ -162,7 +162,7 @@ fn long_titles_are_cut_below_memory_limit() {
 /// GitHub limits a text to 65,536 characters. These texts grow when they are cleaned, written as
 /// JSON, or parsed as Markdown.
 #[test]
-fn one_long_text_takes_little_memory() {
+fn one_long_text_needs_little_memory() {
     let double = GitHubDouble::start(Options::default()).unwrap();
     let token = format!("gho_{CANARY}{CANARY}{CANARY}");
     let mut seed = double.seed();
@@ -202,7 +202,7 @@ fn one_long_text_takes_little_memory() {
 /// Each call keeps a long text in memory while the host delays the history. Calls that exceed the
 /// memory limit start again, one after another.
 #[test]
-fn concurrent_calls_with_long_texts_take_little_memory() {
+fn concurrent_calls_with_long_texts_need_little_memory() {
     const CALLS: usize = 8;
     const ANSWER: Duration = Duration::from_secs(100);
     let double = GitHubDouble::start(Options::default()).unwrap();

@@ -276,14 +276,14 @@ fn closed(text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn r_000_4_closing_words_name_issues_once_in_order() {
+fn r_000_4_closing_words_list_each_issue_once_in_order() {
     assert_eq!(closed("fix #2, closed #1, Resolves: #2"), [2, 1]);
     // C-000-2: parts of words and code do not count.
     assert_eq!(closed("encloses #7, prefixes #9, `fixes #8`"), [0; 0]);
 }
 
 #[test]
-fn r_000_30_texts_close_the_issues_of_the_vectors() {
+fn r_000_30_closing_words_match_the_test_vectors() {
     for (text, wanted) in [
         ("Closes #10", &[10][..]),
         ("Fixes #10\nCloses #20", &[10, 20]),
@@ -298,7 +298,7 @@ fn r_000_30_texts_close_the_issues_of_the_vectors() {
 }
 
 #[test]
-fn r_000_31_reviews_count_as_in_the_vectors() {
+fn r_000_31_review_counts_match_the_test_vectors() {
     let of = |said: &[(&str, ReviewState)]| {
         let mut latest: Vec<(&str, ReviewState)> = Vec::new();
         for review in said {
@@ -326,7 +326,7 @@ fn r_000_31_reviews_count_as_in_the_vectors() {
 }
 
 #[test]
-fn r_000_32_checks_count_as_in_the_vectors() {
+fn r_000_32_check_counts_match_the_test_vectors() {
     let of = |all: &[CheckStatus]| {
         let named = all.iter().enumerate();
         let checks = named.map(|(n, status)| Check::new(n.to_string(), *status));
@@ -352,7 +352,7 @@ fn r_000_32_checks_count_as_in_the_vectors() {
 }
 
 #[test]
-fn r_000_9_view_has_the_fields_of_the_set() {
+fn r_000_9_view_has_every_required_field() {
     let world = World::with_pull();
     let fields = "number,title,body,url,state,isDraft,author,headRefName,baseRefName,mergeable,\
                   createdAt,updatedAt,mergedAt,closedAt,reviewRequests,closingIssuesReferences";
@@ -378,7 +378,7 @@ fn r_000_9_view_has_the_fields_of_the_set() {
 }
 
 #[test]
-fn r_000_13_missing_pull_is_named_with_repository() {
+fn r_000_13_error_of_missing_pull_names_the_repository() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "view", "99"]).output().exits(1);
     let said = out.stderr_text();

@@ -168,7 +168,7 @@ fn moved_handle_is_refused_until_the_next_login() {
 }
 
 #[test]
-fn login_from_older_version_is_pinned_at_first_use() {
+fn login_from_older_version_gets_did_at_first_use() {
     let world = Stored::new();
     world.login("alice.test").ok();
     let older: String = world
@@ -186,7 +186,7 @@ fn login_from_older_version_is_pinned_at_first_use() {
 }
 
 #[test]
-fn moved_handle_of_the_environment_is_refused() {
+fn moved_handle_from_environment_is_refused() {
     let world = Stored::new();
     let create = |handle: &str, branch| {
         let run = world.create(branch).env("TANGLED_HANDLE", handle);

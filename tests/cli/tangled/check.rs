@@ -103,7 +103,7 @@ fn statuses_comments_and_labels_are_checked() {
 }
 
 #[test]
-fn record_of_1_0_is_public() {
+fn record_on_knot_of_1_0_is_immediate() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
@@ -137,7 +137,7 @@ fn missing_or_unsupported_record_is_refused() {
 }
 
 #[test]
-fn labels_count_only_from_collaborators() {
+fn label_of_a_non_collaborator_is_ineffective() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let pds = t.world.pds();
@@ -173,7 +173,7 @@ fn labels_count_only_from_collaborators() {
 
 /// Only the repository's record lists its labels, so the hint rewrites the repository's record.
 #[test]
-fn label_recovery_command_checks_and_reputs_record() {
+fn label_recovery_command_checks_and_rewrites_record() {
     let t = Tangled::new();
     let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
     // The index has to know the record before it can lose the next version.

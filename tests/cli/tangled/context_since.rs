@@ -19,7 +19,7 @@ fn rebase(t: &Tangled, text: &str) {
 }
 
 #[test]
-fn since_review_of_a_round_shows_newer_changes() {
+fn changes_since_review_of_a_round_are_shown() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -56,7 +56,7 @@ fn since_review_of_a_round_shows_newer_changes() {
 }
 
 #[test]
-fn since_unknown_commit_names_the_rounds() {
+fn unknown_since_commit_names_the_rounds() {
     let t = Tangled::new();
     let uri = t.open("topic");
     for (asked, why) in [
@@ -74,7 +74,7 @@ fn since_unknown_commit_names_the_rounds() {
 }
 
 #[test]
-fn source_comes_from_the_knot() {
+fn source_section_is_read_from_the_knot() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let args = ["pr", "context", &uri, "-R", WIDGET, "--json", "source"];

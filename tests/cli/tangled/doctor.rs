@@ -41,7 +41,7 @@ fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn doctor_requests_each_method_of_2026() {
+fn doctor_requests_each_method_of_tangled_2026() {
     let t = Tangled::new();
     let spindle = t.spindle();
     t.open("topic");
@@ -108,7 +108,7 @@ fn doctor_distinguishes_unknown_changed_and_silent_methods() {
 }
 
 #[test]
-fn doctor_limits_1_0_methods_to_1_0_repositories() {
+fn doctor_checks_1_0_methods_only_for_1_0_repositories() {
     let t = Tangled::new();
     let _repo = t.world.repository_1_0(&t.alice, "new");
     let report = t.doctor("tangled:alice.test/new");

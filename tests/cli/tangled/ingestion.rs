@@ -64,7 +64,7 @@ fn is_unmet(t: &Tangled, uri: &str, word: &str, evidence: &str, by: &[&str]) {
 }
 
 #[test]
-fn indexed_record_is_met() {
+fn indexed_record_meets_the_requirement() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (found, indexed) = judged(&t, &uri);
@@ -75,7 +75,7 @@ fn indexed_record_is_met() {
 }
 
 #[test]
-fn pds_only_record_is_not_ready() {
+fn pull_stored_only_on_pds_is_not_ready() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.scratch.write(
@@ -90,7 +90,7 @@ fn pds_only_record_is_not_ready() {
 }
 
 #[test]
-fn dropped_record_is_not_ready() {
+fn pull_with_dropped_record_is_not_ready() {
     let t = Tangled::new();
     let uri = t.foreign(b"no gzip", |_| {});
     let evidence = "the index drops it: the patch of round 0 is not gzip";
@@ -98,7 +98,7 @@ fn dropped_record_is_not_ready() {
 }
 
 #[test]
-fn pending_record_is_not_ready() {
+fn pull_with_pending_record_is_not_ready() {
     let t = Tangled::new();
     t.world.index().set_moods(Moods {
         lag: Duration::from_secs(600),
@@ -133,7 +133,7 @@ fn pending_record_is_not_ready() {
 }
 
 #[test]
-fn record_is_unknown_while_index_is_down() {
+fn requirement_is_unknown_while_index_is_down() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let index = t.world.index().host();
@@ -145,7 +145,7 @@ fn record_is_unknown_while_index_is_down() {
 }
 
 #[test]
-fn record_of_1_0_is_shown_by_the_knot() {
+fn record_of_tangled_1_0_is_shown_by_the_knot() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);

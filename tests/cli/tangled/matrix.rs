@@ -161,7 +161,7 @@ fn permitted_state_change_is_confirmed_or_pending() {
 
 /// A defect in the record itself is detected without the index.
 #[test]
-fn dropped_record_is_ineffective_in_every_mood() {
+fn dropped_record_is_ineffective_for_every_index_state() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let uri = t.foreign(b"no gzip", |_| {});
@@ -222,7 +222,7 @@ fn record_unknown_to_old_index_is_always_pds_only() {
 
 /// A knot of Tangled 1.0 shows what it stores, so no index is involved.
 #[test]
-fn knot_record_is_immediate_in_every_mood() {
+fn knot_record_is_immediate_for_every_index_state() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let repo = t.world.repository_1_0(&t.alice, "new");

@@ -51,7 +51,7 @@ fn drafts_and_verdicts_work_once_enabled() {
 }
 
 #[test]
-fn fork_is_named_by_owner() {
+fn fork_head_is_named_by_owner_and_branch() {
     let t = Tangled::new();
     let fork = t.world.fork(&t.repo, &t.bob);
     fork.git

@@ -67,7 +67,7 @@ fn resubmit_without_changes_adds_no_round() {
 }
 
 #[test]
-fn address_can_name_a_round() {
+fn url_can_select_a_round() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -100,7 +100,7 @@ fn json_has_ingestion_state_index_and_duration() {
 }
 
 #[test]
-fn round_comes_from_a_file_or_clone() {
+fn resubmit_takes_a_patch_file_or_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.branch("elsewhere");
@@ -136,7 +136,7 @@ fn round_comes_from_a_file_or_clone() {
 }
 
 #[test]
-fn checkout_makes_the_commits_of_a_round() {
+fn checkout_creates_the_commits_of_a_round() {
     let t = Tangled::new();
     let uri = t.open("topic");
     more(&t);
@@ -164,7 +164,7 @@ fn checkout_makes_the_commits_of_a_round() {
 }
 
 #[test]
-fn unpushed_branch_is_opened_from_the_clone() {
+fn pull_is_opened_from_unpushed_branch_of_clone() {
     let t = Tangled::new();
     let path = t.repo.path().to_str().unwrap();
     let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);

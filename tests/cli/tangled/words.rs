@@ -238,7 +238,7 @@ fn repeated_change_of_dropped_record_is_ineffective() {
 }
 
 #[test]
-fn comment_and_status_report_the_worse_state() {
+fn close_with_comment_reports_the_worse_state() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
@@ -264,7 +264,7 @@ fn comment_and_status_report_the_worse_state() {
 
 /// The knot has merged, but the PDS refuses the status record, or its response is lost.
 #[test]
-fn unrecorded_merge_names_no_record() {
+fn merge_without_status_record_names_no_record() {
     let write = "com.atproto.repo.applyWrites";
     for (fault, told) in [
         (
@@ -309,7 +309,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
 
 /// A command that only records an earlier merge has no consent to delete a branch.
 #[test]
-fn finishing_a_merge_leaves_clone_unchanged() {
+fn recording_an_earlier_merge_does_not_change_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);
@@ -345,7 +345,7 @@ fn branch_kept_on_knot_stays_in_clone() {
 }
 
 #[test]
-fn default_branch_stays_on_knot_and_in_clone() {
+fn default_branch_is_not_deleted_on_knot_or_clone() {
     let t = Tangled::new();
     t.branch("topic");
     let git = &t.repo.git;
@@ -365,7 +365,7 @@ fn default_branch_stays_on_knot_and_in_clone() {
 }
 
 #[test]
-fn deleted_record_is_pending_until_unindexed() {
+fn deletion_is_pending_until_record_leaves_index() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let comment = ["pr", "comment", &uri, "-b", "Text."];
@@ -390,7 +390,7 @@ fn deleted_record_is_pending_until_unindexed() {
 
 /// The latest comment counts even if only the comment before it is indexed.
 #[test]
-fn last_comment_is_the_latest_written() {
+fn edit_last_chooses_the_latest_written_comment() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let texts = || {

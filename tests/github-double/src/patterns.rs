@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn last_line_of_code_owners_wins() {
+    fn last_matching_code_owners_line_counts() {
         let file = "* @all\n*.js @js # scripts\n/build/logs/ @logs\ndocs/* @docs\napps/ @apps\n\
                     **/generated @gen\n/apps/github\n";
         for (path, wanted) in [

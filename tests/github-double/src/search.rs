@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn date_ranges_compare_to_written_precision() {
+    fn date_ranges_compare_at_the_written_precision() {
         let at = "2026-01-15T10:00:00Z";
         for (range, inside) in [
             ("2026-01-15", true),

@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_read_in_every_form() {
+    fn authorization_header_is_read_in_every_form() {
         assert_eq!(token("token abc").as_deref(), Some("abc"));
         assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
         // x-access-token:abc

@@ -222,7 +222,7 @@ impl World {
 }
 
 #[test]
-fn gh_lists_with_every_flag() {
+fn gh_list_works_with_every_flag() {
     let Some(world) = world() else { return };
     const FEATURE: &str = "2\tAdd ünïcode ✓\tfeature\tOPEN\t2026-01-01T00:00:";
     world.outside(
@@ -380,7 +380,7 @@ fn gh_lists_with_every_flag() {
 }
 
 #[test]
-fn gh_shows_view_status_checks_and_diff() {
+fn gh_view_status_checks_and_diff_work() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();
@@ -460,7 +460,7 @@ fn gh_shows_view_status_checks_and_diff() {
 }
 
 #[test]
-fn large_diffs_meet_githubs_limits() {
+fn large_diffs_are_limited_like_github() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();
@@ -523,7 +523,7 @@ fn large_diffs_meet_githubs_limits() {
 }
 
 #[test]
-fn gh_creates_with_every_flag() {
+fn gh_create_works_with_every_flag() {
     let Some(world) = world() else { return };
     let clone = world.clone();
     let template = clone.join("body.md");
@@ -576,7 +576,7 @@ fn gh_creates_with_every_flag() {
 }
 
 #[test]
-fn gh_edits_with_every_flag() {
+fn gh_edit_works_with_every_flag() {
     let Some(world) = world() else { return };
     world.outside(
         "octo",
@@ -627,7 +627,7 @@ fn gh_edits_with_every_flag() {
 }
 
 #[test]
-fn gh_comments_reviews_and_changes_states() {
+fn gh_can_comment_review_and_change_states() {
     let Some(world) = world() else { return };
     world.outside(
         "octo",
@@ -848,7 +848,7 @@ fn gh_comments_reviews_and_changes_states() {
 }
 
 #[test]
-fn merge_is_made_in_git() {
+fn gh_merge_changes_the_git_repository() {
     let Some(world) = world() else { return };
     let clone = world.clone();
     {
@@ -936,7 +936,7 @@ fn merge_is_made_in_git() {
 }
 
 #[test]
-fn protected_branches_and_auto_merge() {
+fn gh_merge_follows_protection_and_auto_merge() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();
@@ -1025,7 +1025,7 @@ fn protected_branches_and_auto_merge() {
 }
 
 #[test]
-fn checkout_update_branch_and_forks() {
+fn gh_checkout_update_branch_and_forks_work() {
     let Some(world) = world() else { return };
     let clone = world.clone();
     world

@@ -186,7 +186,7 @@ fn tokens_are_checked() {
 }
 
 #[test]
-fn empty_budget_is_a_rate_limit() {
+fn exhausted_budget_is_a_rate_limit() {
     let double = double();
     double.seed().tokens.get_mut(OCTO).unwrap().remaining = 0;
     let answer = ask(&double, OCTO, IN_PULL, json!({}));
@@ -196,7 +196,7 @@ fn empty_budget_is_a_rate_limit() {
 }
 
 #[test]
-fn pages_follow_each_other() {
+fn cursor_of_a_page_leads_to_the_next() {
     let double = double();
     double.seed().many_pulls(REPO, 130);
     let query = "query($after: String) { repository(owner: \"octocat\", name: \"hello\") { pullRequests(first: 100, after: $after, orderBy: {field: CREATED_AT, direction: DESC}) { totalCount nodes { number } pageInfo { hasNextPage hasPreviousPage endCursor } } } }";
@@ -370,7 +370,7 @@ fn pending_review_is_visible_to_author_only() {
 const COMMENT: &str = "mutation Say($id: ID!) { addComment(input: {subjectId: $id, body: \"Hi\"}) { clientMutationId } }";
 
 #[test]
-fn fault_can_hide_a_commit() {
+fn fault_can_hide_the_response_of_a_write() {
     let double = double();
     let id = pull_id(&double);
     let comments = || double.seed().comments_of(REPO, 1).len();
@@ -386,7 +386,7 @@ fn fault_can_hide_a_commit() {
 }
 
 #[test]
-fn connections_break_as_planned() {
+fn connections_break_as_the_fault_says() {
     let double = double();
     let id = pull_id(&double);
     let body = json!({ "query": COMMENT, "variables": { "id": id } }).to_string();
@@ -555,7 +555,7 @@ fn requests_are_counted_by_kind() {
 }
 
 #[test]
-fn every_field_of_a_covered_object_answers() {
+fn every_field_of_covered_objects_can_be_queried() {
     let double = double();
     {
         let mut seed = double.seed();
@@ -669,7 +669,7 @@ fn reviewed(count: u32) -> Ruleset {
 }
 
 #[test]
-fn branch_rules_are_active_and_paged() {
+fn branch_rules_list_active_rulesets_in_pages() {
     let double = double();
     let id = {
         let mut seed = double.seed();

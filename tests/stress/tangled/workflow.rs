@@ -118,7 +118,7 @@ fn tangled_claim_race_has_a_single_winner() {
 }
 
 #[test]
-fn killed_claimer_on_tangled_leaves_one_holder() {
+fn tangled_claim_race_with_killed_claimer_has_one_holder() {
     for wait in [0, 40, 80, 120, 200, 400] {
         let board = Board::new();
         let mut child = (board.claim("killed", "1").command())
@@ -136,7 +136,7 @@ fn killed_claimer_on_tangled_leaves_one_holder() {
 }
 
 #[test]
-fn lost_claim_responses_on_tangled_leave_one_holder() {
+fn tangled_claim_race_with_lost_responses_has_one_holder() {
     // Loses the response to the claim, then the response to the move of its issue.
     for skip in 0..2 {
         let board = Board::new();

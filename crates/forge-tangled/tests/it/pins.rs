@@ -245,7 +245,7 @@ impl LoginSource for Kept {
 }
 
 #[tokio::test]
-async fn login_from_older_version_is_pinned_at_first_use() {
+async fn login_from_older_version_gets_did_at_first_use() {
     let world = Hijack::new();
     let kept = Kept::default();
     let process = || world.stage.tangled_by(world.stage.settings(), kept.clone());

@@ -8,7 +8,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         branches_are_listed_with_their_tips;
         pages_cover_every_branch_once;
-        fork_is_made_once [RepoFork];
+        repeated_fork_is_not_made_again [RepoFork];
     ];
 }
 
@@ -43,7 +43,7 @@ async fn pages_cover_every_branch_once(fx: Fixture) {
     assert_eq!(names, ["b0", "b1", "b2", "b3", "b4", "main"]);
 }
 
-async fn fork_is_made_once(fx: Fixture) {
+async fn repeated_fork_is_not_made_again(fx: Fixture) {
     let login = fx.reviewer.viewer().await.unwrap().login;
     let made = fx.reviewer.fork().await.unwrap().value;
     let owner = made.owner_and_name().map(|(owner, _)| owner.to_owned());

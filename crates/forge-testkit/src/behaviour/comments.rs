@@ -12,21 +12,21 @@ pub(super) fn cases(set: &mut Set) {
         a_comment_is_read_back [Comments];
         comments_are_oldest_first [Comments];
         pages_cover_every_comment_once [Comments];
-        a_body_is_kept_to_the_byte [Comments];
-        an_empty_body [Comments];
-        a_body_over_the_limit [Comments];
+        comment_body_is_stored_unchanged [Comments];
+        empty_comment_is_refused [Comments];
+        comment_over_the_limit_is_refused [Comments];
         comment_on_missing_pull_is_not_found [Comments];
         closed_pull_accepts_comments [Comments, PrClose];
-        the_count_follows [Comments, CommentDelete];
-        a_reply [Comments, CommentReply];
+        comments_count_is_current [Comments, CommentDelete];
+        reply_names_the_replied_comment [Comments, CommentReply];
         reply_to_missing_comment_is_not_found [Comments, CommentReply];
-        edit_mine [Comments, CommentEdit];
+        own_comment_is_edited [Comments, CommentEdit];
         edit_to_empty_text_is_refused [Comments, CommentEdit];
         edit_of_foreign_comment_needs_moderation [Comments, CommentEdit];
         edit_of_missing_comment_is_not_found [Comments, CommentEdit];
-        delete_mine [Comments, CommentDelete];
+        own_comment_is_deleted [Comments, CommentDelete];
         deletion_of_foreign_comment_needs_moderation [Comments, CommentDelete];
-        delete_twice [Comments, CommentDelete];
+        second_deletion_is_not_found [Comments, CommentDelete];
     ];
 }
 
@@ -89,14 +89,14 @@ async fn pages_cover_every_comment_once(fx: Fixture) {
     assert_eq!(bodies, ["0", "1", "2", "3", "4"]);
 }
 
-async fn a_body_is_kept_to_the_byte(fx: Fixture) {
+async fn comment_body_is_stored_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let body = "> quoted\n\n\tcode\n\n--\n\u{1f980}\u{200d}é\n---\nkey: value\n";
     say(&fx, &pr, body).await;
     assert_eq!(all(&fx, &pr).await[0].body, body);
 }
 
-async fn an_empty_body(fx: Fixture) {
+async fn empty_comment_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for body in ["", "  \n\t"] {
         invalid(fx.author.comment(&pr, body, None).await, "body");
@@ -104,7 +104,7 @@ async fn an_empty_body(fx: Fixture) {
     assert!(all(&fx, &pr).await.is_empty());
 }
 
-async fn a_body_over_the_limit(fx: Fixture) {
+async fn comment_over_the_limit_is_refused(fx: Fixture) {
     let max = fx.author.limits().body_max;
     let pr = fx.open("feature").await.id;
     let e = invalid(
@@ -131,7 +131,7 @@ async fn closed_pull_accepts_comments(fx: Fixture) {
     assert_eq!(all(&fx, &pr).await.len(), 1);
 }
 
-async fn the_count_follows(fx: Fixture) {
+async fn comments_count_is_current(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = say(&fx, &pr, "one").await;
     say(&fx, &pr, "two").await;
@@ -140,7 +140,7 @@ async fn the_count_follows(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.comments_count, 1);
 }
 
-async fn a_reply(fx: Fixture) {
+async fn reply_names_the_replied_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = say(&fx, &pr, "Why?").await;
     let reply = fx
@@ -168,7 +168,7 @@ async fn reply_to_missing_comment_is_not_found(fx: Fixture) {
     assert!(all(&fx, &pr).await.is_empty());
 }
 
-async fn edit_mine(fx: Fixture) {
+async fn own_comment_is_edited(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let id = say(&fx, &pr, "Tpyo").await;
     let made = fx.author.edit_comment(&id, "Typo").await.unwrap().value;
@@ -212,7 +212,7 @@ async fn edit_of_missing_comment_is_not_found(fx: Fixture) {
     refused(fx.author.edit_comment(&nothing, "Text").await, "not_found");
 }
 
-async fn delete_mine(fx: Fixture) {
+async fn own_comment_is_deleted(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = say(&fx, &pr, "one").await;
     say(&fx, &pr, "two").await;
@@ -234,7 +234,7 @@ async fn deletion_of_foreign_comment_needs_moderation(fx: Fixture) {
     assert_eq!(all(&fx, &pr).await.len(), 1);
 }
 
-async fn delete_twice(fx: Fixture) {
+async fn second_deletion_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let id = say(&fx, &pr, "one").await;
     fx.author.delete_comment(&id).await.unwrap();

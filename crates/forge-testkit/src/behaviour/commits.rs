@@ -9,7 +9,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         commits_are_oldest_first_with_all_fields [PrCommits];
         commits_of_the_base_are_left_out [PrCommits];
-        co_authors_are_authors [PrCommits];
+        co_authors_are_listed_as_authors [PrCommits];
         commits_are_paged [PrCommits];
         commits_stay_after_the_merge [PrCommits, MergeCommit];
         commits_of_missing_pull_are_not_found [PrCommits];
@@ -55,7 +55,7 @@ async fn commits_of_the_base_are_left_out(fx: Fixture) {
     assert_eq!(commits.len(), 1);
 }
 
-async fn co_authors_are_authors(fx: Fixture) {
+async fn co_authors_are_listed_as_authors(fx: Fixture) {
     let message = "Together\n\nCo-authored-by: Grace Hopper <grace@example.com>";
     fx.git.commit("feature", message, &[("a", Some("1\n"))]);
     let pr = fx.open_from("feature").await.id;

@@ -11,19 +11,19 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         created_fields_are_read_back;
         defaults_are_the_default_branch_and_ready;
-        a_base_can_be_named;
+        named_base_is_used;
         numbers_ascend;
-        a_draft [PrCreateDraft];
+        pull_is_opened_as_draft [PrCreateDraft];
         labels_are_found_in_any_case [PrLabels, LabelEdit];
-        reviewers_are_asked [PrReviewers];
-        assignees_and_me [PrAssignees];
+        reviewers_are_requested [PrReviewers];
+        assignees_can_include_me [PrAssignees];
         unknown_label_suggests_a_similar_name [PrLabels, LabelEdit];
-        too_many_labels [PrLabels, LabelEdit];
-        an_empty_title;
-        a_title_at_the_limit_and_over_it;
-        a_title_is_one_line;
-        a_description_over_the_limit;
-        a_description_is_kept_to_the_byte;
+        too_many_labels_are_refused [PrLabels, LabelEdit];
+        empty_title_is_refused;
+        title_over_the_limit_is_refused;
+        created_title_has_no_line_break;
+        description_over_the_limit_is_refused;
+        description_is_stored_unchanged;
         missing_base_is_refused;
         missing_head_is_refused;
         head_equal_to_base_is_refused;
@@ -31,8 +31,8 @@ pub(super) fn cases(set: &mut Set) {
         duplicate_of_open_pull_is_refused;
         duplicate_of_closed_pull_is_opened [PrClose];
         second_pull_for_other_base_is_opened;
-        odd_branch_names;
-        a_failed_create_leaves_nothing;
+        odd_branch_names_are_accepted;
+        failed_create_changes_nothing;
     ];
 }
 
@@ -71,7 +71,7 @@ async fn defaults_are_the_default_branch_and_ready(fx: Fixture) {
     assert_eq!(pr.comments_count, 0);
 }
 
-async fn a_base_can_be_named(fx: Fixture) {
+async fn named_base_is_used(fx: Fixture) {
     fx.feature("release/1");
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Into a release");
@@ -90,7 +90,7 @@ async fn numbers_ascend(fx: Fixture) {
     }
 }
 
-async fn a_draft(fx: Fixture) {
+async fn pull_is_opened_as_draft(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Not yet");
     req.draft = true;
@@ -110,7 +110,7 @@ async fn labels_are_found_in_any_case(fx: Fixture) {
     assert_eq!(names, ["Help wanted", "bug"]);
 }
 
-async fn reviewers_are_asked(fx: Fixture) {
+async fn reviewers_are_requested(fx: Fixture) {
     fx.feature("feature");
     let login = fx.reviewer_login().await;
     let mut req = CreatePull::new("feature", "Please look");
@@ -120,7 +120,7 @@ async fn reviewers_are_asked(fx: Fixture) {
     assert_eq!(asked, [login]);
 }
 
-async fn assignees_and_me(fx: Fixture) {
+async fn assignees_can_include_me(fx: Fixture) {
     fx.feature("feature");
     let (me, other) = (fx.author_login().await, fx.reviewer_login().await);
     let mut req = CreatePull::new("feature", "Assigned");
@@ -146,7 +146,7 @@ async fn unknown_label_suggests_a_similar_name(fx: Fixture) {
     );
 }
 
-async fn too_many_labels(fx: Fixture) {
+async fn too_many_labels_are_refused(fx: Fixture) {
     let max = fx.author.limits().labels_max;
     fx.define(&["bug"]).await;
     fx.feature("feature");
@@ -155,7 +155,7 @@ async fn too_many_labels(fx: Fixture) {
     invalid(fx.author.create_pull(&req).await, "labels");
 }
 
-async fn an_empty_title(fx: Fixture) {
+async fn empty_title_is_refused(fx: Fixture) {
     fx.feature("feature");
     for title in ["", " ", "\t\n"] {
         invalid(
@@ -167,7 +167,7 @@ async fn an_empty_title(fx: Fixture) {
     }
 }
 
-async fn a_title_at_the_limit_and_over_it(fx: Fixture) {
+async fn title_over_the_limit_is_refused(fx: Fixture) {
     let max = fx.author.limits().title_max;
     fx.feature("feature");
     let over = "é".repeat(max + 1);
@@ -188,7 +188,7 @@ async fn a_title_at_the_limit_and_over_it(fx: Fixture) {
     assert_eq!(fx.view(&pr.id).await.title, fits);
 }
 
-async fn a_title_is_one_line(fx: Fixture) {
+async fn created_title_has_no_line_break(fx: Fixture) {
     fx.feature("feature");
     match fx
         .author
@@ -200,7 +200,7 @@ async fn a_title_is_one_line(fx: Fixture) {
     }
 }
 
-async fn a_description_over_the_limit(fx: Fixture) {
+async fn description_over_the_limit_is_refused(fx: Fixture) {
     let max = fx.author.limits().body_max;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Long");
@@ -208,7 +208,7 @@ async fn a_description_over_the_limit(fx: Fixture) {
     invalid(fx.author.create_pull(&req).await, "description");
 }
 
-async fn a_description_is_kept_to_the_byte(fx: Fixture) {
+async fn description_is_stored_unchanged(fx: Fixture) {
     let text = "# Title\n\n  indented\n\n```rust\nfn f() {}\n```\n\n| a | b |\n\u{1f980} ünïcode \u{202e}x\n\n";
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Text");
@@ -289,7 +289,7 @@ async fn second_pull_for_other_base_is_opened(fx: Fixture) {
     assert_ne!(first.id, second.id);
 }
 
-async fn odd_branch_names(fx: Fixture) {
+async fn odd_branch_names_are_accepted(fx: Fixture) {
     for branch in [
         "dash-",
         "a/b/c",
@@ -310,7 +310,7 @@ async fn odd_branch_names(fx: Fixture) {
     }
 }
 
-async fn a_failed_create_leaves_nothing(fx: Fixture) {
+async fn failed_create_changes_nothing(fx: Fixture) {
     fx.feature("feature");
     let before = fx.git.refs();
     let mut bad = CreatePull::new("feature", "Bad base");

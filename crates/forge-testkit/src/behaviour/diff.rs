@@ -14,16 +14,16 @@ pub(super) fn cases(set: &mut Set) {
         diff_equals_git_diff [PrDiff];
         diff_starts_at_the_merge_base [PrDiff];
         diff_names_both_ends [PrDiff];
-        context_lines [PrDiff];
-        new_deleted_and_renamed_files [PrDiff];
+        requested_context_lines_are_shown [PrDiff];
+        new_deleted_and_renamed_files_are_shown [PrDiff];
         non_utf8_bytes_are_kept [PrDiff];
-        odd_file_names [PrDiff];
+        odd_file_names_are_shown [PrDiff];
         diff_follows_the_branch [PrDiff];
         diff_stays_after_the_merge [PrDiff, MergeCommit];
         long_diff_arrives_whole [PrDiff];
         patch_has_a_mail_per_commit [PrPatch];
-        since_a_head [PrDiff];
-        contents_at_the_head [PrDiff];
+        diff_since_an_earlier_head [PrDiff];
+        contents_are_read_at_the_head [PrDiff];
         diff_of_missing_pull_is_not_found [PrDiff];
     ];
 }
@@ -88,7 +88,7 @@ async fn diff_names_both_ends(fx: Fixture) {
     assert!(diff.base_oid.is_none_or(|oid| oid == base));
 }
 
-async fn context_lines(fx: Fixture) {
+async fn requested_context_lines_are_shown(fx: Fixture) {
     let changed = fx
         .git
         .show("main", "src/lib.rs")
@@ -111,7 +111,7 @@ async fn context_lines(fx: Fixture) {
     assert!(text(&fx, &pr, req).await.contains("@@ -1,20 +1,20 @@"));
 }
 
-async fn since_a_head(fx: Fixture) {
+async fn diff_since_an_earlier_head(fx: Fixture) {
     let head = fx.git.commit("feature", "Change", &[("n", Some("1\n"))]);
     let pr = fx.open_from("feature").await.id;
     let since = |commit: &str| {
@@ -136,7 +136,7 @@ async fn since_a_head(fx: Fixture) {
     }
 }
 
-async fn contents_at_the_head(fx: Fixture) {
+async fn contents_are_read_at_the_head(fx: Fixture) {
     let files: [(&str, Option<&[u8]>); 3] = [
         ("n", Some(b"one\n")),
         ("d/bin", Some(b"\0\xff")),
@@ -157,7 +157,7 @@ async fn contents_at_the_head(fx: Fixture) {
     assert_eq!(found, wanted);
 }
 
-async fn new_deleted_and_renamed_files(fx: Fixture) {
+async fn new_deleted_and_renamed_files_are_shown(fx: Fixture) {
     let lib = fx.git.show("main", "src/lib.rs");
     let files = [
         ("src/lib.rs", None),
@@ -187,7 +187,7 @@ async fn non_utf8_bytes_are_kept(fx: Fixture) {
     assert!(diff.windows(6).any(|w| w == b"Binary" || w == b"GIT bi"));
 }
 
-async fn odd_file_names(fx: Fixture) {
+async fn odd_file_names_are_shown(fx: Fixture) {
     let names = [
         "with space",
         "tab\there",

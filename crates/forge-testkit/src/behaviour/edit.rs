@@ -10,26 +10,26 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        title_and_description [PrEdit];
-        unnamed_fields_stay [PrEdit];
+        title_and_description_are_edited [PrEdit];
+        omitted_fields_are_unchanged [PrEdit];
         a_description_can_be_emptied [PrEdit];
-        several_things_at_once [PrEdit, PrLabels, LabelEdit];
+        several_fields_are_edited_together [PrEdit, PrLabels, LabelEdit];
         partly_invalid_edit_changes_nothing [PrEdit, PrLabels, LabelEdit];
-        base [PrEditBase];
+        base_is_changed [PrEditBase];
         invalid_base_is_refused [PrEditBase];
-        an_empty_title [PrEdit];
-        a_title_over_the_limit [PrEdit];
+        empty_title_is_refused [PrEdit];
+        title_over_the_limit_is_refused [PrEdit];
         labels_are_added_and_removed [PrLabels, LabelEdit];
-        a_label_twice_is_once [PrLabels, LabelEdit];
-        an_unknown_label [PrLabels, LabelEdit];
+        repeated_label_is_added_once [PrLabels, LabelEdit];
+        unknown_label_suggests_a_similar_name [PrLabels, LabelEdit];
         removal_of_absent_label_is_ignored [PrLabels, LabelEdit];
-        an_unknown_board_changes_nothing [PrEdit, PrProjects];
+        unknown_board_is_refused_without_changes [PrEdit, PrProjects];
         reviewers_are_added_and_removed [PrReviewers];
         assignees_are_added_and_removed [PrAssignees];
-        a_stale_version [PrEdit];
-        the_current_version [PrEdit];
+        stale_version_is_refused [PrEdit];
+        current_version_is_accepted [PrEdit];
         an_edit_is_in_the_history [PrEdit, PrHistory];
-        edits_at_once_are_all_kept [PrLabels, LabelEdit];
+        concurrent_edits_are_all_kept [PrLabels, LabelEdit];
         edit_of_missing_pull_is_not_found [PrEdit];
         closed_pull_is_edited [PrEdit, PrClose];
     ];
@@ -52,7 +52,7 @@ fn labels(add: &[&str], remove: &[&str]) -> EditPull {
     edit
 }
 
-async fn title_and_description(fx: Fixture) {
+async fn title_and_description_are_edited(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let mut edit = EditPull::default();
     edit.title = Some("Better".into());
@@ -67,7 +67,7 @@ async fn title_and_description(fx: Fixture) {
     }
 }
 
-async fn unnamed_fields_stay(fx: Fixture) {
+async fn omitted_fields_are_unchanged(fx: Fixture) {
     let before = fx.open("feature").await;
     fx.author
         .edit_pull(&before.id, &title("Other"))
@@ -90,7 +90,7 @@ async fn a_description_can_be_emptied(fx: Fixture) {
     }
 }
 
-async fn several_things_at_once(fx: Fixture) {
+async fn several_fields_are_edited_together(fx: Fixture) {
     fx.define(&["bug"]).await;
     let pr = fx.open("feature").await.id;
     let mut edit = labels(&["bug"], &[]);
@@ -109,7 +109,7 @@ async fn partly_invalid_edit_changes_nothing(fx: Fixture) {
     assert_eq!((after.title, after.version), (pr.title, pr.version));
 }
 
-async fn base(fx: Fixture) {
+async fn base_is_changed(fx: Fixture) {
     fx.feature("release");
     let pr = fx.open("feature").await.id;
     let mut edit = EditPull::default();
@@ -130,12 +130,12 @@ async fn invalid_base_is_refused(fx: Fixture) {
     assert_eq!(fx.view(&pr.id).await.version, pr.version);
 }
 
-async fn an_empty_title(fx: Fixture) {
+async fn empty_title_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     invalid(fx.author.edit_pull(&pr, &title("  ")).await, "title");
 }
 
-async fn a_title_over_the_limit(fx: Fixture) {
+async fn title_over_the_limit_is_refused(fx: Fixture) {
     let max = fx.author.limits().title_max;
     let pr = fx.open("feature").await.id;
     invalid(
@@ -170,7 +170,7 @@ async fn labels_are_added_and_removed(fx: Fixture) {
     assert_eq!(names(&fx, &pr).await, ["b", "c"]);
 }
 
-async fn a_label_twice_is_once(fx: Fixture) {
+async fn repeated_label_is_added_once(fx: Fixture) {
     fx.define(&["a"]).await;
     let pr = fx.open("feature").await.id;
     fx.author
@@ -184,7 +184,7 @@ async fn a_label_twice_is_once(fx: Fixture) {
     assert_eq!(names(&fx, &pr).await, ["a"]);
 }
 
-async fn an_unknown_label(fx: Fixture) {
+async fn unknown_label_suggests_a_similar_name(fx: Fixture) {
     fx.define(&["enhancement"]).await;
     let pr = fx.open("feature").await.id;
     let e = invalid(
@@ -211,7 +211,7 @@ async fn removal_of_absent_label_is_ignored(fx: Fixture) {
     assert_eq!(names(&fx, &pr).await, ["a"]);
 }
 
-async fn an_unknown_board_changes_nothing(fx: Fixture) {
+async fn unknown_board_is_refused_without_changes(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.view(&pr).await;
     for projects in [
@@ -255,7 +255,7 @@ async fn assignees_are_added_and_removed(fx: Fixture) {
     assert!(fx.view(&pr).await.assignees.is_empty());
 }
 
-async fn a_stale_version(fx: Fixture) {
+async fn stale_version_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await;
     fx.reviewer
         .edit_pull(&pr.id, &title("Theirs"))
@@ -267,7 +267,7 @@ async fn a_stale_version(fx: Fixture) {
     assert_eq!(fx.view(&pr.id).await.title, "Theirs");
 }
 
-async fn the_current_version(fx: Fixture) {
+async fn current_version_is_accepted(fx: Fixture) {
     let pr = fx.open("feature").await;
     let mut edit = title("Mine");
     edit.expected_version = Some(pr.version);
@@ -299,7 +299,7 @@ async fn an_edit_is_in_the_history(fx: Fixture) {
     assert_eq!(edits[0].actor.login, fx.reviewer_login().await);
 }
 
-async fn edits_at_once_are_all_kept(fx: Fixture) {
+async fn concurrent_edits_are_all_kept(fx: Fixture) {
     let all: Vec<_> = (0..8).map(|n| format!("label-{n}")).collect();
     fx.define(&all.iter().map(String::as_str).collect::<Vec<_>>())
         .await;

@@ -14,13 +14,13 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         whole_files_become_a_pull_request [PrCreateEdits, PrFiles];
         edits_are_one_commit_named_by_title [PrCreateEdits, PrCommits];
-        edits_on_another_base [PrCreateEdits, PrFiles];
+        edits_start_from_the_named_base [PrCreateEdits, PrFiles];
         the_new_branch_has_the_given_name [PrCreateEdits];
         existing_branch_is_left_unchanged [PrCreateEdits];
         equal_titles_make_two_branches [PrCreateEdits];
         edits_are_merged_to_the_byte [PrCreateEdits];
-        executable_file_keeps_mode [PrCreateEdits];
-        bad_paths [PrCreateEdits];
+        edited_executable_file_keeps_its_mode [PrCreateEdits];
+        bad_paths_are_refused [PrCreateEdits];
         unchanged_edits_are_refused [PrCreateEdits];
         deletion_of_missing_file_is_refused [PrCreateEdits];
         file_and_directory_conflicts_are_refused [PrCreateEdits];
@@ -168,7 +168,7 @@ async fn edits_are_one_commit_named_by_title(fx: Fixture) {
     assert_eq!(Some(&commits.items[0].oid), pr.head_oid.as_ref());
 }
 
-async fn edits_on_another_base(fx: Fixture) {
+async fn edits_start_from_the_named_base(fx: Fixture) {
     fx.git.commit("release", "R", &[("only-here", Some("1\n"))]);
     let mut req = of(vec![FileEdit::write("only-here", "2\n")]);
     req.base = Some("release".into());
@@ -244,7 +244,7 @@ async fn edits_are_merged_to_the_byte(fx: Fixture) {
     }
 }
 
-async fn executable_file_keeps_mode(fx: Fixture) {
+async fn edited_executable_file_keeps_its_mode(fx: Fixture) {
     let main = fx.git.oid("main").unwrap();
     let stream = format!(
         "commit refs/heads/main\ncommitter A <a@example.com> 1767225660 +0000\ndata 1\nP\nfrom {main}\n\
@@ -260,7 +260,7 @@ async fn executable_file_keeps_mode(fx: Fixture) {
     assert!(listed.starts_with("100755 "), "{listed}");
 }
 
-async fn bad_paths(fx: Fixture) {
+async fn bad_paths_are_refused(fx: Fixture) {
     for path in [
         "",
         "/etc/passwd",

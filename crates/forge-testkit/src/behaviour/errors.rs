@@ -10,8 +10,8 @@ use super::{Fixture, Set, cases};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         every_refusal_is_one_line_with_a_recovery;
-        stored_escapes_do_not_reach_a_message;
-        a_refused_write_leaves_no_trace [PrEdit];
+        error_messages_contain_no_stored_escapes;
+        refused_write_changes_nothing [PrEdit];
     ];
 }
 
@@ -57,7 +57,7 @@ async fn every_refusal_is_one_line_with_a_recovery(fx: Fixture) {
     }
 }
 
-async fn stored_escapes_do_not_reach_a_message(fx: Fixture) {
+async fn error_messages_contain_no_stored_escapes(fx: Fixture) {
     let evil = "feature\u{1b}[31mred\u{7}";
     let mut req = CreatePull::new("main", "T");
     req.base = Some(evil.into());
@@ -76,7 +76,7 @@ async fn stored_escapes_do_not_reach_a_message(fx: Fixture) {
     }
 }
 
-async fn a_refused_write_leaves_no_trace(fx: Fixture) {
+async fn refused_write_changes_nothing(fx: Fixture) {
     let pr = fx.open("feature").await;
     let before = fx.git.refs();
     let mut edit = EditPull::default();

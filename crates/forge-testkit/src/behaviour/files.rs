@@ -10,12 +10,12 @@ use crate::Identity;
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        every_kind_of_change [PrFiles];
-        a_rename_with_a_change [PrFiles];
+        every_kind_of_change_is_listed [PrFiles];
+        renamed_file_with_changes_is_one_row [PrFiles];
         a_binary_file_has_no_lines [PrFiles];
-        odd_names_are_plain [PrFiles];
+        odd_names_are_listed_unquoted [PrFiles];
         pages_cover_every_file_once [PrFiles];
-        no_rename_across_pages [PrFiles];
+        page_size_does_not_affect_renames [PrFiles];
         files_of_missing_pull_are_not_found [PrFiles];
     ];
 }
@@ -28,7 +28,7 @@ async fn all(fx: &Fixture, pr: &PrId) -> Vec<FileChange> {
         .items
 }
 
-async fn every_kind_of_change(fx: Fixture) {
+async fn every_kind_of_change_is_listed(fx: Fixture) {
     let lib = fx.git.show("main", "src/lib.rs");
     fx.git.commit(
         "main",
@@ -60,7 +60,7 @@ async fn every_kind_of_change(fx: Fixture) {
     assert_eq!(got, wanted);
 }
 
-async fn a_rename_with_a_change(fx: Fixture) {
+async fn renamed_file_with_changes_is_one_row(fx: Fixture) {
     let lib = fx
         .git
         .show("main", "src/lib.rs")
@@ -88,7 +88,7 @@ async fn a_binary_file_has_no_lines(fx: Fixture) {
     assert_eq!((files[0].additions, files[0].deletions), (None, None));
 }
 
-async fn odd_names_are_plain(fx: Fixture) {
+async fn odd_names_are_listed_unquoted(fx: Fixture) {
     let mut names = [
         "with space",
         "tab\there",
@@ -122,7 +122,7 @@ async fn pages_cover_every_file_once(fx: Fixture) {
     assert_eq!(got, names);
 }
 
-async fn no_rename_across_pages(fx: Fixture) {
+async fn page_size_does_not_affect_renames(fx: Fixture) {
     let lib = fx.git.show("main", "src/lib.rs");
     let files = [
         ("src/lib.rs", None),

@@ -9,10 +9,10 @@ pub(super) fn cases(set: &mut Set) {
         branch_without_pull_is_empty;
         open_pull_comes_first [PrClose];
         find_is_limited_to_requested_state [PrClose];
-        a_branch_into_two_bases;
-        a_name_is_not_a_prefix;
+        pulls_of_one_branch_into_two_bases_are_found;
+        branch_name_must_match_whole;
         status_without_pulls_is_empty;
-        status_of_the_current_branch;
+        status_has_pull_of_current_branch;
         status_lists_pulls_of_the_viewer [PrClose];
         status_lists_pulls_waiting_for_the_viewer [PrReviewers];
     ];
@@ -61,7 +61,7 @@ async fn find_is_limited_to_requested_state(fx: Fixture) {
     assert_eq!(closed.len(), 1);
 }
 
-async fn a_branch_into_two_bases(fx: Fixture) {
+async fn pulls_of_one_branch_into_two_bases_are_found(fx: Fixture) {
     fx.open("feature").await;
     fx.feature("release");
     let mut req = CreatePull::new("feature", "Too");
@@ -76,7 +76,7 @@ async fn a_branch_into_two_bases(fx: Fixture) {
     assert_eq!(found.len(), 2);
 }
 
-async fn a_name_is_not_a_prefix(fx: Fixture) {
+async fn branch_name_must_match_whole(fx: Fixture) {
     fx.open("topic/a-b").await;
     for branch in ["topic", "topic/a", "topic/a-b-c", "Topic/A-B", ""] {
         let head = Fixture::head(branch);
@@ -95,7 +95,7 @@ async fn status_without_pulls_is_empty(fx: Fixture) {
     assert!(status.created_by.is_empty() && status.needs_review.is_empty());
 }
 
-async fn status_of_the_current_branch(fx: Fixture) {
+async fn status_has_pull_of_current_branch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let head = Fixture::head("feature");
     let status = fx.author.status(Some(&head), PrFields::NONE).await.unwrap();

@@ -18,10 +18,10 @@ pub(super) fn cases(set: &mut Set) {
         the_viewer_is_the_account;
         the_repository_is_described;
         the_capabilities_are_complete;
-        a_read_only_handle_reads_and_does_not_write [PrClose];
+        read_only_handle_refuses_writes [PrClose];
         a_dry_run_writes_nothing [PrClose];
         timed_out_write_is_ambiguous;
-        the_observer_hears_of_every_call;
+        observer_is_told_of_every_call;
         error_names_the_operation;
     ];
 }
@@ -52,7 +52,7 @@ async fn the_capabilities_are_complete(fx: Fixture) {
     assert_eq!(named.len(), Capability::ALL.len());
 }
 
-async fn a_read_only_handle_reads_and_does_not_write(fx: Fixture) {
+async fn read_only_handle_refuses_writes(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.git.refs();
     let handle = under(
@@ -137,7 +137,7 @@ impl Observer for Notes {
     fn rate_limited(&self, _host: &str, _wait: Duration) {}
 }
 
-async fn the_observer_hears_of_every_call(fx: Fixture) {
+async fn observer_is_told_of_every_call(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let notes = Arc::new(Notes::default());
     let observer: Arc<dyn Observer> = notes.clone();

@@ -20,25 +20,25 @@ pub(super) fn cases(set: &mut Set) {
         an_issue_is_read_back [IssueCreate, IssueView];
         issue_is_opened_with_labels_and_assignees [IssueCreate, IssueView, LabelEdit];
         issue_labels_can_be_changed [IssueCreate, IssueView, IssueEdit, LabelEdit];
-        an_empty_title [IssueCreate];
+        empty_title_is_refused [IssueCreate];
         missing_label_is_refused [IssueCreate, IssueList];
         missing_issue_is_not_found [IssueView];
         list_is_newest_first_in_disjoint_pages [IssueCreate, IssueList];
-        filters_of_the_list [IssueCreate, IssueList, IssueState, LabelEdit];
+        list_filters_select_issues [IssueCreate, IssueList, IssueState, LabelEdit];
         cursor_of_another_query_is_refused [IssueCreate, IssueList];
         pull_requests_are_not_listed [IssueCreate, IssueList];
-        close_and_reopen [IssueCreate, IssueView, IssueState];
-        close_with_a_comment [IssueCreate, IssueView, IssueState, IssueComment];
-        close_twice [IssueCreate, IssueState, IssueComment, IssueView];
-        close_with_a_reason [IssueCreate, IssueView, IssueReason];
+        issue_is_closed_and_reopened [IssueCreate, IssueView, IssueState];
+        issue_is_closed_with_a_comment [IssueCreate, IssueView, IssueState, IssueComment];
+        repeated_state_change_writes_no_comment [IssueCreate, IssueState, IssueComment, IssueView];
+        close_reason_is_stored [IssueCreate, IssueView, IssueReason];
         comments_are_oldest_first [IssueCreate, IssueView, IssueComment];
-        an_empty_comment [IssueCreate, IssueComment];
-        edit_title_and_body [IssueCreate, IssueView, IssueEdit];
+        empty_comment_is_refused [IssueCreate, IssueComment];
+        title_and_body_are_edited [IssueCreate, IssueView, IssueEdit];
         empty_edit_is_unchanged [IssueCreate, IssueEdit];
         edit_of_stale_version_is_refused [IssueCreate, IssueView, IssueEdit];
         title_with_escapes_is_kept [IssueCreate, IssueView];
         comment_is_edited_and_deleted [IssueCreate, IssueView, IssueComment, IssueCommentEdit];
-        deleted_issue_is_gone [IssueCreate, IssueView, IssueList, IssueDelete];
+        deleted_issue_is_not_found [IssueCreate, IssueView, IssueList, IssueDelete];
         history_has_closed_and_reopened [IssueCreate, IssueState, IssueHistory];
         relations_are_seen_from_both_ends [IssueCreate, IssueView, IssueEdit, IssueRelations];
         value_is_set_replaced_and_cleared [IssueCreate, IssueView, IssueEdit, IssueValues];
@@ -130,7 +130,7 @@ async fn issue_labels_can_be_changed(fx: Fixture) {
     assert_eq!(view(&fx, &id).await.labels.len(), 1);
 }
 
-async fn an_empty_title(fx: Fixture) {
+async fn empty_title_is_refused(fx: Fixture) {
     for title in ["", "  "] {
         let new = NewIssue::new(title, "");
         invalid(fx.author.create_issue(&new).await, "title");
@@ -168,7 +168,7 @@ async fn list_is_newest_first_in_disjoint_pages(fx: Fixture) {
     assert_eq!(seen, wanted);
 }
 
-async fn filters_of_the_list(fx: Fixture) {
+async fn list_filters_select_issues(fx: Fixture) {
     fx.define(&["bug", "later"]).await;
     let closed = open(&fx, "Closed").await;
     let to_closed = SetIssueState::to(IssueState::Closed);
@@ -235,7 +235,7 @@ async fn pull_requests_are_not_listed(fx: Fixture) {
     }
 }
 
-async fn close_and_reopen(fx: Fixture) {
+async fn issue_is_closed_and_reopened(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     let close = SetIssueState::to(IssueState::Closed);
     let closed = fx.reviewer.set_issue_state(&id, &close).await.unwrap();
@@ -251,7 +251,7 @@ async fn close_and_reopen(fx: Fixture) {
     }
 }
 
-async fn close_with_a_comment(fx: Fixture) {
+async fn issue_is_closed_with_a_comment(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     let req = SetIssueState::to(IssueState::Closed).with_comment("Fixed.");
     fx.author.set_issue_state(&id, &req).await.unwrap();
@@ -262,7 +262,7 @@ async fn close_with_a_comment(fx: Fixture) {
     assert_eq!(view(&fx, &id).await.comments_count, 2);
 }
 
-async fn close_twice(fx: Fixture) {
+async fn repeated_state_change_writes_no_comment(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     let req = SetIssueState::to(IssueState::Open).with_comment("Again.");
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
@@ -277,7 +277,7 @@ async fn close_twice(fx: Fixture) {
     );
 }
 
-async fn close_with_a_reason(fx: Fixture) {
+async fn close_reason_is_stored(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     let req = SetIssueState::to(IssueState::Closed).with_reason(IssueReason::NotPlanned);
     fx.author.set_issue_state(&id, &req).await.unwrap();
@@ -300,12 +300,12 @@ async fn comments_are_oldest_first(fx: Fixture) {
     assert!(!comments[1].viewer_did_author);
 }
 
-async fn an_empty_comment(fx: Fixture) {
+async fn empty_comment_is_refused(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     invalid(fx.author.comment_issue(&id, " ").await, "body");
 }
 
-async fn edit_title_and_body(fx: Fixture) {
+async fn title_and_body_are_edited(fx: Fixture) {
     let id = open(&fx, "It breaks").await.id;
     let mut title = EditIssue::default();
     title.title = Some("It broke".into());
@@ -377,7 +377,7 @@ async fn comment_is_edited_and_deleted(fx: Fixture) {
     refused(edit("Again.").await, "not_found");
 }
 
-async fn deleted_issue_is_gone(fx: Fixture) {
+async fn deleted_issue_is_not_found(fx: Fixture) {
     open(&fx, "Kept").await;
     let id = open(&fx, "Gone").await.id;
     fx.author.delete_issue(&id).await.unwrap();

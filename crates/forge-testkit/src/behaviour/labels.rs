@@ -10,15 +10,15 @@ use super::{Fixture, Set, cases, invalid, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         a_label_is_read_back [LabelList, LabelEdit];
-        labels_are_by_name [LabelList, LabelEdit];
+        labels_are_sorted_by_name [LabelList, LabelEdit];
         pages_cover_every_label_once [LabelList, LabelEdit];
-        a_colour_is_chosen_when_none_is_given [LabelEdit];
+        label_without_colour_gets_one [LabelEdit];
         same_name_in_another_case_is_refused [LabelEdit];
-        overwrite [LabelList, LabelEdit];
-        an_empty_name [LabelEdit];
-        a_bad_colour [LabelEdit];
-        odd_names [LabelList, LabelEdit];
-        delete [LabelList, LabelEdit];
+        existing_label_is_overwritten_on_request [LabelList, LabelEdit];
+        empty_name_is_refused [LabelEdit];
+        bad_colour_is_refused [LabelEdit];
+        odd_names_are_accepted [LabelList, LabelEdit];
+        label_is_deleted [LabelList, LabelEdit];
         deletion_removes_label_from_pull_requests [LabelEdit, PrLabels];
         deletion_of_missing_label_is_not_found [LabelEdit];
     ];
@@ -47,7 +47,7 @@ async fn a_label_is_read_back(fx: Fixture) {
     assert_eq!(made.description.as_deref(), Some("It worked before"));
 }
 
-async fn labels_are_by_name(fx: Fixture) {
+async fn labels_are_sorted_by_name(fx: Fixture) {
     fx.define(&["zz-c", "zz-a", "zz-b"]).await;
     let names = names(&fx).await;
     let ours: Vec<_> = names.iter().filter(|n| n.starts_with("zz-")).collect();
@@ -73,7 +73,7 @@ async fn pages_cover_every_label_once(fx: Fixture) {
     assert_eq!(seen, names(&fx).await);
 }
 
-async fn a_colour_is_chosen_when_none_is_given(fx: Fixture) {
+async fn label_without_colour_gets_one(fx: Fixture) {
     let made = fx
         .author
         .define_label(&label("regression"))
@@ -96,7 +96,7 @@ async fn same_name_in_another_case_is_refused(fx: Fixture) {
     );
 }
 
-async fn overwrite(fx: Fixture) {
+async fn existing_label_is_overwritten_on_request(fx: Fixture) {
     fx.define(&["bug"]).await;
     let mut new = label("bug");
     new.color = Some("000000".into());
@@ -108,13 +108,13 @@ async fn overwrite(fx: Fixture) {
     assert_eq!(ours[0].color, "000000");
 }
 
-async fn an_empty_name(fx: Fixture) {
+async fn empty_name_is_refused(fx: Fixture) {
     for name in ["", "  "] {
         invalid(fx.author.define_label(&label(name)).await, "name");
     }
 }
 
-async fn a_bad_colour(fx: Fixture) {
+async fn bad_colour_is_refused(fx: Fixture) {
     for color in ["red", "12345", "1234567", "gggggg", "#12345"] {
         let mut new = label("bug");
         new.color = Some(color.into());
@@ -123,7 +123,7 @@ async fn a_bad_colour(fx: Fixture) {
     }
 }
 
-async fn odd_names(fx: Fixture) {
+async fn odd_names_are_accepted(fx: Fixture) {
     for name in [
         "a/b",
         "two words",
@@ -139,7 +139,7 @@ async fn odd_names(fx: Fixture) {
     }
 }
 
-async fn delete(fx: Fixture) {
+async fn label_is_deleted(fx: Fixture) {
     fx.define(&["zz-a", "zz-b"]).await;
     let mut wanted = names(&fx).await;
     wanted.retain(|n| n != "zz-a");

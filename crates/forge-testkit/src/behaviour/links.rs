@@ -14,16 +14,16 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         plain_texts_are_not_links [IssueCreate, Links];
         links_of_missing_subject_are_not_found [IssueView, Links];
-        a_description_names_an_issue [IssueCreate, Links];
-        an_issue_names_a_pull_request [IssueCreate, Links];
-        a_comment_names_an_issue [IssueCreate, Comments, Links];
-        issue_comment_names_another_issue [IssueCreate, IssueComment, Links];
+        description_links_to_an_issue [IssueCreate, Links];
+        issue_links_to_a_pull_request [IssueCreate, Links];
+        comment_links_to_an_issue [IssueCreate, Comments, Links];
+        issue_comment_links_to_another_issue [IssueCreate, IssueComment, Links];
         closing_words_link_pull_and_issue [IssueCreate, Links];
-        names_in_code_are_not_links [IssueCreate, Links];
+        references_in_code_are_not_links [IssueCreate, Links];
         unknown_numbers_are_not_links [Links];
-        other_repositories_are_not_asked [Links];
-        more_than_is_looked_at [IssueCreate, Links];
-        a_circle_of_names [IssueCreate, IssueEdit, Links];
+        references_to_other_repositories_are_not_looked_up [Links];
+        more_than_500_references_are_cut [IssueCreate, Links];
+        mutual_references_link_both_ways [IssueCreate, IssueEdit, Links];
         stacked_pulls_are_linked [Links];
     ];
 }
@@ -102,7 +102,7 @@ async fn links_of_missing_subject_are_not_found(fx: Fixture) {
     }
 }
 
-async fn a_description_names_an_issue(fx: Fixture) {
+async fn description_links_to_an_issue(fx: Fixture) {
     let issue = issue(&fx, "It breaks", "").await;
     let pull = pull(&fx, "fix", &format!("See {}.", name(&issue.id.key))).await;
     let found = of_pull(&fx, &pull).await;
@@ -114,7 +114,7 @@ async fn a_description_names_an_issue(fx: Fixture) {
     assert!(found.closed_by.is_empty() && found.mentions.is_empty());
 }
 
-async fn an_issue_names_a_pull_request(fx: Fixture) {
+async fn issue_links_to_a_pull_request(fx: Fixture) {
     let pull = pull(&fx, "fix", "").await;
     let text = format!("Since ({}), I think.", name(&pull.id.key));
     let issue = issue(&fx, "It breaks", &text).await;
@@ -124,7 +124,7 @@ async fn an_issue_names_a_pull_request(fx: Fixture) {
     assert_eq!(ends(&found.mentioned_by), [is_issue(&issue)]);
 }
 
-async fn a_comment_names_an_issue(fx: Fixture) {
+async fn comment_links_to_an_issue(fx: Fixture) {
     let issue = issue(&fx, "It breaks", "").await;
     let pull = pull(&fx, "fix", "").await;
     let text = format!("Is this {}?", name(&issue.id.key));
@@ -142,7 +142,7 @@ async fn a_comment_names_an_issue(fx: Fixture) {
     }
 }
 
-async fn issue_comment_names_another_issue(fx: Fixture) {
+async fn issue_comment_links_to_another_issue(fx: Fixture) {
     let first = issue(&fx, "First", "").await;
     let second = issue(&fx, "Second", "").await;
     let text = format!("As in {}", name(&first.id.key));
@@ -172,7 +172,7 @@ async fn closing_words_link_pull_and_issue(fx: Fixture) {
     }
 }
 
-async fn names_in_code_are_not_links(fx: Fixture) {
+async fn references_in_code_are_not_links(fx: Fixture) {
     let issue = issue(&fx, "It breaks", "").await;
     let name = name(&issue.id.key);
     let text = format!("`{name}`\n\n```\nfixes {name}\n```\n\nAnd `fixes {name}`.\n");
@@ -188,7 +188,7 @@ async fn unknown_numbers_are_not_links(fx: Fixture) {
     assert!(nothing(&found), "{found:?}");
 }
 
-async fn other_repositories_are_not_asked(fx: Fixture) {
+async fn references_to_other_repositories_are_not_looked_up(fx: Fixture) {
     let text = "See https://github.com/octo/elsewhere/issues/5, and \
                 [that](https://tangled.org/alice.example/core/pulls/7).";
     let pull = pull(&fx, "fix", text).await;
@@ -204,7 +204,7 @@ async fn other_repositories_are_not_asked(fx: Fixture) {
     }
 }
 
-async fn more_than_is_looked_at(fx: Fixture) {
+async fn more_than_500_references_are_cut(fx: Fixture) {
     let address = |n| format!("https://github.com/octo/elsewhere/issues/{n}");
     let many: Vec<String> = (1..=501).map(address).collect();
     let many = issue(&fx, "Many", &many.join(" ")).await;
@@ -214,7 +214,7 @@ async fn more_than_is_looked_at(fx: Fixture) {
     assert_eq!(found.warnings.iter().filter(said).count(), 1, "{found:?}");
 }
 
-async fn a_circle_of_names(fx: Fixture) {
+async fn mutual_references_link_both_ways(fx: Fixture) {
     let first = issue(&fx, "First", "").await;
     let second = issue(&fx, "Second", &format!("See {}", name(&first.id.key))).await;
     let both = format!("{} {}", name(&first.id.key), name(&second.id.key));

@@ -12,32 +12,32 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        an_empty_repository;
+        empty_repository_has_no_pulls;
         open_pulls_are_listed_newest_first;
-        by_state [PrClose, MergeCommit];
-        by_author;
-        by_author_me;
-        by_assignee [PrAssignees];
+        list_filters_by_state [PrClose, MergeCommit];
+        list_filters_by_author;
+        list_filters_by_own_account;
+        list_filters_by_assignee [PrAssignees];
         label_filter_needs_every_label [PrLabels, LabelEdit];
-        by_base;
-        by_head;
+        list_filters_by_base;
+        list_filters_by_head;
         drafts_are_listed_or_excluded [PrCreateDraft];
-        filters_combine [PrLabels, LabelEdit];
+        several_filters_are_combined [PrLabels, LabelEdit];
         pages_cover_everything_once;
-        filtered_page_is_filled [PrLabels, LabelEdit];
-        page_of_a_single_row_has_next;
-        new_pull_does_not_shift_next_page;
+        filtered_page_is_full [PrLabels, LabelEdit];
+        page_of_one_row_has_a_next_page;
+        new_pull_does_not_shift_the_next_page;
         cursor_of_another_query_is_refused;
         malformed_cursor_is_refused;
         the_stream_reads_every_page;
         search_finds_words [PrListSearch];
         search_with_qualifiers [PrListSearch];
-        an_unknown_search_qualifier [PrListSearch];
-        sections_are_filled_when_asked_for;
-        several_repositories_are_asked_together [PrListSearch];
-        touches_path_directory_or_glob_is_matched;
-        touches_page_is_filled;
-        touches_outside_the_repository_is_refused;
+        unknown_search_qualifier_is_refused [PrListSearch];
+        requested_sections_are_filled;
+        several_repositories_are_listed_together [PrListSearch];
+        touches_filter_matches_path_directory_or_glob;
+        page_of_touches_filter_is_full;
+        touches_filter_outside_repository_is_refused;
     ];
 }
 
@@ -47,7 +47,7 @@ async fn ids(fx: &Fixture, query: &PullQuery) -> Vec<PrId> {
     page.items.into_iter().map(|p| p.id).collect()
 }
 
-async fn several_repositories_are_asked_together(fx: Fixture) {
+async fn several_repositories_are_listed_together(fx: Fixture) {
     let a = fx.open("a").await.id;
     let b = fx.open("b").await.id;
     let own = fx.author.id().clone();
@@ -83,7 +83,7 @@ async fn several_repositories_are_asked_together(fx: Fixture) {
     assert_eq!(failed, [gone.to_string()]);
 }
 
-async fn an_empty_repository(fx: Fixture) {
+async fn empty_repository_has_no_pulls(fx: Fixture) {
     let page = fx
         .author
         .pulls(&PullQuery::default(), PageReq::first(30))
@@ -99,7 +99,7 @@ async fn open_pulls_are_listed_newest_first(fx: Fixture) {
     assert_eq!(ids(&fx, &PullQuery::default()).await, [c, b, a]);
 }
 
-async fn by_state(fx: Fixture) {
+async fn list_filters_by_state(fx: Fixture) {
     let merged = fx.open("merged").await.id;
     let closed = fx.open("closed").await.id;
     let open = fx.open("open").await.id;
@@ -122,7 +122,7 @@ async fn by_state(fx: Fixture) {
     );
 }
 
-async fn by_author(fx: Fixture) {
+async fn list_filters_by_author(fx: Fixture) {
     let mine = fx.open("mine").await.id;
     fx.feature("theirs");
     let theirs = fx
@@ -142,7 +142,7 @@ async fn by_author(fx: Fixture) {
     assert!(ids(&fx, &of("nobody-of-that-name".into())).await.is_empty());
 }
 
-async fn by_author_me(fx: Fixture) {
+async fn list_filters_by_own_account(fx: Fixture) {
     let mine = fx.open("mine").await.id;
     fx.feature("theirs");
     fx.reviewer
@@ -154,7 +154,7 @@ async fn by_author_me(fx: Fixture) {
     assert_eq!(ids(&fx, &query).await, [mine]);
 }
 
-async fn by_assignee(fx: Fixture) {
+async fn list_filters_by_assignee(fx: Fixture) {
     fx.open("a").await;
     let b = fx.open("b").await.id;
     let mut edit = EditPull::default();
@@ -189,7 +189,7 @@ async fn label_filter_needs_every_label(fx: Fixture) {
     assert_eq!(ids(&fx, &of(&["Bug", "URGENT"])).await, [both]);
 }
 
-async fn by_base(fx: Fixture) {
+async fn list_filters_by_base(fx: Fixture) {
     fx.feature("release");
     fx.open("to-main").await;
     fx.feature("to-release");
@@ -201,7 +201,7 @@ async fn by_base(fx: Fixture) {
     assert_eq!(ids(&fx, &query).await, [pr]);
 }
 
-async fn by_head(fx: Fixture) {
+async fn list_filters_by_head(fx: Fixture) {
     let a = fx.open("topic/a").await.id;
     fx.open("topic/ab").await;
     let mut query = PullQuery::default();
@@ -224,7 +224,7 @@ async fn drafts_are_listed_or_excluded(fx: Fixture) {
     assert_eq!(ids(&fx, &of(false)).await, [ready]);
 }
 
-async fn filters_combine(fx: Fixture) {
+async fn several_filters_are_combined(fx: Fixture) {
     fx.define(&["bug"]).await;
     let wanted = labelled(&fx, "wanted", &["bug"]).await;
     labelled(&fx, "unlabelled", &[]).await;
@@ -270,7 +270,7 @@ async fn pages_cover_everything_once(fx: Fixture) {
     }
 }
 
-async fn filtered_page_is_filled(fx: Fixture) {
+async fn filtered_page_is_full(fx: Fixture) {
     fx.define(&["bug"]).await;
     let mut wanted = Vec::new();
     for n in 0..9 {
@@ -287,7 +287,7 @@ async fn filtered_page_is_filled(fx: Fixture) {
     assert_eq!(walk(&fx, &query, 2).await, wanted);
 }
 
-async fn page_of_a_single_row_has_next(fx: Fixture) {
+async fn page_of_one_row_has_a_next_page(fx: Fixture) {
     fx.open("a").await;
     let b = fx.open("b").await.id;
     let page = fx
@@ -300,7 +300,7 @@ async fn page_of_a_single_row_has_next(fx: Fixture) {
     assert!(page.next.is_some());
 }
 
-async fn new_pull_does_not_shift_next_page(fx: Fixture) {
+async fn new_pull_does_not_shift_the_next_page(fx: Fixture) {
     for n in 0..4 {
         fx.open(&format!("b{n}")).await;
     }
@@ -407,7 +407,7 @@ async fn search_with_qualifiers(fx: Fixture) {
     assert_eq!(ids(&fx, &search("head:mine is:open")).await, [mine]);
 }
 
-async fn an_unknown_search_qualifier(fx: Fixture) {
+async fn unknown_search_qualifier_is_refused(fx: Fixture) {
     fx.open("a").await;
     if !fx.facts.checks_qualifiers {
         let found = fx
@@ -426,7 +426,7 @@ async fn an_unknown_search_qualifier(fx: Fixture) {
     assert!(e.message().contains("colour"), "{e}");
 }
 
-async fn sections_are_filled_when_asked_for(fx: Fixture) {
+async fn requested_sections_are_filled(fx: Fixture) {
     fx.open("a").await;
     let plain = fx
         .author
@@ -447,7 +447,7 @@ fn touches(paths: &[&str]) -> PullQuery {
     query
 }
 
-async fn touches_path_directory_or_glob_is_matched(fx: Fixture) {
+async fn touches_filter_matches_path_directory_or_glob(fx: Fixture) {
     let text = fx.git.show("main", "src/lib.rs");
     let changed = text.replace("line 10\n", "another line 10\n");
     fx.git
@@ -475,7 +475,7 @@ async fn touches_path_directory_or_glob_is_matched(fx: Fixture) {
     assert!(page.scanned.is_some_and(|n| n > 1), "{:?}", page.scanned);
 }
 
-async fn touches_page_is_filled(fx: Fixture) {
+async fn page_of_touches_filter_is_full(fx: Fixture) {
     let mut wanted = Vec::new();
     for n in 0..9 {
         let branch = match n % 3 {
@@ -495,7 +495,7 @@ async fn touches_page_is_filled(fx: Fixture) {
     }
 }
 
-async fn touches_outside_the_repository_is_refused(fx: Fixture) {
+async fn touches_filter_outside_repository_is_refused(fx: Fixture) {
     fx.open("a").await;
     for path in ["", "/etc/passwd", "../x"] {
         let query = touches(&[path]);

@@ -12,34 +12,34 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         a_merge_commit_has_both_parents [MergeCommit];
         branch_only_ahead_gets_merge_commit [MergeCommit];
-        the_message_of_a_merge [MergeCommit];
-        the_default_message_names_the_pull_request [MergeCommit];
-        the_authors_address [MergeCommit];
+        merge_uses_the_given_message [MergeCommit];
+        default_message_names_the_pull_request [MergeCommit];
+        merge_uses_the_given_author_email [MergeCommit];
         squash_is_one_commit [MergeSquash];
-        the_message_of_a_squash [MergeSquash];
+        squash_uses_the_given_message [MergeSquash];
         rebase_keeps_every_commit [MergeRebase];
         rebase_keeps_the_authors [MergeRebase];
         rebase_of_branch_only_ahead_fast_forwards [MergeRebase];
         merge_result_has_state_and_actor [MergeCommit];
-        the_default_method [MergeCommit];
-        a_conflict_changes_nothing [MergeCommit];
+        merge_without_method_uses_a_default [MergeCommit];
+        conflict_in_a_merge_changes_nothing [MergeCommit];
         a_conflict_in_a_squash_changes_nothing [MergeSquash];
         a_conflict_in_a_rebase_changes_nothing [MergeRebase];
         every_conflicting_file_is_named [MergeCommit];
-        the_expected_head [MergeCommit, MergeExpectedHead];
+        merge_at_the_expected_head [MergeCommit, MergeExpectedHead];
         merge_head_prefix_is_refused [MergeCommit, MergeExpectedHead];
-        a_stale_expected_head [MergeCommit, MergeExpectedHead];
-        a_draft [MergeCommit, PrDraft];
+        stale_expected_head_is_refused [MergeCommit, MergeExpectedHead];
+        draft_is_not_merged [MergeCommit, PrDraft];
         merge_of_closed_pull_is_refused [MergeCommit, PrClose];
         merge_of_merged_pull_is_unchanged [MergeCommit];
         merge_of_merged_pull_accepts_merged_head [MergeCommit, MergeExpectedHead];
         merged_pull_at_other_head_is_refused [MergeRebase, MergeExpectedHead, PrDeleteBranch];
-        merge_other_base_is_refused [MergeRebase];
-        delete_the_branch [MergeCommit, PrDeleteBranch];
+        merge_is_refused_if_base_differs [MergeRebase];
+        merge_deletes_the_branch_on_request [MergeCommit, PrDeleteBranch];
         repeated_merge_deletes_remaining_branch [MergeRebase, PrDeleteBranch];
         merge_without_commits_is_refused_or_merged [MergeCommit];
         merge_of_deleted_head_is_refused [MergeCommit];
-        the_base_has_moved [MergeCommit];
+        merge_keeps_new_commits_of_the_base [MergeCommit];
         merge_into_other_base_leaves_main [MergeCommit];
         merge_of_missing_pull_is_not_found [MergeCommit];
         odd_files_are_merged [MergeCommit, MergeSquash];
@@ -92,7 +92,7 @@ async fn branch_only_ahead_gets_merge_commit(fx: Fixture) {
     assert_eq!(fx.git.log("main^!", "%P"), format!("{base} {head}"));
 }
 
-async fn the_message_of_a_merge(fx: Fixture) {
+async fn merge_uses_the_given_message(fx: Fixture) {
     let pr = diverged(&fx).await;
     let of_subject = |subject: &str| {
         let mut req = by(MergeMethod::Merge);
@@ -112,7 +112,7 @@ async fn the_message_of_a_merge(fx: Fixture) {
     );
 }
 
-async fn the_default_message_names_the_pull_request(fx: Fixture) {
+async fn default_message_names_the_pull_request(fx: Fixture) {
     let pr = fx.open("feature").await;
     fx.author
         .merge(&pr.id, &by(MergeMethod::Merge))
@@ -126,7 +126,7 @@ async fn the_default_message_names_the_pull_request(fx: Fixture) {
     assert!(message.contains(&pr.title), "{message}");
 }
 
-async fn the_authors_address(fx: Fixture) {
+async fn merge_uses_the_given_author_email(fx: Fixture) {
     let pr = diverged(&fx).await;
     let mut req = by(MergeMethod::Merge);
     req.author_email = Some("robot@example.com".into());
@@ -152,7 +152,7 @@ async fn squash_is_one_commit(fx: Fixture) {
     assert_eq!(fx.git.log("main^!", "%ae"), fx.facts.author_email);
 }
 
-async fn the_message_of_a_squash(fx: Fixture) {
+async fn squash_uses_the_given_message(fx: Fixture) {
     let pr = diverged(&fx).await;
     let mut req = by(MergeMethod::Squash);
     req.subject = Some("All of it (#1)".into());
@@ -224,7 +224,7 @@ async fn merge_result_has_state_and_actor(fx: Fixture) {
     assert!(fx.git.oid("feature").is_some());
 }
 
-async fn the_default_method(fx: Fixture) {
+async fn merge_without_method_uses_a_default(fx: Fixture) {
     let pr = diverged(&fx).await;
     let merge = fx
         .author
@@ -254,7 +254,7 @@ async fn conflict(fx: Fixture, method: MergeMethod) {
     assert_eq!((read.state, read.version), (PrState::Open, version));
 }
 
-async fn a_conflict_changes_nothing(fx: Fixture) {
+async fn conflict_in_a_merge_changes_nothing(fx: Fixture) {
     conflict(fx, MergeMethod::Merge).await;
 }
 
@@ -284,7 +284,7 @@ async fn every_conflicting_file_is_named(fx: Fixture) {
     assert_eq!(found, wanted);
 }
 
-async fn the_expected_head(fx: Fixture) {
+async fn merge_at_the_expected_head(fx: Fixture) {
     let pr = diverged(&fx).await;
     let mut req = by(MergeMethod::Merge);
     req.expected_head = fx.git.oid("feature");
@@ -305,7 +305,7 @@ async fn merge_head_prefix_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn a_stale_expected_head(fx: Fixture) {
+async fn stale_expected_head_is_refused(fx: Fixture) {
     let pr = diverged(&fx).await;
     let stale = fx.git.oid("feature");
     let moved = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
@@ -327,7 +327,7 @@ async fn a_stale_expected_head(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn a_draft(fx: Fixture) {
+async fn draft_is_not_merged(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.set_draft(&pr, true).await.unwrap();
     let before = fx.git.refs();
@@ -416,7 +416,7 @@ async fn merged_pull_at_other_head_is_refused(fx: Fixture) {
     assert!(gone.already_merged && gone.branch_deleted, "{gone:?}");
 }
 
-async fn merge_other_base_is_refused(fx: Fixture) {
+async fn merge_is_refused_if_base_differs(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let into = |base: &str| {
         let mut req = by(MergeMethod::Rebase);
@@ -442,7 +442,7 @@ async fn merge_other_base_is_refused(fx: Fixture) {
     assert!(again.already_merged);
 }
 
-async fn delete_the_branch(fx: Fixture) {
+async fn merge_deletes_the_branch_on_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let head = fx.git.oid("feature");
     let mut req = by(MergeMethod::Merge);
@@ -512,7 +512,7 @@ async fn merge_of_deleted_head_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn the_base_has_moved(fx: Fixture) {
+async fn merge_keeps_new_commits_of_the_base(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for n in 0..3 {
         fx.git

@@ -11,19 +11,19 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        an_approval [ReviewVerdict];
-        an_approval_without_a_word [ReviewVerdict];
-        a_request_for_changes [ReviewVerdict];
+        approval_is_counted [ReviewVerdict];
+        approval_needs_no_body [ReviewVerdict];
+        request_for_changes_is_counted [ReviewVerdict];
         a_request_for_changes_needs_a_body [ReviewVerdict];
         comment_is_not_a_verdict [ReviewVerdict, Comments];
         a_comment_needs_a_body [Comments];
         the_author_cannot_approve [ReviewVerdict];
         the_author_can_comment [Comments];
-        the_last_opinion_counts [ReviewVerdict];
-        a_comment_does_not_replace_an_opinion [ReviewVerdict, Comments];
-        a_review_answers_the_request [ReviewVerdict, PrReviewers];
-        a_stale_head [ReviewVerdict];
-        the_expected_head [ReviewVerdict];
+        last_verdict_of_a_reviewer_counts [ReviewVerdict];
+        comment_does_not_replace_a_verdict [ReviewVerdict, Comments];
+        review_ends_the_review_request [ReviewVerdict, PrReviewers];
+        review_of_a_stale_head_is_refused [ReviewVerdict];
+        review_of_the_expected_head_is_accepted [ReviewVerdict];
         review_head_prefix_is_refused [ReviewVerdict];
         review_has_the_reviewed_commit [ReviewVerdict];
         review_of_closed_pull_is_refused [ReviewVerdict, PrClose];
@@ -57,7 +57,7 @@ async fn all(fx: &Fixture, pr: &PrId) -> Vec<Review> {
         .items
 }
 
-async fn an_approval(fx: Fixture) {
+async fn approval_is_counted(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let made = fx
         .reviewer
@@ -76,7 +76,7 @@ async fn an_approval(fx: Fixture) {
     assert_eq!(read.review_decision, Some(ReviewDecision::Approved));
 }
 
-async fn an_approval_without_a_word(fx: Fixture) {
+async fn approval_needs_no_body(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let review = NewReview::new(Verdict::Approve, "");
     fx.reviewer.submit_review(&pr, &review).await.unwrap();
@@ -84,7 +84,7 @@ async fn an_approval_without_a_word(fx: Fixture) {
     assert!(read[0].body.as_deref().unwrap_or_default().is_empty());
 }
 
-async fn a_request_for_changes(fx: Fixture) {
+async fn request_for_changes_is_counted(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.reviewer.submit_review(&pr, &request()).await.unwrap();
     let read = fx.view(&pr).await;
@@ -136,7 +136,7 @@ async fn the_author_can_comment(fx: Fixture) {
     assert_eq!(all(&fx, &pr).await.len(), 1);
 }
 
-async fn the_last_opinion_counts(fx: Fixture) {
+async fn last_verdict_of_a_reviewer_counts(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.reviewer.submit_review(&pr, &request()).await.unwrap();
     fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
@@ -148,7 +148,7 @@ async fn the_last_opinion_counts(fx: Fixture) {
     assert_eq!(all(&fx, &pr).await.len(), 2);
 }
 
-async fn a_comment_does_not_replace_an_opinion(fx: Fixture) {
+async fn comment_does_not_replace_a_verdict(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
     fx.reviewer.submit_review(&pr, &remark()).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_comment_does_not_replace_an_opinion(fx: Fixture) {
     assert_eq!(read.latest_reviews[0].state, ReviewState::Approved);
 }
 
-async fn a_review_answers_the_request(fx: Fixture) {
+async fn review_ends_the_review_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let login = fx.reviewer_login().await;
     let mut edit = EditPull::default();
@@ -175,7 +175,7 @@ async fn a_review_answers_the_request(fx: Fixture) {
     );
 }
 
-async fn a_stale_head(fx: Fixture) {
+async fn review_of_a_stale_head_is_refused(fx: Fixture) {
     let pr = fx.open("feature").await;
     fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
     let mut review = approve();
@@ -184,7 +184,7 @@ async fn a_stale_head(fx: Fixture) {
     assert!(all(&fx, &pr.id).await.is_empty());
 }
 
-async fn the_expected_head(fx: Fixture) {
+async fn review_of_the_expected_head_is_accepted(fx: Fixture) {
     let pr = fx.open("feature").await;
     let mut review = approve();
     review.expected_head = pr.head_id().map(str::to_owned);

@@ -11,19 +11,19 @@ use super::{Fixture, Set, cases, invalid, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         resubmit_adds_a_round [PrResubmit];
-        the_rounds_before_stay [PrResubmit, PrRounds];
+        earlier_rounds_stay_readable [PrResubmit, PrRounds];
         interdiff_has_only_later_changes [PrResubmit, PrRounds];
         missing_round_is_not_found [PrResubmit, PrRounds];
         a_round_is_in_the_history [PrResubmit, PrHistory];
         resubmit_of_same_head_is_unchanged [PrResubmit];
         resubmit_by_another_account_is_refused [PrResubmit];
         resubmit_of_closed_pull_is_refused [PrResubmit, PrClose];
-        a_round_of_a_stale_version [PrResubmit, PrEdit];
-        a_round_with_a_comment [PrResubmit, Comments];
+        resubmit_of_stale_version_is_refused [PrResubmit, PrEdit];
+        resubmit_can_add_a_comment [PrResubmit, Comments];
         comment_names_the_round [PrResubmit, Comments];
-        a_round_from_a_patch [PrResubmit, PrFiles];
+        resubmit_accepts_a_patch [PrResubmit, PrFiles];
         resubmit_of_invalid_patch_is_refused [PrResubmit];
-        from_a_patch [PrCreatePatch, PrFiles];
+        create_accepts_a_patch [PrCreatePatch, PrFiles];
         create_from_invalid_patch_is_refused [PrCreatePatch];
     ];
 }
@@ -89,7 +89,7 @@ async fn resubmit_adds_a_round(fx: Fixture) {
     }
 }
 
-async fn the_rounds_before_stay(fx: Fixture) {
+async fn earlier_rounds_stay_readable(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
     fx.author.resubmit(&pr, &Resubmit::default()).await.unwrap();
@@ -181,7 +181,7 @@ async fn resubmit_of_closed_pull_is_refused(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
 }
 
-async fn a_round_of_a_stale_version(fx: Fixture) {
+async fn resubmit_of_stale_version_is_refused(fx: Fixture) {
     let opened = fx.open("feature").await;
     let mut edit = EditPull::default();
     edit.title = Some("Another".into());
@@ -193,7 +193,7 @@ async fn a_round_of_a_stale_version(fx: Fixture) {
     assert_eq!(fx.view(&opened.id).await.rounds, Some(1));
 }
 
-async fn a_round_with_a_comment(fx: Fixture) {
+async fn resubmit_can_add_a_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     more(&fx);
     let with = |comment: &str| {
@@ -210,7 +210,7 @@ async fn a_round_with_a_comment(fx: Fixture) {
     assert_eq!(bodies, ["Rebased."]);
 }
 
-async fn a_round_from_a_patch(fx: Fixture) {
+async fn resubmit_accepts_a_patch(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let mut req = Resubmit::default();
     req.patch = Some(patch(&fx, "other.txt"));
@@ -229,7 +229,7 @@ async fn resubmit_of_invalid_patch_is_refused(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
 }
 
-async fn from_a_patch(fx: Fixture) {
+async fn create_accepts_a_patch(fx: Fixture) {
     let mut req = CreatePull::new("", "From a patch");
     req.patch = Some(patch(&fx, "it.txt"));
     let pr = fx.author.create_pull(&req).await.unwrap().value;

@@ -11,7 +11,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         stacked_pull_has_only_own_changes [PrCreateDependent, PrFiles];
         lower_pull_is_merged_first [PrCreateDependent, MergeRebase, PrMergeability];
-        the_rest_is_merged_later [PrCreateDependent, MergeRebase];
+        upper_pull_is_merged_after_the_lower [PrCreateDependent, MergeRebase];
         second_child_is_refused [PrCreateDependent];
         stack_on_closed_pull_is_refused [PrCreateDependent, PrClose];
         stack_on_missing_pull_is_not_found [PrCreateDependent];
@@ -76,7 +76,7 @@ async fn lower_pull_is_merged_first(fx: Fixture) {
     }
 }
 
-async fn the_rest_is_merged_later(fx: Fixture) {
+async fn upper_pull_is_merged_after_the_lower(fx: Fixture) {
     let lower = lower(&fx).await;
     let upper = fx.author.create_pull(&on(&lower)).await.unwrap().value;
     fx.author

@@ -9,35 +9,35 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        close [PrClose];
-        close_twice [PrClose];
-        close_with_a_comment [PrClose, Comments];
-        close_closed_keeps_the_comment [PrClose, Comments];
-        close_and_delete_the_branch [PrClose, PrDeleteBranch];
-        close_at_other_head_keeps_the_branch [PrClose, PrDeleteBranch];
+        pull_is_closed [PrClose];
+        repeated_close_is_unchanged [PrClose];
+        pull_is_closed_with_a_comment [PrClose, Comments];
+        repeated_close_still_posts_the_comment [PrClose, Comments];
+        close_deletes_the_branch_on_request [PrClose, PrDeleteBranch];
+        close_keeps_branch_with_unexpected_head [PrClose, PrDeleteBranch];
         close_of_merged_pull_is_refused [PrClose, MergeCommit];
         close_of_missing_pull_is_not_found [PrClose];
-        reopen [PrClose, PrReopen];
+        pull_is_reopened [PrClose, PrReopen];
         reopen_of_open_pull_is_unchanged [PrReopen];
-        reopen_with_a_comment [PrClose, PrReopen, Comments];
-        reopen_open_keeps_the_comment [PrReopen, Comments];
-        close_merged_hints_at_the_comment [PrClose, MergeCommit, Comments];
+        pull_is_reopened_with_a_comment [PrClose, PrReopen, Comments];
+        reopen_of_open_pull_still_posts_the_comment [PrReopen, Comments];
+        refused_close_of_merged_pull_suggests_comment [PrClose, MergeCommit, Comments];
         reopen_of_merged_pull_is_refused [PrReopen, MergeCommit];
         reopen_without_head_branch_is_refused [PrClose, PrReopen];
         reopen_without_base_branch_is_refused [PrClose, PrReopen];
-        ready_and_back [PrCreateDraft, PrDraft];
-        ready_twice [PrDraft];
-        draft_twice [PrDraft];
+        draft_becomes_ready_and_draft_again [PrCreateDraft, PrDraft];
+        ready_of_ready_pull_is_unchanged [PrDraft];
+        repeated_draft_is_a_warning [PrDraft];
         draft_of_closed_pull_is_refused [PrDraft, PrClose];
         draft_of_merged_pull_is_refused [PrDraft, MergeCommit];
-        lock_and_unlock [PrLock];
+        pull_is_locked_and_unlocked [PrLock];
         repeated_lock_changes_nothing [PrLock];
         lock_reason_is_replaced [PrLock];
         states_survive_a_new_handle [PrClose];
     ];
 }
 
-async fn close(fx: Fixture) {
+async fn pull_is_closed(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let outcome = fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     assert!(outcome.warnings.is_empty());
@@ -49,7 +49,7 @@ async fn close(fx: Fixture) {
     assert!(fx.git.oid("feature").is_some());
 }
 
-async fn close_twice(fx: Fixture) {
+async fn repeated_close_is_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let first = fx
         .author
@@ -62,7 +62,7 @@ async fn close_twice(fx: Fixture) {
     assert_eq!(second.value.version, first.version);
 }
 
-async fn close_with_a_comment(fx: Fixture) {
+async fn pull_is_closed_with_a_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let mut req = CloseReq::default();
     req.comment = Some("Not now.".into());
@@ -79,7 +79,7 @@ async fn bodies(fx: &Fixture, pr: &PrId) -> Vec<String> {
     page.items.into_iter().map(|c| c.body).collect()
 }
 
-async fn close_closed_keeps_the_comment(fx: Fixture) {
+async fn repeated_close_still_posts_the_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let mut req = CloseReq::default();
@@ -94,14 +94,14 @@ async fn close_closed_keeps_the_comment(fx: Fixture) {
     assert_eq!(bodies(&fx, &pr).await, ["Not now."]);
 }
 
-async fn reopen_open_keeps_the_comment(fx: Fixture) {
+async fn reopen_of_open_pull_still_posts_the_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let again = fx.author.reopen(&pr, Some("It is open.")).await.unwrap();
     assert!(again.already && !again.unchanged, "{again:?}");
     assert_eq!(bodies(&fx, &pr).await, ["It is open."]);
 }
 
-async fn close_merged_hints_at_the_comment(fx: Fixture) {
+async fn refused_close_of_merged_pull_suggests_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
     let mut req = CloseReq::default();
@@ -117,7 +117,7 @@ async fn close_merged_hints_at_the_comment(fx: Fixture) {
     assert_eq!(action.call(), Call::Op(Op::Comment), "{e:?}");
 }
 
-async fn close_and_delete_the_branch(fx: Fixture) {
+async fn close_deletes_the_branch_on_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let mut req = CloseReq::default();
     req.delete_branch = true;
@@ -139,7 +139,7 @@ async fn close_and_delete_the_branch(fx: Fixture) {
     assert_eq!(fx.git.oid("refs/heads/other"), None);
 }
 
-async fn close_at_other_head_keeps_the_branch(fx: Fixture) {
+async fn close_keeps_branch_with_unexpected_head(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let tip = fx.git.oid("feature").unwrap();
     let at = |head: &str| {
@@ -185,7 +185,7 @@ async fn close_of_missing_pull_is_not_found(fx: Fixture) {
     );
 }
 
-async fn reopen(fx: Fixture) {
+async fn pull_is_reopened(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let made = fx.reviewer.reopen(&pr, None).await.unwrap().value;
@@ -200,7 +200,7 @@ async fn reopen_of_open_pull_is_unchanged(fx: Fixture) {
     assert_eq!(outcome.value.version, pr.version);
 }
 
-async fn reopen_with_a_comment(fx: Fixture) {
+async fn pull_is_reopened_with_a_comment(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     fx.author.reopen(&pr, Some("After all.")).await.unwrap();
@@ -240,7 +240,7 @@ async fn reopen_without_base_branch_is_refused(fx: Fixture) {
     invalid(fx.author.reopen(&pr, None).await, "base");
 }
 
-async fn ready_and_back(fx: Fixture) {
+async fn draft_becomes_ready_and_draft_again(fx: Fixture) {
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Draft");
     req.draft = true;
@@ -251,14 +251,14 @@ async fn ready_and_back(fx: Fixture) {
     assert!(fx.view(&pr).await.draft);
 }
 
-async fn ready_twice(fx: Fixture) {
+async fn ready_of_ready_pull_is_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await;
     let outcome = fx.author.set_draft(&pr.id, false).await.unwrap();
     assert!(!outcome.warnings.is_empty());
     assert_eq!(outcome.value.version, pr.version);
 }
 
-async fn draft_twice(fx: Fixture) {
+async fn repeated_draft_is_a_warning(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.set_draft(&pr, true).await.unwrap();
     assert!(
@@ -284,7 +284,7 @@ async fn draft_of_merged_pull_is_refused(fx: Fixture) {
     refused(fx.author.set_draft(&pr, true).await, "precondition_failed");
 }
 
-async fn lock_and_unlock(fx: Fixture) {
+async fn pull_is_locked_and_unlocked(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     for lock in [Lock::Locked(None), Lock::Unlocked] {
         let made = fx.author.set_lock(&pr, lock).await.unwrap();

@@ -9,23 +9,23 @@ use super::{Fixture, Set, cases, invalid, refused};
 
 pub(super) fn cases(set: &mut Set) {
     cases![set;
-        a_thread_on_an_added_line [ReviewInline];
-        a_thread_on_a_deleted_line [ReviewInline];
-        a_thread_on_a_range [ReviewInline];
-        a_thread_on_a_context_line [ReviewInline];
-        several_threads_in_one_review [ReviewInline];
+        thread_starts_on_an_added_line [ReviewInline];
+        thread_starts_on_a_deleted_line [ReviewInline];
+        thread_starts_on_a_range_of_lines [ReviewInline];
+        thread_starts_on_a_context_line [ReviewInline];
+        one_review_starts_several_threads [ReviewInline];
         review_names_opened_threads [ReviewInline];
-        thread_on_a_whole_file [ReviewInline];
-        unchanged_whole_file_is_refused [ReviewInline];
+        thread_starts_on_a_whole_file [ReviewInline];
+        thread_on_unchanged_file_is_refused [ReviewInline];
         line_outside_the_diff_is_refused [ReviewInline];
         file_outside_the_diff_is_refused [ReviewInline];
-        an_upside_down_range [ReviewInline];
-        an_empty_thread_body [ReviewInline];
+        reversed_range_is_refused [ReviewInline];
+        empty_thread_body_is_refused [ReviewInline];
         invalid_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
         thread_is_resolved_and_reopened [ReviewInline, ThreadResolve];
-        resolve_twice [ReviewInline, ThreadResolve];
+        repeated_resolve_changes_nothing [ReviewInline, ThreadResolve];
         resolve_of_missing_thread_is_not_found [ReviewInline, ThreadResolve];
-        filters [ReviewInline, ThreadResolve];
+        filters_select_threads [ReviewInline, ThreadResolve];
         reply_joins_the_thread [ReviewInline, CommentReply];
         reply_to_thread_id_joins_the_thread [ReviewInline, CommentReply];
         thread_with_changed_lines_is_outdated [ReviewInline];
@@ -82,7 +82,7 @@ fn id(pr: &PrId, thread: &Thread) -> ThreadId {
     }
 }
 
-async fn a_thread_on_an_added_line(fx: Fixture) {
+async fn thread_starts_on_an_added_line(fx: Fixture) {
     let pr = open(&fx).await;
     let thread = start(&fx, &pr, on("new.txt", 2)).await;
     assert_eq!((thread.path.as_str(), thread.line), ("new.txt", Some(2)));
@@ -96,7 +96,7 @@ async fn a_thread_on_an_added_line(fx: Fixture) {
     assert_eq!(comment.line_number, Some(2));
 }
 
-async fn a_thread_on_a_deleted_line(fx: Fixture) {
+async fn thread_starts_on_a_deleted_line(fx: Fixture) {
     let pr = open(&fx).await;
     let mut new = on("src/lib.rs", 10);
     new.side = Side::Left;
@@ -104,7 +104,7 @@ async fn a_thread_on_a_deleted_line(fx: Fixture) {
     assert_eq!((thread.line, thread.side), (Some(10), Side::Left));
 }
 
-async fn a_thread_on_a_range(fx: Fixture) {
+async fn thread_starts_on_a_range_of_lines(fx: Fixture) {
     let pr = open(&fx).await;
     let mut new = on("src/lib.rs", 11);
     new.start_line = Some(10);
@@ -112,13 +112,13 @@ async fn a_thread_on_a_range(fx: Fixture) {
     assert_eq!((thread.start_line, thread.line), (Some(10), Some(11)));
 }
 
-async fn a_thread_on_a_context_line(fx: Fixture) {
+async fn thread_starts_on_a_context_line(fx: Fixture) {
     let pr = open(&fx).await;
     let thread = start(&fx, &pr, on("src/lib.rs", 8)).await;
     assert_eq!(thread.line, Some(8));
 }
 
-async fn several_threads_in_one_review(fx: Fixture) {
+async fn one_review_starts_several_threads(fx: Fixture) {
     let pr = open(&fx).await;
     let new = review(vec![
         on("new.txt", 1),
@@ -151,7 +151,7 @@ async fn review_names_opened_threads(fx: Fixture) {
     }
 }
 
-async fn thread_on_a_whole_file(fx: Fixture) {
+async fn thread_starts_on_a_whole_file(fx: Fixture) {
     let pr = open(&fx).await;
     let mut whole = on("new.txt", 1);
     whole.line = None;
@@ -169,7 +169,7 @@ async fn thread_on_a_whole_file(fx: Fixture) {
     assert_eq!((line.path.as_str(), line.line), ("src/lib.rs", Some(10)));
 }
 
-async fn unchanged_whole_file_is_refused(fx: Fixture) {
+async fn thread_on_unchanged_file_is_refused(fx: Fixture) {
     let pr = open(&fx).await;
     let whole = |path: &str| {
         let mut thread = on(path, 1);
@@ -218,7 +218,7 @@ async fn file_outside_the_diff_is_refused(fx: Fixture) {
     assert!(e.message().contains("README.md"), "{e}");
 }
 
-async fn an_upside_down_range(fx: Fixture) {
+async fn reversed_range_is_refused(fx: Fixture) {
     let pr = open(&fx).await;
     let mut new = on("new.txt", 1);
     new.start_line = Some(3);
@@ -228,7 +228,7 @@ async fn an_upside_down_range(fx: Fixture) {
     );
 }
 
-async fn an_empty_thread_body(fx: Fixture) {
+async fn empty_thread_body_is_refused(fx: Fixture) {
     let pr = open(&fx).await;
     let mut new = on("new.txt", 1);
     new.body = " ".into();
@@ -270,7 +270,7 @@ async fn thread_is_resolved_and_reopened(fx: Fixture) {
     assert!(!back.resolved && back.resolved_by.is_none());
 }
 
-async fn resolve_twice(fx: Fixture) {
+async fn repeated_resolve_changes_nothing(fx: Fixture) {
     let pr = open(&fx).await;
     let thread = start(&fx, &pr, on("new.txt", 1)).await;
     fx.author
@@ -296,7 +296,7 @@ async fn resolve_of_missing_thread_is_not_found(fx: Fixture) {
     refused(fx.author.resolve_thread(&nothing, true).await, "not_found");
 }
 
-async fn filters(fx: Fixture) {
+async fn filters_select_threads(fx: Fixture) {
     let pr = open(&fx).await;
     let first = start(&fx, &pr, on("new.txt", 1)).await;
     let second = start(&fx, &pr, on("new.txt", 2)).await;

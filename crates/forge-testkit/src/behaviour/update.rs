@@ -17,10 +17,10 @@ pub(super) fn cases(set: &mut Set) {
         current_branch_is_unchanged [PrUpdateBranch];
         second_update_is_unchanged [PrUpdateBranch];
         a_conflict_in_an_update_changes_nothing [PrUpdateBranch];
-        an_update_at_an_expected_head [PrUpdateBranch];
+        update_at_the_expected_head [PrUpdateBranch];
         update_head_prefix_is_refused [PrUpdateBranch];
-        an_update_at_a_stale_head [PrUpdateBranch];
-        update_other_base_is_refused [PrUpdateBranch];
+        update_at_a_stale_head_is_refused [PrUpdateBranch];
+        update_is_refused_if_base_differs [PrUpdateBranch];
         update_of_closed_pull_is_refused [PrUpdateBranch, PrClose];
         update_of_merged_pull_is_refused [PrUpdateBranch, MergeCommit];
         update_of_missing_pull_is_not_found [PrUpdateBranch];
@@ -153,7 +153,7 @@ async fn a_conflict_in_an_update_changes_nothing(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn an_update_at_an_expected_head(fx: Fixture) {
+async fn update_at_the_expected_head(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let head = fx.git.oid("feature").unwrap();
     let req = by(UpdateMethod::Merge).with_expected_head(&head);
@@ -173,7 +173,7 @@ async fn update_head_prefix_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn an_update_at_a_stale_head(fx: Fixture) {
+async fn update_at_a_stale_head_is_refused(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let stale = fx.git.oid("feature").unwrap();
     let head = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
@@ -191,7 +191,7 @@ async fn an_update_at_a_stale_head(fx: Fixture) {
     assert_eq!(fx.git.oid("feature"), Some(head));
 }
 
-async fn update_other_base_is_refused(fx: Fixture) {
+async fn update_is_refused_if_base_differs(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let before = fx.git.refs();
     let at = |base: &str, method| {

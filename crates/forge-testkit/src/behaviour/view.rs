@@ -10,13 +10,13 @@ use super::{Fixture, Set, cases, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         unrequested_sections_are_absent;
-        stats;
-        mergeability_section [PrMergeability];
-        conversation_sections [Comments, ReviewVerdict];
-        code_sections [PrFiles, PrCommits];
-        all_sections_at_once [Comments, PrFiles, PrCommits];
+        stats_section_is_filled_on_request;
+        mergeability_section_is_filled_on_request [PrMergeability];
+        conversation_sections_are_filled_on_request [Comments, ReviewVerdict];
+        code_sections_are_filled_on_request [PrFiles, PrCommits];
+        all_sections_are_filled_together [Comments, PrFiles, PrCommits];
         view_of_missing_pull_is_not_found;
-        a_number_zero_and_the_largest;
+        number_zero_and_the_largest_are_not_found;
         the_version_changes_with_every_change [PrEdit];
         head_follows_the_branch;
         updated_at_is_not_before_created_at [Comments];
@@ -33,7 +33,7 @@ async fn unrequested_sections_are_absent(fx: Fixture) {
     assert!(read.mergeability.is_none() && read.additions.is_none());
 }
 
-async fn stats(fx: Fixture) {
+async fn stats_section_is_filled_on_request(fx: Fixture) {
     let text = fx
         .git
         .show("main", "src/lib.rs")
@@ -52,7 +52,7 @@ async fn stats(fx: Fixture) {
     );
 }
 
-async fn mergeability_section(fx: Fixture) {
+async fn mergeability_section_is_filled_on_request(fx: Fixture) {
     let pr = fx.open("feature").await;
     // `mergeability` waits until the forge has computed the value.
     let known = fx.author.mergeability(&pr.id).await.unwrap();
@@ -64,7 +64,7 @@ async fn mergeability_section(fx: Fixture) {
     assert_eq!(read.mergeability.unwrap(), known);
 }
 
-async fn conversation_sections(fx: Fixture) {
+async fn conversation_sections_are_filled_on_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.comment(&pr, "First.", None).await.unwrap();
     fx.reviewer
@@ -80,7 +80,7 @@ async fn conversation_sections(fx: Fixture) {
     assert!(read.files.is_none());
 }
 
-async fn code_sections(fx: Fixture) {
+async fn code_sections_are_filled_on_request(fx: Fixture) {
     fx.feature("feature");
     fx.git
         .commit("feature", "Second", &[("second", Some("2\n"))]);
@@ -96,7 +96,7 @@ async fn code_sections(fx: Fixture) {
     assert!(read.comments.is_none());
 }
 
-async fn all_sections_at_once(fx: Fixture) {
+async fn all_sections_are_filled_together(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let fields = PrFields::STATS
         | PrFields::MERGEABILITY
@@ -119,7 +119,7 @@ async fn view_of_missing_pull_is_not_found(fx: Fixture) {
     assert!(e.message().contains("4711"), "{e}");
 }
 
-async fn a_number_zero_and_the_largest(fx: Fixture) {
+async fn number_zero_and_the_largest_are_not_found(fx: Fixture) {
     let repo = fx.open("feature").await.id.repo;
     for number in [0, u64::MAX] {
         let id = PrId::number(repo.clone(), number);

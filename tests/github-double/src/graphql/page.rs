@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_hundred_is_refused() {
+    fn page_of_more_than_a_hundred_is_refused() {
         let error = window(1, &args(json!({"first": 101})), "labels").unwrap_err();
         assert_eq!(error.kind, Some("EXCESSIVE_PAGINATION"));
         assert_eq!(

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_moves_with_changes_above() {
+    fn thread_line_shifts_with_changes_above() {
         let diff = "@@ -2,0 +3,2 @@\n+a\n+b\n@@ -8,3 +11 @@\n-x\n-y\n-z\n+w\n";
         let hunks = hunks(diff);
         assert_eq!(follow(1, &hunks), Some(1));

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_parameters_are_read_as_rest_writes_them() {
+    fn rule_parameters_have_the_form_of_rest() {
         let ruleset = Ruleset {
             id: 7,
             rules: vec![

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_by_length_first() {
+    fn map_keys_are_sorted_by_length_first() {
         let bytes = encode(&json!({ "bb": 1, "c": 2, "a": 3 })).unwrap();
         assert_eq!(
             bytes,

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_is_followed_by_next_fault() {
+    fn next_fault_acts_after_the_first() {
         let mut plan = Plan::default();
         let behind = Fault::gateway(503).times(2);
         plan.add(Fault::reset().on("a.b.c").then(behind));

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn request_is_restored_and_answer_renamed() {
+    fn renames_are_undone_in_requests_and_applied_to_responses() {
         let (query, body) = sent(
             "which=1&of=at%3A%2F%2Fd%2Forg.new.pull%2Fk",
             &json!({ "repo": "d", "record": renamed() }),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn error_fields_stay_and_page_attributes_are_renamed() {
+    fn renames_apply_to_page_attributes_but_not_errors() {
         let mut names = names();
         names.field(Place::Answer("a.b.c".to_owned()), "message", "words");
         names.attribute("data-of", "data-about");
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_usual_name_matches_no_field() {
+    fn original_name_of_renamed_field_is_unknown() {
         let mut half = renamed();
         half["target"] = json!("by its old name");
         let (query, body) = sent("repo=1&of=sh.x.pull", &half);

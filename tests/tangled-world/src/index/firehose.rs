@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archive_is_read_without_forged_blocks() {
+    fn archive_blocks_with_wrong_hash_are_dropped() {
         let block = cbor::encode(&serde_json::json!({ "a": 1 })).unwrap();
         let id = cid::of_cbor(&block);
         let mut archive = vec![1, 0xa0];

@@ -298,7 +298,7 @@ mod tests {
     use super::is_audience;
 
     #[test]
-    fn only_localhost_has_a_port() {
+    fn token_audience_has_a_port_only_on_localhost() {
         for good in [
             "did:web:knot.example.com",
             "did:web:localhost",

@@ -56,7 +56,7 @@ fn pull_requests_are_listed_with_their_states() {
 }
 
 #[test]
-fn pages_follow_and_cursors_are_query_bound() {
+fn cursor_leads_to_next_page_of_same_query() {
     let it = Fixture::new();
     for number in 2..7 {
         let _ = it.pull(&format!("3mkuuamwfj32{number}"), "patch");
@@ -182,7 +182,7 @@ fn lost_record_returns_after_rewrite() {
 }
 
 #[test]
-fn backlinks_work_without_index() {
+fn backlinks_are_served_without_the_index() {
     let it = Fixture::new();
     it.world.index().set_moods(Moods {
         pulls: false,
@@ -214,7 +214,7 @@ fn backlinks_work_without_index() {
 }
 
 #[test]
-fn number_page_has_record_and_patches() {
+fn page_of_pull_number_has_record_and_patches() {
     let it = Fixture::new();
     let (first, _) = it.pull("3mkuuamwfj322", "one");
     let (second, _) = it.pull("3mkuuamwfj323", "two");

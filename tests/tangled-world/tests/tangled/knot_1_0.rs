@@ -154,7 +154,7 @@ fn ticket_edit_needs_swap_cid_and_permission() {
 }
 
 #[test]
-fn comment_names_the_current_version() {
+fn comment_must_reference_the_current_version() {
     let it = Fixture::new(KnotOptions::default());
     let created = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     let comment = |cid: &Value, text: &str| {
@@ -179,7 +179,7 @@ fn comment_names_the_current_version() {
 }
 
 #[test]
-fn token_audience_can_be_the_repository() {
+fn repository_did_can_be_the_token_audience() {
     let it = Fixture::new(KnotOptions {
         audience: Audience::Repository,
         ..KnotOptions::default()

@@ -114,7 +114,7 @@ fn rate_limits_are_announced_and_enforced() {
 }
 
 #[test]
-fn did_documents_have_both_forms_and_moves() {
+fn did_documents_have_both_forms_and_can_move() {
     let it = Fixture::new();
     let directory = it.world.directory();
     let get = || Caller::new(&directory.host().url()).page(&it.alice.did);
