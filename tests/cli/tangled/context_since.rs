@@ -62,7 +62,7 @@ fn unknown_since_commit_names_the_rounds() {
     for (asked, why) in [
         ("1111111", "no round of"),
         ("review", "bob.test has not reviewed"),
-        ("zzz", "'zzz' is no review"),
+        ("zzz", "'zzz' is not a review"),
     ] {
         let found = since(&t, &uri, asked);
         let error = &found["errors"][0];
