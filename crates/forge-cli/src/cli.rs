@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn help_lists_global_flags_below_own_ones() {
+    fn help_lists_global_flags_below_command_flags() {
         let e = Cli::read(["forge", "pr", "view", "-h"]).unwrap_err();
         let text = e.render().to_string();
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn optional_value_does_not_take_a_flag() {
+    fn flag_is_not_read_as_an_optional_value() {
         let pr::PrCommand::View(args) = read(&["view", "7", "--json", "-q", "-1"]) else {
             panic!("another command");
         };

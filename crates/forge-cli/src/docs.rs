@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_on_from_gh_page_are_parsed() {
+    fn commands_in_from_gh_md_are_parsed() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/from-gh.md");
         let page = std::fs::read_to_string(path).unwrap();
         let spans = page.split('`').skip(1).step_by(2);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_gh_command_or_flag_gets_advice() {
+    fn gh_only_command_or_flag_gets_advice() {
         for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
             let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
             let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();

@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_21_ticket_is_one_linked_issue() {
+    fn r_002_21_ticket_key_becomes_one_linked_issue() {
         let mut pull = pull();
         pull.description = "Fixes PROJ-123".to_owned();
         let items = linked_items(
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_10_strongest_relationship_wins_once() {
+    fn c_002_10_item_is_listed_once_with_strongest_relationship() {
         let mut pull = pull();
         let title = "An issue with the number of the pull request";
         let linked = LinkedIssue::new(pull.id.repo.clone(), 7, title, "u");

@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_takes_additions_before_deletions() {
+    fn packing_prefers_additions_to_deletions() {
         let diff = diff_of(&[("a.rs", &[(0, 30), (30, 0)]), ("b.rs", &[(9, 1)])]);
         let packed = pack(diff.as_bytes(), &[], 460);
         assert_eq!(packed.files[0].hunks.len(), 1);

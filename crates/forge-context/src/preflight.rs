@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn verdict_before_a_merge_has_the_rulesets() {
+    async fn readiness_before_merge_applies_base_rules() {
         let mut forge = forge();
         let approvals = BaseRuleKind::Approvals { count: 2 };
         forge.rulesets = vec![BaseRule::new(approvals, RuleSource::BranchProtection)];
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn approval_without_a_forge_rule_is_a_setting() {
+    async fn approval_setting_applies_without_a_forge_rule() {
         for wanted in [true, false] {
             let mut forge = forge();
             forge.pull.approvals = 0;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn required_rules_must_be_listed_and_met() {
+    async fn rule_absent_from_verdict_counts_as_unmet() {
         let mut forge = forge();
         forge.pull.draft = true;
         let pull = forge.pull.clone();

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_18_lookback_excludes_old_pulls() {
+    fn r_002_18_lookback_excludes_old_merged_pulls() {
         let own = other(7, "work", &["src/a.rs"]);
         let mut old = other(2, "x", &["src/a.rs"]);
         old.updated_at = Timestamp::from_unix(NOW - 31 * 86_400);

@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn section_of_any_name_is_read_or_refused(name in ".{0,20}") {
+        fn section_name_of_any_text_is_parsed_or_refused(name in ".{0,20}") {
             match ContextSection::parse(&name) {
                 Ok(section) => prop_assert_eq!(section.name(), name.trim().replace('-', "_")),
                 Err(e) => prop_assert!(e.hint().is_some()),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn section_names_are_read_back() {
+    fn section_names_round_trip() {
         for section in ContextSection::ALL {
             assert_eq!(ContextSection::parse(section.name()).unwrap(), section);
         }

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn since_takes_reviews_before_commits() {
+    fn since_prefers_reviews_to_commits() {
         assert_eq!(commit_of("review").unwrap(), "ccccccc");
         assert_eq!(commit_of("r2").unwrap(), "bbbbbbb");
         assert_eq!(commit_of("1234567").unwrap(), "ccccccc");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn since_unknown_review_lists_known_reviews() {
+    fn unknown_since_review_error_lists_known_reviews() {
         for asked in ["r9", "abcdef", "--output=x"] {
             let e = commit_of(asked).unwrap_err();
             assert!(e.is_not_found(), "{e}");

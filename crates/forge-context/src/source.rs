@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpts_of_all_files_share_the_room() {
+    fn excerpts_of_all_files_share_one_budget() {
         let files = ["a.rs", "b.rs", "c.rs"].map(|path| (path.to_owned(), vec![1]));
         let plan = SourcePlan::new(diff_of(&files).as_bytes(), &[]);
         // Nine lines of seven bytes each, and room for two files.

@@ -294,7 +294,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_of_any_text_are_plain(text in "(?s).{0,80}", pattern in ".{0,12}") {
+        fn ticket_keys_of_any_text_are_plain_ascii(text in "(?s).{0,80}", pattern in ".{0,12}") {
             let mut keys = keys(&[], &[]);
             keys.patterns.extend(TicketPattern::parse(&pattern));
             if let Some(key) = keys.key_of(&text) {

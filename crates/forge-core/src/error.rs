@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_is_one_pointer() {
+    fn error_has_the_size_of_a_pointer() {
         assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
     }
 

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_escapes_and_unfinished_patterns_match() {
+    fn character_sets_and_escapes_follow_glob_rules() {
         assert!(matches("[a-c]?.md", "bx.md") && !matches("[!a-c]?.md", "bx.md"));
         assert!(matches(r"\*.md", "*.md") && !matches(r"\*.md", "x.md"));
         assert!(!matches("[a", "a") && !matches("\\", "x"));

@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique() {
+    fn operation_names_are_unique() {
         let mut names: Vec<_> = Op::ALL.iter().map(|o| o.name()).collect();
         names.sort_unstable();
         names.dedup();

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn worse_ingestion_is_the_less_visible() {
+    fn less_visible_ingestion_state_is_worse() {
         let confirmed = || Ingestion::Confirmed {
             by: "index".into(),
             after: Duration::ZERO,

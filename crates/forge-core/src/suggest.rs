@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_typos_are_suggested() {
+    fn similar_names_are_suggested_and_others_not() {
         let labels = ["bug", "documentation", "enhancement", "good first issue"];
         for (typed, meant) in [
             ("Bug", "bug"),

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_other_encodings_pass() {
+    fn bytes_of_other_encodings_are_unchanged() {
         for bytes in [
             &b"caf\xe9 \x9b \x80\xff"[..],
             b"\xe2\x80",

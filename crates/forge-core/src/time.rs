@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_by_instant_and_text_round_trips() {
+    fn timestamps_sort_by_instant_and_round_trip() {
         let a: Timestamp = "2026-11-21T10:00:00+03:00".parse().unwrap();
         let b: Timestamp = "2026-11-21T08:00:00Z".parse().unwrap();
         assert!(a < b);

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_lookups_with_odd_names_succeed() {
+    async fn many_lookups_succeed_and_odd_names_are_missing() {
         let (_dir, git, oids) = repository().await;
         let mut cat = git.cat_file();
         let found = cat.get_many(&oids).await.unwrap();

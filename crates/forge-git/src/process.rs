@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn secrets_reach_only_remote_processes() {
+    async fn secrets_reach_only_git_processes_for_a_remote() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         git.run_ok(["init", "-q"]).await.unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_remote_refuses_programs_of_the_repository() {
+    async fn guarded_remote_refuses_unsafe_repository_settings() {
         for (key, value) in [
             ("core.sshCommand", "x"),
             ("credential.helper", "!x"),

@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_signing_keeps_the_agent_from_asking() {
+    async fn guarded_signing_disables_the_pinentry_prompt() {
         let it = Ground::new().await;
         let commit = it.commit(ME, b"x\n");
         let script = fs::read_to_string(it.dir.path().join("signer")).unwrap();

@@ -102,7 +102,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_inside_work_tree_are_followed() {
+    fn symlinks_inside_work_tree_are_followed() {
         use std::os::unix::fs::symlink;
         let (_dir, root) = setup();
         for (target, name) in [

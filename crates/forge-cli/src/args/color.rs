@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn color_flags_do_not_interfere() {
+    fn label_color_flag_and_global_color_flag_are_distinct() {
         let red = Some("ff0000".to_owned());
         let auto = ColorWhen::Auto;
         assert_eq!(label_color(&["label", "create", "x"]), (auto, None));

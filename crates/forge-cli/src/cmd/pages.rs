@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn list_without_end_is_an_error() {
+    async fn endless_list_is_a_protocol_error() {
         let fetched = Cell::new(0_usize);
         let fetch = async |_: PageReq| {
             fetched.set(fetched.get() + 1);

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_arguments_are_flags_of_the_failed_command() {
+    fn arguments_to_change_are_shown_as_flags() {
         let head = Action::again(&[(Param::Head, Arg::Choose)]);
         assert_eq!(shown("pr create", head), "do: --head BRANCH");
         let both = Action::again(&[(Param::Admin, Arg::Omit)]).with(Param::Method, "rebase");

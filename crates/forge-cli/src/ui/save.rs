@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_save_names_the_file_without_leftovers() {
+    fn failed_save_reports_the_path_and_creates_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let error = save(&dir.path().join("no/page.html"), "x").unwrap_err();
         assert!(error.message().contains("no/page.html"), "{error}");
@@ -65,7 +65,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn save_keeps_links_and_permissions() {
+    fn save_keeps_symlinks_and_permissions() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("a"), dir.path().join("b"));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn forced_width_is_columns_or_a_share() {
+    fn forced_width_is_columns_or_a_percentage() {
         assert_eq!(forced_width("120", 80), Some(120));
         assert_eq!(forced_width("50%", 80), Some(40));
         assert_eq!(forced_width("true", 80), None);

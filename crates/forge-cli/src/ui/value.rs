@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_escapes_keep_the_value() {
+    fn json_escaping_preserves_the_value() {
         let text = "é \u{7f}\u{9b}\u{200b}\u{e0041} ❤\u{fe0f} 👩\u{200d}💻 \\u202e";
         let json = Json::text(text).compact();
         assert!(json.contains("\\udb40\\udc41"), "{json}");

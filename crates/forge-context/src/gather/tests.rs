@@ -87,7 +87,7 @@ fn requests_follow_the_included_sections() {
 }
 
 #[test]
-fn forge_without_links_is_not_asked_for_them() {
+fn unsupported_links_are_not_requested() {
     let forge = StubForge {
         capabilities: capabilities_without(&[Capability::Links]),
         ..StubForge::default()
@@ -98,7 +98,7 @@ fn forge_without_links_is_not_asked_for_them() {
 }
 
 #[test]
-fn requested_number_of_context_lines_is_required() {
+fn given_context_lines_are_required_of_the_forge() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
     wanted.clone = Some(LocalClone {
@@ -123,7 +123,7 @@ fn requested_number_of_context_lines_is_required() {
 }
 
 #[test]
-fn truncated_diff_names_how_to_read_all() {
+fn truncated_diff_has_hint_to_read_whole_diff() {
     let recovery = |max_bytes| {
         let wanted = ContextReq {
             diff_bytes: max_bytes,
@@ -151,7 +151,7 @@ fn log_tail_has_the_last_200_lines() {
 }
 
 #[test]
-fn since_reads_the_viewer_only_for_latest_review() {
+fn viewer_is_requested_only_for_since_review() {
     let mut seen = review("grace", ReviewState::Commented);
     seen.commit = Some("c".repeat(40));
     let asked = |since: &str| {
@@ -183,7 +183,7 @@ fn since_reads_the_viewer_only_for_latest_review() {
 }
 
 #[test]
-fn since_an_earlier_round_reads_the_rounds() {
+fn diff_since_earlier_round_compares_rounds() {
     let asked = |round: usize| {
         let mut seen = review("grace", ReviewState::Commented);
         (seen.commit, seen.round) = (Some("c".repeat(40)), Some(round));
@@ -204,7 +204,7 @@ fn since_an_earlier_round_reads_the_rounds() {
 }
 
 #[test]
-fn failed_since_is_a_separate_section_error() {
+fn failed_since_diff_is_a_separate_section_error() {
     let forge = StubForge {
         failing: vec![("diff", network)],
         ..StubForge::default()
@@ -266,7 +266,7 @@ fn unknown_issue_named_only_by_branch_is_dropped() {
 }
 
 #[test]
-fn issues_of_other_repositories_are_read_or_named() {
+fn unread_issues_of_other_repositories_are_a_warning() {
     let read_with = |other_repos, failing| {
         let mut forge = StubForge {
             failing,
@@ -666,7 +666,7 @@ fn any_include() -> impl Strategy<Value = Vec<ContextSection>> {
 
 proptest! {
     #[test]
-    fn verdict_is_the_same_for_every_include(
+    fn verdict_does_not_depend_on_included_sections(
         answers in any_answers(),
         include in any_include(),
         since in prop::option::of(Just("grace".to_owned())),

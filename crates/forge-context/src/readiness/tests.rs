@@ -317,7 +317,7 @@ fn approval_of_a_stranger_does_not_count_without_decision() {
 }
 
 #[test]
-fn behind_and_expected_and_dependency_are_blockers() {
+fn behind_base_expected_checks_and_dependency_are_blockers() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BEHIND"));
     let mut report = checks(&[("deploy", CheckStatus::Pending)]);
@@ -377,7 +377,7 @@ fn rules_are_all_listed_once_in_order() {
 
 proptest! {
     #[test]
-    fn readiness_is_false_exactly_where_something_is_unmet(
+    fn readiness_is_false_exactly_if_a_rule_is_unmet(
         (draft, approvals, changes, open) in (any::<bool>(), 0_u64..3, 0_u64..3, 0_usize..3),
         word in prop::sample::select(vec!["CLEAN", "BLOCKED", "BEHIND", "UNKNOWN", "DIRTY", ""]),
         state in prop::sample::select(vec![MergeState::Mergeable, MergeState::Conflicting, MergeState::Unknown]),

@@ -152,7 +152,7 @@ async fn checks_pass_only_without_a_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_check_is_not_hidden_by_an_equal_name() {
+async fn failed_check_is_not_hidden_by_check_of_same_name() {
     use CheckStatus::{Failure, Pending, Success};
     for (status, counts, end) in [
         (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),
@@ -216,7 +216,7 @@ async fn changed_state_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verdict_ready_ends_the_watch() {
+async fn ready_verdict_ends_the_watch() {
     let looks = vec![
         judged(with_checks(&[("build", CheckStatus::Pending)])),
         judged(pull()),
@@ -285,7 +285,7 @@ async fn first_of_several_events_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn earlier_baseline_detects_changes_in_between() {
+async fn change_since_earlier_baseline_ends_the_watch() {
     let before = WatchSeen::of(&pull(), None);
     let since = WatchBaseline::from_text(&WatchBaseline::of(&before).to_text());
     assert!(since.is_some());
@@ -298,7 +298,7 @@ async fn earlier_baseline_detects_changes_in_between() {
 }
 
 #[test]
-fn baseline_text_is_read_back() {
+fn baseline_text_round_trips() {
     let draft = PullRequest {
         draft: true,
         checks: Some(checks(&[("build", CheckStatus::Failure)])),
@@ -419,7 +419,7 @@ proptest! {
 }
 
 #[test]
-fn watch_until_names_are_parsed() {
+fn watch_end_names_are_parsed() {
     for until in WatchUntil::ALL {
         assert_eq!(WatchUntil::parse(until.name()).unwrap(), until);
     }

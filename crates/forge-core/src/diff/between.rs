@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn between_names_gone_and_unplaced_files() {
+    fn delta_lists_gone_and_unplaced_files() {
         let old =
             file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
         let new =
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn between_moved_change_in_same_base_is_shown() {
+    fn delta_shows_change_moved_within_same_base() {
         // Git abbreviates the id of the same content to different lengths.
         for base in ["1a2b", "1a2b3c"] {
             let old = file("a", "1a2b3c..2", 1, "one");

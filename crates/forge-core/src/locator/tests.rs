@@ -1087,7 +1087,7 @@ fn comparison_keys_fold_case_by_forge() {
 }
 
 #[test]
-fn records_are_parsed_as_keys() {
+fn record_key_of_pull_is_parsed_as_locator() {
     let uri = AtUri::parse("at://did:plc:abc/sh.tangled.repo.pull/3lk").unwrap();
     let id = PrId {
         repo: RepoId::local("."),

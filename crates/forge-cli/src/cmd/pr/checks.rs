@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_name_has_workflow_and_event() {
+    fn full_name_of_check_has_workflow_and_event() {
         let named = |workflow: Option<&str>, event: Option<&str>| {
             full_name(&Check {
                 workflow: workflow.map(str::to_owned),

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn head_names_the_push_target() {
+    fn head_for_fork_has_owner_or_repository() {
         let base = repo("octo", "tools");
         let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
         assert_eq!(head("octo", "tools"), "t");

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_list_becomes_set_change() {
+    fn typed_names_become_additions_and_removals() {
         let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
         let before = names(&["ada", "good, first"]);
         for (typed, add, remove) in [

@@ -161,7 +161,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn linked_templates_need_a_tracked_target() {
+    async fn symlinked_template_needs_a_tracked_target() {
         use std::os::unix::fs::symlink;
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("work");

@@ -86,7 +86,7 @@ fn excluded_files_are_left_out() {
 }
 
 #[test]
-fn refused_escape_stops_the_diff() {
+fn terminal_escape_stops_the_diff_if_refused() {
     let opts = options(&[], Escapes::Refuse, false);
     assert_eq!(
         print(b"+ok\n+\x1b[2Jbad\n", &opts),

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_format_known_times() {
+    fn time_is_formatted_by_go_layout() {
         let at = "2026-02-03T16:05:09+02:00";
         assert_eq!(
             format("Monday 2 January 2006, 03:04 pm", at),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_compare_with_integers_and_floats() {
+    fn template_compares_integers_with_floats() {
         for (source, wanted) in [
             ("{{range .}}{{eq .number 22.0}} {{end}}", "false true "),
             ("{{range .}}{{eq .number 22}} {{end}}", "false true "),

@@ -47,7 +47,7 @@ use RequirementSource::{BranchProtection, CodeOwners, Forge, MergeQueue, Own, Ru
 use RequirementStatus::{Met, Unknown, Unmet};
 
 #[test]
-fn approvals_are_counted_against_the_largest_rule() {
+fn approvals_must_reach_the_largest_required_count() {
     let ruleset = BaseRule::new(
         BaseRuleKind::Approvals { count: 2 },
         RuleSource::Ruleset {
@@ -105,7 +105,7 @@ fn ruleset_of_the_repository_is_named_without_owner() {
 }
 
 #[test]
-fn code_owners_are_unmet_without_a_possible_approval() {
+fn code_owner_rule_is_unmet_without_possible_owner_approval() {
     let kinds = || {
         [
             BaseRuleKind::Approvals { count: 1 },
@@ -280,7 +280,7 @@ fn absent_checks_are_met_if_none_is_required() {
 }
 
 #[test]
-fn open_thread_names_the_requiring_source() {
+fn unresolved_thread_rule_reports_its_source() {
     let mut pull = under("BLOCKED", [BaseRuleKind::ResolvedThreads]);
     pull.threads = Some(vec![thread(false)]);
     assert_eq!(
@@ -292,7 +292,7 @@ fn open_thread_names_the_requiring_source() {
 }
 
 #[test]
-fn strict_base_is_unknown_for_other_merge_states() {
+fn up_to_date_rule_is_unknown_unless_clean_or_behind() {
     let rule = Rule::UpToDate;
     for (word, wanted) in [("CLEAN", Met), ("BEHIND", Unmet), ("BLOCKED", Unknown)] {
         let pull = under(word, [BaseRuleKind::UpToDate]);
@@ -311,7 +311,7 @@ fn strict_base_is_unknown_for_other_merge_states() {
 }
 
 #[test]
-fn queued_pull_is_unmet() {
+fn out_of_queue_rule_is_unmet_while_queued() {
     let rule = Rule::OutOfQueue;
     let mut pull = under("BLOCKED", [BaseRuleKind::MergeQueue]);
     assert_eq!(status(&pull, rule), (Met, MergeQueue));
@@ -343,7 +343,7 @@ fn queued_pull_is_unmet() {
 }
 
 #[test]
-fn queue_does_not_explain_unread_rules() {
+fn blocked_state_with_unread_rules_is_unknown_despite_queue() {
     let rule = Rule::NotBlocked;
     for (unread, word, wanted) in [
         (UnreadRules::Rulesets, "BLOCKED", Some((Unknown, Forge))),
@@ -370,7 +370,7 @@ fn queue_does_not_explain_unread_rules() {
 }
 
 #[test]
-fn rules_without_a_common_method_are_unmet() {
+fn rules_without_a_common_merge_method_are_unmet() {
     let rule = Rule::MethodAllowed;
     let squash = BaseRuleKind::MergeMethods {
         allowed: vec![MergeMethod::Squash],
@@ -411,7 +411,7 @@ fn rules_without_a_common_method_are_unmet() {
 }
 
 #[test]
-fn forge_only_rules_follow_the_merge_state() {
+fn rules_known_only_to_forge_follow_merge_state() {
     let environments = vec!["staging".to_owned()];
     let name = "code_scanning".to_owned();
     for (kind, rule, evidence) in [
@@ -482,7 +482,7 @@ fn push_access_follows_rights_and_restrictions() {
 }
 
 #[test]
-fn blocked_state_without_a_rule_names_the_bypass() {
+fn blocked_state_without_a_rule_mentions_the_bypass() {
     let mut pull = under("BLOCKED", []);
     pull.base_rules.as_mut().unwrap().viewer_can_bypass = Some(true);
     let ready = judge(&pull);
@@ -492,7 +492,7 @@ fn blocked_state_without_a_rule_names_the_bypass() {
 }
 
 #[test]
-fn requested_changes_name_the_requiring_source() {
+fn changes_requested_rule_reports_its_source() {
     let mut pull = under("BLOCKED", [BaseRuleKind::Approvals { count: 1 }]);
     pull.changes_requested = 1;
     let rule = Rule::NoChangesRequested;
