@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn implied_but_missing_checks_are_unread() {
+    fn rollup_without_its_checks_is_truncated() {
         let (ok, open) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "QUEUED", None),
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_rollup_to_overall_status() {
+    fn checks_determine_the_overall_status() {
         let (ok, bad) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "COMPLETED", Some("FAILURE")),

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listed_comments_belong_to_one_pull_request() {
+    fn cached_comment_ids_belong_to_one_pull_request() {
         let repo = RepoId {
             kind: ForgeKind::GITHUB,
             host: "github.com".to_owned(),

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reply_quotes_and_names_comment() {
+    fn reply_has_quote_and_id_of_comment() {
         let made = body("IC_1", "Why?\n", "Because.");
         assert_eq!(made, "> Why?\n\nBecause.\n\n<!-- in-reply-to: IC_1 -->");
         assert_eq!(marked(&made).as_deref(), Some("IC_1"));

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn reads_share_slots_and_writes_are_serial() {
+    async fn concurrent_reads_share_slots_but_writes_are_serial() {
         let gates = HostLimiter::new(2, None);
         let policy = RetryPolicy::without_pauses();
         let a = gates.pass("h", false, &policy).await;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_after_free_ones_are_spaced() {
+    async fn writes_beyond_the_free_ones_are_spaced() {
         let pace = WritePace {
             free: 2,
             spacing: Duration::from_secs(1),

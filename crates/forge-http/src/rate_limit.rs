@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_refusal_yields_wait() {
+    fn every_rate_limit_answer_yields_a_wait() {
         let reset = [
             ("x-ratelimit-limit", "5000"),
             ("x-ratelimit-remaining", "0"),

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_stay_below_doubled_base_and_cap() {
+    fn pause_never_exceeds_doubled_base_or_cap() {
         let policy = RetryPolicy::default();
         for retry in 0..40 {
             let longest = policy

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn bundled_roots_are_default_with_http_2() {
+    fn tls_default_is_bundled_roots_and_http_2() {
         assert_eq!(Roots::from_env(&env(&[]), false), Roots::default());
         assert_eq!(Roots::from_env(&env(&[]), true).base, RootSource::System);
         let config = config(&Roots::default()).unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn cert_files_replace_roots_and_bundle_adds() {
+    fn ssl_cert_file_replaces_roots_and_ca_bundle_adds() {
         let files = Roots::from_env(
             &env(&[("SSL_CERT_FILE", "/a"), ("SSL_CERT_DIR", "/b:/c")]),
             true,

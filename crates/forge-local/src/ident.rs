@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_identity_hint_sets_missing_key() {
+    fn identity_hint_names_missing_git_setting() {
         for (said, code, hint) in [
             (
                 "no name was given and auto-detection is disabled",

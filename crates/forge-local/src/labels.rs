@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn label_names_have_no_comma() {
+    fn label_name_with_comma_is_refused() {
         assert_eq!(label_name(" a b ").unwrap(), "a b");
         assert!(label_name("a,b").is_err() && label_name(&"x".repeat(51)).is_err());
         assert_eq!(label_description("  ").unwrap(), None);

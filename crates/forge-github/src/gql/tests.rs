@@ -69,7 +69,7 @@ fn sections(name: &'static str, selection: &str) -> String {
 }
 
 #[test]
-fn document_tables_list_every_file() {
+fn every_document_file_is_in_its_table() {
     for (dir, table) in [("queries", QUERIES), ("fragments", FRAGMENTS)] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/gql")
@@ -323,7 +323,7 @@ fn issue_edit_documents_are_valid() {
 }
 
 #[test]
-fn mentioned_numbers_selection_is_valid() {
+fn selection_of_mentioned_numbers_is_valid() {
     for numbers in [&[7][..], &[1, 2, 3]] {
         let mut document = Document::query("LinksNamed");
         document.fragment("NamedNumbers", "Repository", &links::selection(numbers));
@@ -386,7 +386,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn batches_are_valid(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
+    fn batch_documents_are_valid(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
         let mut batch = Batch::default();
         for (i, pick) in picks.iter().enumerate() {
             batch.push(&format!("m{i}"), mutation::ALL[*pick], serde_json::json!({}));
@@ -395,7 +395,7 @@ proptest! {
     }
 
     #[test]
-    fn lookups_are_valid(
+    fn lookup_documents_are_valid(
         labels in proptest::collection::vec("[a-z ]{1,8}", 0..4),
         people in proptest::collection::vec("@me|@copilot|[a-z]{1,8}", 0..4),
         teams in proptest::collection::vec("[a-z]{1,4}/[a-z]{1,4}", 0..3),

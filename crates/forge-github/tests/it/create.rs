@@ -289,7 +289,7 @@ async fn create_without_team_scope_names_scope() {
 }
 
 #[tokio::test]
-async fn create_of_open_pull_request_names_existing_pull() {
+async fn duplicate_create_error_names_existing_pull() {
     let other = json!({ "number": 3, "url": "https://github.com/octo/tools/pull/3", "baseRefName": "main",
         "isCrossRepository": false, "headRepositoryOwner": { "login": "octo" } });
     let answer =
@@ -328,7 +328,7 @@ async fn create_after_concurrent_create_names_existing_pull() {
 }
 
 #[tokio::test]
-async fn create_failed_parts_are_warnings_with_commands() {
+async fn failed_parts_of_create_are_warnings_with_commands() {
     let mut answer = json!({ "data": decorated() });
     answer["data"]["reviewers"] = Value::Null;
     answer["errors"] = json!([error(
@@ -349,7 +349,7 @@ async fn create_failed_parts_are_warnings_with_commands() {
 }
 
 #[tokio::test]
-async fn create_lost_answer_to_labels_is_read_back() {
+async fn create_with_lost_labels_answer_is_read_back() {
     let now = changed(
         7,
         json!({
@@ -386,7 +386,7 @@ async fn create_lost_answer_to_labels_is_read_back() {
 }
 
 #[tokio::test]
-async fn create_invalid_request_is_not_sent() {
+async fn invalid_create_request_is_not_sent() {
     let script = Script::play(vec![]).await;
     let mut long = CreatePull::new("feature", "T");
     long.description = "x".repeat(65_537);

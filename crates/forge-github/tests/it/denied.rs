@@ -231,7 +231,7 @@ fn writes() -> Vec<Denied> {
 }
 
 #[tokio::test]
-async fn contradicted_write_is_ambiguous_and_sent_once() {
+async fn write_with_contradictory_answer_is_ambiguous_and_sent_once() {
     for case in writes() {
         for denial in &case.denials {
             let script = Script::play(vec![
@@ -256,7 +256,7 @@ async fn contradicted_write_is_ambiguous_and_sent_once() {
 }
 
 #[tokio::test]
-async fn push_without_commit_names_branch_tip() {
+async fn push_answer_without_commit_hints_at_branch_tip() {
     let now = "c".repeat(40);
     let script = Script::play(vec![
         data("PushPrepare", there(json!({}))),

@@ -611,7 +611,7 @@ async fn create_on_top_joins_stack() {
 }
 
 #[tokio::test]
-async fn stack_lost_answer_creates_one_stack() {
+async fn stack_with_lost_answer_is_created_once() {
     let world = World::new();
     let bottom = world.open("bottom");
     let lost = Fault::status(502).committed();
@@ -675,7 +675,7 @@ async fn stack_part_merge_is_atomic() {
 }
 
 #[tokio::test]
-async fn list_takes_one_request_per_hundred() {
+async fn list_takes_one_request_per_hundred_rows() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 250);
     let mut query = PullQuery::default();

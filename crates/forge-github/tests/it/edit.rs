@@ -57,7 +57,7 @@ fn dressed() -> Value {
 }
 
 #[tokio::test]
-async fn edit_takes_two_requests_and_one_removing_reviewers() {
+async fn edit_takes_two_requests_plus_one_to_remove_reviewers() {
     let mut edit = EditPull::default();
     edit.title = Some("New".into());
     edit.description = Some(String::new());
@@ -371,7 +371,7 @@ async fn edit_to_missing_or_own_base_is_refused() {
 }
 
 #[tokio::test]
-async fn edit_partial_failure_names_failed_parts() {
+async fn partly_failed_edit_names_failed_parts() {
     let mut edit = title("New");
     edit.labels = set(&["bug"], &[]);
     let repo = json!({ "label0": { "id": "LA_bug", "name": "bug" }, "labels": { "nodes": [] } });

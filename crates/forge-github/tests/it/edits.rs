@@ -53,7 +53,7 @@ fn made() -> Value {
 }
 
 #[tokio::test]
-async fn edits_branch_commit_and_pull_are_one_document() {
+async fn pull_from_edits_is_created_by_one_document() {
     let script = Script::play(vec![
         data("CreatePrepare", there(json!({}))),
         data("createRef", made()),
@@ -71,7 +71,7 @@ async fn edits_branch_commit_and_pull_are_one_document() {
 }
 
 #[tokio::test]
-async fn edits_branch_is_named_after_title() {
+async fn branch_for_edits_is_named_after_title() {
     let script = Script::play(vec![
         data("CreatePrepare", there(json!({}))),
         data("createRef", made()),
@@ -180,7 +180,7 @@ async fn edits_to_existing_branch_are_refused_before_writes() {
 }
 
 #[tokio::test]
-async fn edits_invalid_request_is_not_sent() {
+async fn invalid_edits_are_not_sent() {
     let script = Script::play(vec![]).await;
     let mut outside = edits();
     outside.edits = vec![FileEdit::write("../x", "x")];
@@ -222,7 +222,7 @@ fn half(done: &[&str], kind: &str, message: &str) -> Value {
 }
 
 #[tokio::test]
-async fn edits_branch_is_deleted_after_failed_create() {
+async fn branch_for_edits_is_deleted_after_failed_create() {
     let failed = half(
         &["branch"],
         "STALE_DATA",
@@ -240,7 +240,7 @@ async fn edits_branch_is_deleted_after_failed_create() {
 }
 
 #[tokio::test]
-async fn edits_undeleted_branch_is_named() {
+async fn error_names_branch_for_edits_that_remains() {
     let failed = half(
         &["branch", "commit"],
         "UNPROCESSABLE",
@@ -275,7 +275,7 @@ async fn edits_undeleted_branch_is_named() {
 }
 
 #[tokio::test]
-async fn edits_with_refused_branch_fail() {
+async fn edits_fail_if_branch_creation_is_refused() {
     let failed = half(
         &[],
         "FORBIDDEN",
@@ -292,7 +292,7 @@ async fn edits_with_refused_branch_fail() {
 }
 
 #[tokio::test]
-async fn edits_lost_answer_is_read_back() {
+async fn edits_with_lost_answer_are_read_back() {
     let list = |rows: Vec<Value>| {
         data(
             "PullList",

@@ -188,7 +188,7 @@ async fn edit_clears_all_values_and_relations() {
 }
 
 #[tokio::test]
-async fn issue_off_board_is_added_first() {
+async fn issue_missing_from_board_is_added_before_edit() {
     let b = Board::new(2);
     let repo = &b.world.ada;
     let edit = values([("Status", Some("Todo"))]);
@@ -283,7 +283,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
 }
 
 #[tokio::test]
-async fn batch_takes_one_query_and_document_per_twenty() {
+async fn batch_takes_one_query_and_document_per_twenty_issues() {
     let b = Board::new(45);
     for n in 1..=45 {
         b.item(n, "Todo");
@@ -606,7 +606,7 @@ async fn fields_are_defined_without_losing_options() {
 }
 
 #[tokio::test]
-async fn field_lost_answer_is_read_back() {
+async fn field_with_lost_answer_is_read_back() {
     let b = Board::new(0);
     let repo = &b.world.ada;
     b.world
@@ -647,7 +647,7 @@ async fn board_of_user_is_found() {
 }
 
 #[tokio::test]
-async fn missing_board_is_refused_by_reads() {
+async fn reading_from_missing_board_is_refused() {
     let b = Board::new(1);
     let repo = &b.world.ada;
     let one = id(repo, 1);

@@ -108,7 +108,7 @@ async fn related_issues_are_read_ten_per_query() {
 }
 
 #[tokio::test]
-async fn neighbours_have_comments() {
+async fn neighbour_issues_have_comments() {
     let b = Board::new(3);
     let repo = &b.world.ada;
     {
@@ -165,7 +165,7 @@ async fn neighbour_with_long_lists_is_left_out() {
 }
 
 #[tokio::test]
-async fn relations_cross_repositories() {
+async fn relations_reach_other_repositories() {
     let b = Board::new(1);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
@@ -383,7 +383,7 @@ async fn directory_without_entries_is_protocol_error() {
 }
 
 #[tokio::test]
-async fn branch_file_read_is_one_request() {
+async fn reading_file_of_branch_takes_one_request() {
     let b = Board::new(0);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();

@@ -269,7 +269,7 @@ fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
 }
 
 #[tokio::test]
-async fn issue_lost_answer_is_read_back() {
+async fn issue_with_lost_answer_is_read_back() {
     let list = |list: Vec<Value>| json!({ "repository": { "issues": nodes(list) } });
     let other = issue(6, json!({ "title": "Title 7" }));
     for happened in [true, false] {
@@ -386,7 +386,7 @@ async fn issue_partial_comments_are_warning() {
 }
 
 #[tokio::test]
-async fn contradicted_issue_change_is_read_back() {
+async fn issue_change_with_contradictory_answer_is_read_back() {
     let open = || issue(7, json!({}));
     for happened in [true, false] {
         let after = |done: Value, before: Value| one(if happened { done } else { before });

@@ -81,7 +81,7 @@ async fn invalid_labels_are_not_sent() {
 }
 
 #[tokio::test]
-async fn label_lost_answer_is_read_back() {
+async fn label_with_lost_answer_is_read_back() {
     let script = Script::play(vec![
         data("Label", found(Value::Null)),
         gateway("createLabel"),

@@ -46,7 +46,7 @@ fn issue() -> Subject {
 }
 
 #[tokio::test]
-async fn links_take_two_requests() {
+async fn reading_links_takes_two_requests() {
     let below = nodes(vec![
         end("PullRequest", "tools", 5, "OPEN"),
         end("PullRequest", "fork", 6, "OPEN"),
@@ -116,7 +116,7 @@ async fn links_take_two_requests() {
 }
 
 #[tokio::test]
-async fn links_without_mentions_take_one_request() {
+async fn reading_links_without_mentions_takes_one_request() {
     let base = nodes(vec![end("PullRequest", "tools", 5, "OPEN")]);
     let found = subject(json!({ "baseRef": { "associatedPullRequests": base } }));
     let closed =

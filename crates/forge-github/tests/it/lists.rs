@@ -44,7 +44,7 @@ async fn listing_takes_one_request() {
 }
 
 #[tokio::test]
-async fn list_takes_one_request_per_hundred() {
+async fn list_takes_one_request_per_hundred_rows() {
     let script = Script::play(vec![
         data("PullList", list(pulls(1..101), 250, Some("c1"))),
         data("PullList", list(pulls(100..201), 250, Some("c2"))),

@@ -98,7 +98,7 @@ where
 }
 
 #[tokio::test]
-async fn create_lost_answer_is_read_back() {
+async fn create_with_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("CreatePrepare", prepared(json!({})))],
         mutation: "createPullRequest",
@@ -117,7 +117,7 @@ async fn create_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn close_with_comment_lost_answer_is_read_back() {
+async fn close_with_comment_and_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -155,7 +155,7 @@ fn denied(mutation: &'static str, pull: Value) -> Step {
 }
 
 #[tokio::test]
-async fn merge_answered_as_open_is_read_back() {
+async fn merge_whose_answer_says_open_is_read_back() {
     let waits = json!({ "isInMergeQueue": true });
     for (after, queued) in [
         (merged(), Some(false)),
@@ -182,7 +182,7 @@ async fn merge_answered_as_open_is_read_back() {
 }
 
 #[tokio::test]
-async fn contradicted_close_and_draft_are_read_back() {
+async fn close_and_draft_with_contradictory_answer_are_read_back() {
     let drafted = changed(7, json!({ "isDraft": true }));
     for happened in [true, false] {
         let after = |done: &Value| one(if happened { done.clone() } else { pull(7) });
@@ -236,7 +236,7 @@ async fn close_whose_comment_is_missing_warns() {
 }
 
 #[tokio::test]
-async fn reopen_and_draft_lost_answers_are_read_back() {
+async fn reopen_and_draft_with_lost_answer_are_read_back() {
     let lost = Lost {
         before: vec![("PullView", one(closed()))],
         mutation: "reopenPullRequest",
@@ -264,7 +264,7 @@ async fn reopen_and_draft_lost_answers_are_read_back() {
 }
 
 #[tokio::test]
-async fn edit_lost_answer_is_read_back() {
+async fn edit_with_lost_answer_is_read_back() {
     let before = json!({ "repository": { "pullRequest": pull(7) } });
     let lost = Lost {
         before: vec![("EditPrepare", before)],
@@ -283,7 +283,7 @@ async fn edit_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn merge_lost_answer_is_read_back() {
+async fn merge_with_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("MergePrepare", ready(json!({})))],
         mutation: "mergePullRequest",
@@ -299,7 +299,7 @@ async fn merge_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn comment_lost_answer_is_read_back() {
+async fn comment_with_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("PullView", newest())],
         mutation: "addComment",
@@ -322,7 +322,7 @@ async fn comment_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn reply_lost_answer_is_read_back() {
+async fn reply_with_lost_answer_is_read_back() {
     let mut mine = line_comment("PRRC_2", "Because.");
     mine["viewerDidAuthor"] = json!(true);
     let mut replied = thread("PRRT_1", false);
@@ -351,7 +351,7 @@ async fn reply_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn comment_changes_lost_answers_are_read_back() {
+async fn comment_changes_with_lost_answer_are_read_back() {
     let lost = || Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "updateIssueComment",
@@ -385,7 +385,7 @@ async fn comment_changes_lost_answers_are_read_back() {
 }
 
 #[tokio::test]
-async fn review_lost_answer_is_read_back() {
+async fn review_with_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![(
             "PullView",
@@ -419,7 +419,7 @@ async fn review_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn resolve_lost_answer_is_read_back() {
+async fn resolve_with_lost_answer_is_read_back() {
     let lost = Lost {
         before: vec![("Belongs", belongs(7))],
         mutation: "resolveReviewThread",

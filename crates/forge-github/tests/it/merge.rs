@@ -477,7 +477,7 @@ fn lost() -> [Vec<crate::script::Step>; 3] {
 }
 
 #[tokio::test]
-async fn stack_merge_lost_answer_is_read_back() {
+async fn stack_merge_with_lost_answer_is_read_back() {
     for part in lost() {
         let mut steps = stacked();
         steps.extend(part);
@@ -553,7 +553,7 @@ async fn merge_with_moved_head_names_new_head() {
 }
 
 #[tokio::test]
-async fn merge_undeletable_branch_is_warning() {
+async fn undeletable_branch_after_merge_is_warning() {
     for (answer, read_back, deleted) in [
         (
             refused(

@@ -154,7 +154,7 @@ async fn closed_pull_request_on_top_is_ignored() {
 }
 
 #[tokio::test]
-async fn disabled_stacks_leave_base_only() {
+async fn base_alone_is_set_if_stacks_are_disabled() {
     let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
     let made = made.unwrap();
@@ -175,7 +175,7 @@ async fn disabled_stacks_leave_base_only() {
 }
 
 #[tokio::test]
-async fn unsupported_or_forbidden_stacks_leave_base_only() {
+async fn base_alone_is_set_if_stacks_are_unavailable() {
     for (status, said) in [
         (400, "API version '2026-03-10' is not supported"),
         (403, "Resource not accessible by personal access token"),
@@ -218,7 +218,7 @@ async fn refused_stack_is_warning() {
 }
 
 #[tokio::test]
-async fn stack_lost_answer_is_read_back() {
+async fn stack_with_lost_answer_is_read_back() {
     for (after, happened) in [(vec![stack(&[5, 7])], true), (vec![], false)] {
         let lost = rest(&format!("POST {STACKS}"), ResponseTemplate::new(502));
         let steps_of = vec![looked_up(), look(5, &[]), opened(), lost, look(7, &after)];

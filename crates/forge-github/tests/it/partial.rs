@@ -299,7 +299,7 @@ async fn omitted_threads_and_opinions_are_warnings() {
 }
 
 #[tokio::test]
-async fn null_page_of_threads_leaves_gap() {
+async fn null_page_of_threads_is_a_warning() {
     let first = json!({ "reviewThreads": page(vec![thread("PRRT_1", true)], "t1") });
     let script = Script::play(vec![
         data("PullView", one(changed(7, first))),

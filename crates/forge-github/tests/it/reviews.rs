@@ -24,7 +24,7 @@ fn before(state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn review_with_threads_is_two_requests() {
+async fn review_with_threads_takes_two_requests() {
     let mut made = review("PRR_1", "ada", "CHANGES_REQUESTED");
     made["comments"] = nodes(vec![line_comment("PRRC_1", "Hm.")]);
     let script = Script::play(vec![

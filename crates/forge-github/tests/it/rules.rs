@@ -171,7 +171,7 @@ async fn forbidden_protection_is_not_a_failure() {
 }
 
 #[tokio::test]
-async fn refused_rulesets_are_unread() {
+async fn refused_rulesets_count_as_unread() {
     let base = || json!({ "refUpdateRule": null, "branchProtectionRule": null });
     for status in [404, 403, 451] {
         let answer = json!({ "message": "Not Found" });

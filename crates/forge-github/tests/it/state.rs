@@ -24,7 +24,7 @@ fn merged() -> Value {
 }
 
 #[tokio::test]
-async fn close_with_comment_is_two_requests() {
+async fn close_with_comment_takes_two_requests() {
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
         data("addComment", json!({ "comment": { "commentEdge": { "node": comment("IC_1", "ada", "Bye") } }, "change": { "pullRequest": closed() } })),
@@ -218,7 +218,7 @@ async fn impossible_state_change_is_refused_after_one_request() {
 }
 
 #[tokio::test]
-async fn reopen_ready_and_draft_are_two_requests() {
+async fn reopen_ready_and_draft_take_two_requests_each() {
     let draft = || changed(7, json!({ "isDraft": true }));
     let script = Script::play(vec![
         data("PullView", one(closed())),
@@ -246,7 +246,7 @@ async fn reopen_ready_and_draft_are_two_requests() {
 }
 
 #[tokio::test]
-async fn cancel_auto_merge_lost_answer_is_read_back() {
+async fn cancel_auto_merge_with_lost_answer_is_read_back() {
     let change = json!({ "change": { "pullRequest": pull(7) } });
     let script = Script::play(vec![
         data("PullView", one(pull(7))),
@@ -334,7 +334,7 @@ async fn lock_sends_only_needed_mutations() {
 }
 
 #[tokio::test]
-async fn lock_lost_answer_is_read_back() {
+async fn lock_with_lost_answer_is_read_back() {
     for (is_locked, done) in [(true, true), (false, false)] {
         let found = one(changed(7, json!({ "locked": is_locked })));
         let script = Script::play(vec![
@@ -368,7 +368,7 @@ async fn revert_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn revert_lost_answer_is_ambiguous() {
+async fn revert_with_lost_answer_is_ambiguous() {
     let script = Script::play(vec![
         data("PullView", one(merged())),
         gateway("revertPullRequest"),

@@ -347,7 +347,7 @@ async fn status_without_board_scope_warns() {
 }
 
 #[tokio::test]
-async fn status_branch_of_many_forks_is_scanned() {
+async fn status_searches_past_forks_with_same_branch() {
     let theirs = changed(
         9,
         json!({ "isCrossRepository": true, "headRepository": { "name": "tools", "owner": { "login": "eve" } } }),
@@ -477,7 +477,7 @@ async fn partial_checks_are_not_reported_as_success() {
 }
 
 #[tokio::test]
-async fn list_checks_error_concerns_one_row() {
+async fn unreadable_checks_in_list_affect_one_row() {
     let with = |n, rollup: Value| {
         let head = json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": rollup } }] });
         changed(n, json!({ "head": head }))

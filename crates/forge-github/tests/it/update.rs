@@ -21,7 +21,7 @@ fn at(expected: &str) -> UpdateBranch {
 }
 
 #[tokio::test]
-async fn update_takes_two_requests_at_seen_head() {
+async fn update_takes_two_requests_and_sends_seen_head() {
     let mut all = Vec::new();
     for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let script = Script::play(vec![
@@ -143,7 +143,7 @@ async fn update_refusals_map_to_errors() {
 }
 
 #[tokio::test]
-async fn update_lost_answer_is_read_back() {
+async fn update_with_lost_answer_is_read_back() {
     for (now, done) in [(moved(), true), (pull(7), false)] {
         let script = Script::play(vec![
             data("PullView", one(pull(7))),

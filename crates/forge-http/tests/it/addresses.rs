@@ -193,7 +193,7 @@ async fn proxied_name_is_not_looked_up() {
 }
 
 #[tokio::test]
-async fn public_addresses_exclude_private_ones() {
+async fn public_addresses_of_name_exclude_private_addresses() {
     let lookup = LookupDouble::new(&[&["10.0.0.1", NOBODYS], &["10.0.0.1"]]);
     let http = http(&lookup, &[]);
     let url = "https://knot.example/".parse().unwrap();

@@ -49,7 +49,7 @@ async fn body_beyond_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn smaller_request_body_max_wins() {
+async fn smaller_body_limit_of_client_or_request_applies() {
     for (max, length, fits) in [(100, 100, true), (100, 101, false), (5_000, 1_001, false)] {
         let double = Double::start(vec![answer("200 OK", "", &"x".repeat(length))]).await;
         let request = Request::get(&double.url).extension(BodyMax(max));
@@ -72,7 +72,7 @@ async fn write_with_oversized_answer_is_ambiguous() {
 }
 
 #[tokio::test]
-async fn stream_is_unlimited_and_reports_where_broken() {
+async fn stream_is_unlimited_and_reports_a_broken_connection() {
     let long = "x".repeat(5000);
     let request = |url: &str| {
         Request::get(url)
@@ -100,7 +100,7 @@ async fn stream_is_unlimited_and_reports_where_broken() {
 }
 
 #[tokio::test]
-async fn failed_stream_request_is_answered_in_memory() {
+async fn error_answer_to_stream_request_is_read_into_memory() {
     let double = Double::start(vec![answer(
         "406 Not Acceptable",
         "",

@@ -29,7 +29,7 @@ fn get(url: &str) -> Request<Bytes> {
 }
 
 #[tokio::test]
-async fn clear_text_stays_on_this_machine() {
+async fn clear_text_http_reaches_only_this_machine() {
     for (vars, url) in [
         (&[][..], "http://api.github.com/graphql"),
         (&[], "http://10.0.0.1/"),
@@ -58,7 +58,7 @@ async fn clear_text_stays_on_this_machine() {
 }
 
 #[tokio::test]
-async fn names_below_localhost_are_this_machine() {
+async fn subdomains_of_localhost_are_this_machine() {
     let double = Double::start(vec![answer("200 OK", "", "")]).await;
     let port = double.url.rsplit(':').next().unwrap();
     let url = format!("http://api.github.localhost:{port}/x");

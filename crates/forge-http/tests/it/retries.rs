@@ -245,7 +245,7 @@ async fn request_without_idempotency_is_classified_by_method() {
 }
 
 #[tokio::test]
-async fn limits_are_remembered_by_host_and_bucket() {
+async fn rate_limits_are_remembered_by_host_and_bucket() {
     let headers = "x-ratelimit-resource: graphql\r\nx-ratelimit-limit: 5000\r\n\
                    x-ratelimit-remaining: 4999\r\nx-ratelimit-reset: 1790000000\r\n";
     let double = Double::start(vec![answer("200 OK", headers, "{}")]).await;

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_in_any_chunking() {
+    fn diff_lines_are_found_in_chunks_of_any_size() {
         for size in [1, 2, 7, 4096] {
             let hunk = find(3, None, Side::Right, size).unwrap();
             assert_eq!(hunk, "@@ -1,3 +1,4 @@ fn\n a\n-b\n+B\n+@@ -9,9 +9,9 @@");

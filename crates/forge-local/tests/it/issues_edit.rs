@@ -279,7 +279,7 @@ fn format(repo: &Repo, number: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn issue_format_is_lowest_sufficient() {
+async fn issue_has_lowest_sufficient_format_version() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {
@@ -330,7 +330,7 @@ async fn issue_of_newer_format_is_refused() {
 }
 
 #[tokio::test]
-async fn issue_list_oldest_first_pages_with_sections() {
+async fn oldest_first_issue_list_has_pages_and_sections() {
     let repo = Repo::new();
     let local = repo.open().await;
     for n in 1..=5 {

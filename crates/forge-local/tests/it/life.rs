@@ -203,7 +203,7 @@ async fn squash_and_rebase_make_expected_commits() {
 }
 
 #[tokio::test]
-async fn squash_author_opened_and_committer_merged() {
+async fn squash_author_is_opener_and_committer_is_merger() {
     let repo = Repo::new();
     let local = repo.open().await;
     for (number, branch, method, email, people) in [
@@ -254,7 +254,7 @@ async fn rebase_skips_merges_and_contained_changes() {
 }
 
 #[tokio::test]
-async fn conflict_names_files_and_changes_nothing() {
+async fn conflict_error_names_files_and_changes_nothing() {
     let repo = Repo::new();
     repo.branch("topic", "base.txt", "theirs\n");
     repo.write("base.txt", "ours\n");
@@ -284,7 +284,7 @@ async fn conflict_names_files_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn leave_checkout_warning_has_update_command() {
+async fn warning_of_leave_checkout_has_update_command() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.write("base.txt", "local change\n");

@@ -96,7 +96,7 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
 }
 
 #[tokio::test]
-async fn index_ahead_of_refs_lists_nothing_extra() {
+async fn list_ignores_index_entries_without_ref() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let local = repo.open().await;

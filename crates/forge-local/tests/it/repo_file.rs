@@ -44,7 +44,7 @@ async fn repo_file_is_read_at_branch_tag_and_commit() {
 }
 
 #[tokio::test]
-async fn repo_file_commit_wins_over_branch_of_that_name() {
+async fn repo_file_commit_id_precedes_branch_of_same_name() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     let oid = repo.oid("topic");

@@ -365,7 +365,7 @@ async fn checked_out_head_is_kept_with_delete_commands() {
 }
 
 #[tokio::test]
-async fn head_in_linked_work_tree_hint_detaches() {
+async fn hint_for_head_in_linked_work_tree_is_detach() {
     let repo = Repo::new();
     repo.branch("topic", "one.txt", "1\n");
     let linked = repo.path.with_file_name("linked");
@@ -386,7 +386,7 @@ async fn head_in_linked_work_tree_hint_detaches() {
 }
 
 #[tokio::test]
-async fn leftover_head_is_deleted_unless_moved_or_needed() {
+async fn remaining_head_branch_is_deleted_unless_moved_or_needed() {
     let repo = Repo::new();
     let head = repo.branch("topic", "one.txt", "1\n");
     let local = repo.open().await;
@@ -424,7 +424,7 @@ async fn leftover_head_is_deleted_unless_moved_or_needed() {
 }
 
 #[tokio::test]
-async fn guarded_repository_with_links_outwards_is_refused() {
+async fn guarded_repository_with_outward_symlinks_is_refused() {
     for part in [
         "objects",
         "refs",

@@ -164,7 +164,7 @@ async fn directory_replaced_by_file_keeps_ignored_files() {
 }
 
 #[tokio::test]
-async fn leave_checkout_merges_past_changes_and_warns() {
+async fn merge_with_leave_checkout_ignores_changes_and_warns() {
     let (repo, local) = on_base().await;
     repo.write("changed", "mine\n");
     let mut req = squash();
@@ -202,7 +202,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
 }
 
 #[tokio::test]
-async fn staged_revert_is_not_mistaken_for_old_files() {
+async fn staged_revert_is_not_mistaken_for_outdated_files() {
     let (repo, local) = on_base().await;
     repo.write("other", "newer\n");
     repo.commit("newer");
@@ -286,7 +286,7 @@ async fn merge_killed_after_file_update_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn update_applies_filters_and_line_ends() {
+async fn work_tree_update_applies_filters_and_line_ends() {
     let (repo, local) = on_base().await;
     repo.write(
         ".git/info/attributes",
@@ -605,7 +605,7 @@ fn holds(repo: &Repo, dir: &Path) {
 }
 
 #[tokio::test]
-async fn merge_finds_work_tree_of_separate_repository() {
+async fn merge_finds_work_tree_of_separate_git_directory() {
     for how in ["file", "link", "core.worktree"] {
         let (repo, _) = on_base().await;
         let elsewhere = move_git_dir(&repo);
@@ -818,7 +818,7 @@ async fn failed_file_update_hints_at_read_tree() {
 }
 
 #[tokio::test]
-async fn work_tree_switching_to_base_meanwhile_is_updated() {
+async fn work_tree_switched_to_base_during_merge_is_updated() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     meanwhile(
@@ -834,7 +834,7 @@ async fn work_tree_switching_to_base_meanwhile_is_updated() {
 }
 
 #[tokio::test]
-async fn work_tree_switching_to_base_with_changes_warns() {
+async fn changed_work_tree_switched_to_base_during_merge_warns() {
     let (repo, local) = on_base().await;
     repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
     let script = "git switch -q main; echo mine >changed";
@@ -849,7 +849,7 @@ async fn work_tree_switching_to_base_with_changes_warns() {
 }
 
 #[tokio::test]
-async fn work_tree_leaving_base_meanwhile_is_clean() {
+async fn work_tree_switched_from_base_during_merge_is_clean() {
     let (repo, local) = on_base().await;
     repo.git(&["branch", "elsewhere"]);
     meanwhile(&repo, "post-index-change", "1", "git switch -q elsewhere");
@@ -860,7 +860,7 @@ async fn work_tree_leaving_base_meanwhile_is_clean() {
 }
 
 #[tokio::test]
-async fn unstaged_deletion_blocks_changed_file() {
+async fn unstaged_deletion_of_changed_file_blocks_merge() {
     let (repo, local) = on_base().await;
     fs::remove_file(repo.path.join("changed")).unwrap();
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
@@ -874,7 +874,7 @@ async fn unstaged_deletion_blocks_changed_file() {
 }
 
 #[tokio::test]
-async fn file_older_than_merged_index_is_refused() {
+async fn merge_is_refused_if_file_is_older_than_index() {
     let (repo, local) = on_base().await;
     let before = repo.git(&["for-each-ref"]);
     // An interrupted checkout: the index has the merge, but one file does not.
@@ -890,7 +890,7 @@ async fn file_older_than_merged_index_is_refused() {
 }
 
 #[tokio::test]
-async fn old_files_are_detected_despite_staged_changes() {
+async fn outdated_files_are_detected_despite_staged_changes() {
     for staged in ["other", "changed"] {
         let (repo, local) = on_base().await;
         local.merge(&pr(&local, 1), &leaving()).await.unwrap();
