@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn mebibyte_of_mistakes_has_a_short_answer() {
+    fn mebibyte_of_mistakes_gets_a_short_error() {
         let mut value: Value = toml_edit::de::from_str(RALPH).unwrap();
         let names = (0..200).map(|n| format!("no such state, number {n:05}\n1:1: forged"));
         let mut command = value["command"]["pr"].clone();
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_name_lists_twelve_names() {
+    fn error_for_unknown_name_lists_twelve_names() {
         let names: Vec<String> = (0..40).map(|n| format!("n{n:02}\nx")).collect();
         let said = unknown("estimate", "?", names.iter().map(String::as_str));
         assert!(said.starts_with("there is no estimate '?': there are n00 x, n01 x, "));

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn c_001_14_urgent_then_small_then_old_then_by_number() {
+    fn c_001_14_pick_order_is_urgency_size_age_number() {
         let all = [
             candidate(5, "", "XS", 1),
             candidate(4, "P1", "S", 1),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn pick_estimates_of_the_command_replace_the_largest() {
+    fn pick_prefers_estimates_of_command_to_largest_estimate() {
         let ralph = Definition::preset("ralph").unwrap();
         let all = [
             candidate(1, "P0", "S", 1),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn r_001_10_refusals_list_the_valid_values() {
+    fn r_001_10_refusal_lists_the_valid_values() {
         let ralph = Definition::preset("ralph").unwrap();
         for (state, max, why, retry) in [
             (

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn r_001_2_phase_of_every_state() {
+    fn r_001_2_every_state_has_its_phase() {
         for (states, phase) in [
             (&[][..], "TERMINAL"),
             (&[""], "TRIAGE"),

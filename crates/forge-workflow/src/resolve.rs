@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn r_000_28_direct_states_of_pr() {
+    fn r_000_28_pr_takes_intents_and_state_names() {
         let ralph = ralph();
         for (said, state, was_intent) in [
             ("__CLOSE__", "Done", true),

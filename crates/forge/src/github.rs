@@ -312,7 +312,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn gh_runs_once_and_again_after_refusal() {
+    async fn gh_runs_once_and_again_after_token_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let gh = dir.path().join("gh");

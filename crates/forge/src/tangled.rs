@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn knot_is_an_alias_of_host() {
+    fn knot_of_setting_maps_remote_to_host() {
         let (_dir, config) = config("[hosts.\"knot.example\"]\nknot_of = \"tangled.org\"\n");
         let id = forge_core::locator::parse_remote(
             "git@knot.example:alice.example/widget",

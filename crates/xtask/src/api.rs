@@ -213,14 +213,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changed_lines_are_listed_in_any_order() {
+    fn changed_lines_are_listed_regardless_of_order() {
         assert!(changes("a\nb\n", "b\na\n").is_empty());
         assert_eq!(changes("a\nb\n", "b\nc\n"), ["- a", "+ c"]);
         assert_eq!(changes("", "a\n"), ["+ a"]);
     }
 
     #[test]
-    fn lost_send_is_listed_and_usual_send_is_not() {
+    fn negative_send_impl_is_listed_but_positive_is_not() {
         assert!(is_listed_impl("impl core::clone::Clone for forge::Config"));
         assert!(is_listed_impl("impl !core::marker::Send for forge::Config"));
         assert!(!is_listed_impl("impl core::marker::Send for forge::Config"));

@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn booleans_become_choices_listed_as_aliases() {
+    fn boolean_becomes_the_choice_of_its_alias() {
         let choices = json!({"type": "string", "enum": ["draft", "ready"]});
         for (sent, wanted) in [
             (json!(true), "draft"),
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn from_and_to_are_branches_except_in_lists() {
+    fn from_and_to_become_head_and_base_except_in_lists() {
         let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
         let mut schema = json!({"properties": branches});
         let sent = json!({"from": "work", "to": "main"});
@@ -687,7 +687,7 @@ mod tests {
     }
 
     #[test]
-    fn page_one_is_call_without_cursor() {
+    fn page_argument_of_one_or_zero_is_dropped() {
         let schema = json!({"properties": {"cursor": {"type": "string"}}});
         let schema = schema.as_object().unwrap();
         for page in [json!(1), json!("1"), json!(1.0), json!(0)] {

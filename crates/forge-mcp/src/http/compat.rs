@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accept_wildcards_are_widened_to_both_types() {
+    fn accept_wildcard_becomes_both_media_types() {
         let both = "application/json, text/event-stream";
         for (sent, is) in [
             (None, both),

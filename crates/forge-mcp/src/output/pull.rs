@@ -590,7 +590,7 @@ mod tests {
     use super::{CheckCountsOut, checks_word};
 
     #[test]
-    fn skipped_checks_are_counted_within_success() {
+    fn skipped_checks_count_as_successful() {
         let check = |name: &str, status, conclusion: Option<&str>| Check {
             conclusion: conclusion.map(str::to_owned),
             ..Check::new(name, status)

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_items_match_blocks_of_page() {
+    fn page_has_list_items_of_its_blocks() {
         let listed = BlockList {
             first: 3,
             items: vec![1, 2],

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn list_matches_only_confirmed_names() {
+    fn allow_list_matches_only_confirmed_names() {
         let handle = id("tangled.org/alice.example/tools");
         let did = id("tangled.org/did:plc:alice/tools");
         let own = id("did:plc:tools");

@@ -109,7 +109,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
 
 /// The title of a record can become the message of a merge, and is no part of the patch.
 #[tokio::test]
-async fn record_changed_after_the_question_is_not_merged() {
+async fn record_changed_after_confirmation_question_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let seen = view(&stage.tangled(&stage.bob), &made.id).await;
@@ -207,7 +207,7 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
 /// The author of a round chooses its commit ids, for which the knot may have the diff of another
 /// change.
 #[tokio::test]
-async fn round_naming_foreign_commits_shows_own_patch() {
+async fn round_with_foreign_commit_ids_shows_its_own_patch() {
     let stage = Stage::new();
     for text in ["one\n", "one\nmore\n"] {
         let files = [("topic.txt", Some(text))];
@@ -354,7 +354,7 @@ async fn record_of_other_value_is_protocol_error() {
 }
 
 #[tokio::test]
-async fn listed_foreign_or_mismatched_records_are_skipped() {
+async fn foreign_or_mismatched_records_in_lists_are_skipped() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let closed = json!({
@@ -391,7 +391,7 @@ async fn listed_foreign_or_mismatched_records_are_skipped() {
 }
 
 #[tokio::test]
-async fn uploaded_blob_of_other_name_writes_no_record() {
+async fn upload_answered_with_other_cid_writes_no_record() {
     let stage = Stage::new();
     let pds = stage.world.pds();
     let other = pds.blob(&stage.alice.did, "application/gzip", &packed("other"));
@@ -460,7 +460,7 @@ async fn branch_with_other_changes_than_round_is_kept() {
 }
 
 #[tokio::test]
-async fn diff_since_commit_of_two_rounds_leaves_nothing_out() {
+async fn diff_since_commit_of_two_rounds_is_complete() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let (pds, did) = (stage.world.pds(), &stage.alice.did);

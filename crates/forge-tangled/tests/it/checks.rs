@@ -72,7 +72,7 @@ async fn unknown_check_state_is_not_success() {
 }
 
 #[tokio::test]
-async fn all_pages_are_read() {
+async fn all_pages_of_check_runs_are_read() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let head = pull.head_oid.clone().unwrap();
     let names: Vec<String> = (0..251).map(|n| format!("{n}.yml")).collect();
@@ -135,7 +135,7 @@ async fn view_works_without_spindle() {
 }
 
 #[tokio::test]
-async fn list_requests_checks_of_all_rows_once() {
+async fn checks_of_all_list_rows_are_requested_once() {
     let (stage, spindle, repo, first) = with_spindle().await;
     let second = stage.open(&repo, "other").await;
     let head = |pull: &PullRequest| pull.head_oid.clone().unwrap();

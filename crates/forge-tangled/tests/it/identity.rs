@@ -277,7 +277,7 @@ async fn strangers_cannot_trigger_requests_to_local_services() {
 }
 
 #[tokio::test]
-async fn more_declarations_than_are_read_leave_the_protocol_unknown() {
+async fn protocol_is_unknown_beyond_declaration_limit() {
     let stage = Stage::new();
     for n in 0..2_000 {
         let declaration = json!({"createdAt": "2026-11-01T00:00:00Z"});

@@ -120,7 +120,7 @@ async fn lost_record_is_put_once_more() {
 
 /// A command that was interrupted after its write is run again.
 #[tokio::test]
-async fn repeated_change_is_pending_while_index_lost_record() {
+async fn repeated_change_is_pending_if_index_lost_record() {
     const PULL: &str = "sh.tangled.repo.pull";
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
@@ -292,7 +292,7 @@ async fn record_about_missing_subject_is_ineffective() {
 }
 
 #[tokio::test]
-async fn droppable_record_is_refused_before_write() {
+async fn record_ignored_by_index_is_refused_before_write() {
     let stage = Stage::new();
     let carol = stage
         .world
@@ -321,7 +321,7 @@ async fn droppable_record_is_refused_before_write() {
 }
 
 #[tokio::test]
-async fn strangers_status_is_history_only() {
+async fn status_of_stranger_appears_only_in_history() {
     let stage = Stage::new();
     let carol = stage
         .world

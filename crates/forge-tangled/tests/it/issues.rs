@@ -317,7 +317,7 @@ async fn unknown_index_state_is_computed_with_warning() {
 }
 
 #[tokio::test]
-async fn without_index_known_accounts_are_read() {
+async fn issues_are_read_from_known_accounts_without_index() {
     let stage = Stage::new();
     let first = open(&stage, "First").await;
     let bob = stage.tangled(&stage.bob);
@@ -558,7 +558,7 @@ async fn tickets_without_a_branch_are_issues() {
 }
 
 #[tokio::test]
-async fn issue_closing_comment_is_written_once() {
+async fn closing_comment_of_issue_is_written_once() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let stage = Stage::new();
     let id = open(&stage, "One").await.id;
@@ -612,7 +612,7 @@ fn said_in(warnings: &[Warning]) -> bool {
 }
 
 #[tokio::test]
-async fn ticket_closing_comment_is_written_once() {
+async fn closing_comment_of_ticket_is_written_once() {
     const COMMENT: &str = "org.tangled.feed.comment";
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();

@@ -227,7 +227,7 @@ async fn edit_compares_version_right_before_write() {
 }
 
 #[tokio::test]
-async fn edit_failure_after_text_names_remaining_steps() {
+async fn edit_failing_after_text_reports_remaining_steps() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;
@@ -249,7 +249,7 @@ async fn edit_failure_after_text_names_remaining_steps() {
 }
 
 #[tokio::test]
-async fn edit_lost_answer_neither_fails_nor_repeats() {
+async fn edit_with_lost_answer_neither_fails_nor_repeats() {
     for fault in [Fault::reset().committed(), Fault::reset()] {
         let stage = Stage::new();
         let forge = stage.tangled(&stage.alice);

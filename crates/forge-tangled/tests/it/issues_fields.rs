@@ -79,7 +79,7 @@ async fn field_definition_is_string_with_enum() {
 }
 
 #[tokio::test]
-async fn field_more_options_keep_existing_ones() {
+async fn added_field_options_keep_existing_options() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo", "Doing"]).await;
@@ -98,7 +98,7 @@ async fn field_more_options_keep_existing_ones() {
 }
 
 #[tokio::test]
-async fn field_of_another_kind_or_rights_is_refused() {
+async fn field_of_another_kind_or_without_permission_is_refused() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     define(&stage, &forge, "state", &["Todo"]).await;
@@ -138,7 +138,7 @@ async fn field_of_another_kind_or_rights_is_refused() {
 }
 
 #[tokio::test]
-async fn field_interrupted_definition_is_resumed() {
+async fn interrupted_field_definition_is_resumed() {
     let stage = Stage::new();
     let fault = Fault::error(400, "InvalidRequest", "no");
     let put = fault.on("com.atproto.repo.putRecord");

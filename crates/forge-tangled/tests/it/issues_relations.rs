@@ -107,7 +107,7 @@ async fn relations_are_read_from_both_ends() {
 }
 
 #[tokio::test]
-async fn related_issues_read_list_once_and_give_neighbours() {
+async fn related_issues_take_one_list_and_include_neighbours() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let parent = open(&stage, &forge, "Parent", None).await;
@@ -139,7 +139,7 @@ async fn related_issues_read_list_once_and_give_neighbours() {
 }
 
 #[tokio::test]
-async fn missing_related_issues_are_failed() {
+async fn missing_related_issue_is_reported_as_failed() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;
@@ -263,7 +263,7 @@ async fn related_issue_state_ignores_strangers() {
 }
 
 #[tokio::test]
-async fn relations_beyond_bounds_or_reach_are_truncated() {
+async fn relations_beyond_limit_or_unreachable_are_truncated() {
     let stage = Stage::new();
     let forge = ready(&stage).await;
     let issue = open(&stage, &forge, "One", None).await;

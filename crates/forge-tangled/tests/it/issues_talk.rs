@@ -68,7 +68,7 @@ async fn own_comment_is_edited_and_deleted() {
 }
 
 #[tokio::test]
-async fn comment_names_role_of_author() {
+async fn comment_has_role_of_author() {
     let stage = Stage::new();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let alice = stage.tangled(&stage.alice);
@@ -221,7 +221,7 @@ async fn history_has_states_labels_and_comments_in_order() {
 }
 
 #[tokio::test]
-async fn list_oldest_first_turns_pages() {
+async fn oldest_first_list_is_paged() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     for title in ["First", "Second", "Third"] {

@@ -94,7 +94,7 @@ async fn declaration_during_process_switches_to_1_0() {
 /// After the declaration no record of the older protocol is written; retries of earlier writes stop
 /// as well.
 #[tokio::test]
-async fn declaration_during_process_stops_reputs() {
+async fn declaration_during_process_stops_repeated_puts() {
     const PULL: &str = "sh.tangled.repo.pull";
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();

@@ -110,7 +110,7 @@ async fn repository_page_urls_resolve_to_records() {
 }
 
 #[tokio::test]
-async fn stack_is_a_link_and_cycles_end() {
+async fn stack_is_a_link_and_a_cycle_terminates() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let lower = stage.open(&repo, "lower").await;
@@ -143,7 +143,7 @@ async fn stack_is_a_link_and_cycles_end() {
 }
 
 #[tokio::test]
-async fn links_without_index_read_known_accounts() {
+async fn links_are_read_from_known_accounts_without_index() {
     let stage = Stage::new();
     let one = open(&stage, "One", "Why").await;
     let two = open(&stage, "Two", &format!("See {}", one.node_id)).await;
@@ -161,7 +161,7 @@ async fn links_without_index_read_known_accounts() {
 }
 
 #[tokio::test]
-async fn tickets_name_each_other() {
+async fn mentions_between_tickets_are_links() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     let knot = stage.world.knot();

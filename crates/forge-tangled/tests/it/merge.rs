@@ -96,7 +96,7 @@ async fn merge_is_recorded_by_the_merger() {
 }
 
 #[tokio::test]
-async fn lost_knot_answer_is_decided_by_branch() {
+async fn merge_with_lost_answer_is_decided_by_branch() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let knot = stage.world.knot().host();
@@ -146,7 +146,7 @@ async fn unrecorded_merge_is_finished_by_a_rerun() {
 }
 
 #[tokio::test]
-async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
+async fn merge_by_stranger_or_with_conflict_sends_nothing() {
     let stage = Stage::new();
     let carol = stage
         .world
@@ -389,7 +389,7 @@ async fn pull_with_unverified_merged_status_can_be_closed() {
 }
 
 #[tokio::test]
-async fn row_without_index_names_author_of_merged_status() {
+async fn row_without_index_reports_author_of_merged_status() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     say_merged(&stage, &stage.bob, &made);
@@ -497,7 +497,7 @@ async fn merged_plain_diff_is_found_by_subject_and_lines() {
 }
 
 #[tokio::test]
-async fn commit_with_same_subject_only_is_undecided() {
+async fn merge_is_undecided_if_only_commit_subject_matches() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     let made = open_from(&stage, MORE, "Part 0 of main").await;

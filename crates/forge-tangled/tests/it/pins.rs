@@ -106,7 +106,7 @@ fn says_log_in_again(e: &Error, parts: &[&str]) {
 }
 
 #[tokio::test]
-async fn moved_handle_of_a_pinned_login_sends_nothing() {
+async fn pinned_login_with_moved_handle_sends_nothing() {
     let world = Hijack::new();
     world.take_handle();
     for (account, branch) in [("alice.test", "a"), ("@Alice.Test", "b")] {
@@ -119,7 +119,7 @@ async fn moved_handle_of_a_pinned_login_sends_nothing() {
 }
 
 #[tokio::test]
-async fn hijacked_handle_sends_nothing() {
+async fn login_with_hijacked_handle_sends_nothing() {
     let world = Hijack::new();
     world.take_handle();
     let directory = world.stage.world.directory();
@@ -132,7 +132,7 @@ async fn hijacked_handle_sends_nothing() {
 
 /// A password from the environment is also used without a stored login.
 #[tokio::test]
-async fn moved_handle_of_an_earlier_session_sends_nothing() {
+async fn earlier_session_with_moved_handle_sends_nothing() {
     let world = Hijack::new();
     let first = world.process("alice.test", None);
     world.write(&first, "first").await.unwrap();

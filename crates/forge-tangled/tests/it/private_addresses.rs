@@ -104,7 +104,7 @@ async fn redirect_to_a_private_address_is_refused() {
 
 /// The knot is queried for the owner; without an answer there would only be a warning.
 #[tokio::test]
-async fn knot_at_a_private_address_confirms_nobody() {
+async fn knot_at_private_address_cannot_confirm_the_owner() {
     let stage = Stage::new();
     let (trap, name) = trap();
     let directory = stage.world.directory();

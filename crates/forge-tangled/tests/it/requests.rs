@@ -305,7 +305,7 @@ async fn list_trusts_indexed_states_and_view_verifies() {
 }
 
 #[tokio::test]
-async fn merged_view_asks_knot_only_when_needed() {
+async fn view_of_merged_pull_asks_knot_only_when_needed() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
@@ -498,7 +498,7 @@ async fn first_list_waits_for_four_requests() {
 }
 
 #[tokio::test]
-async fn pages_meet_without_gaps() {
+async fn consecutive_pages_have_no_gaps() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     for branch in ["a", "b", "c", "d", "e"] {
@@ -524,7 +524,7 @@ async fn pages_meet_without_gaps() {
 }
 
 #[tokio::test]
-async fn without_index_fallbacks_are_asked_with_warning() {
+async fn list_without_index_uses_fallbacks_with_warning() {
     for backlinks in [true, false] {
         let stage = Stage::new();
         let repo = stage.handle(&stage.alice);
@@ -625,7 +625,7 @@ async fn unanswered_record_is_a_warning() {
 }
 
 #[tokio::test]
-async fn not_found_follows_a_full_search() {
+async fn not_found_is_reported_only_after_full_search() {
     let stage = Stage::new();
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let (index, forge) = (stage.world.index(), stage.tangled(&stage.bob));

@@ -79,7 +79,7 @@ async fn expired_token_is_renewed_once_for_waiters() {
 }
 
 #[tokio::test]
-async fn revoked_session_logs_in_again() {
+async fn login_is_repeated_after_session_is_revoked() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
@@ -229,7 +229,7 @@ async fn session_renewed_elsewhere_continues_or_reopens() {
 
 /// The server signs with a key that the identity no longer names.
 #[tokio::test]
-async fn rotated_signing_key_merges_nothing() {
+async fn record_signed_with_rotated_key_is_not_merged() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let before = stage.repo.git.refs();

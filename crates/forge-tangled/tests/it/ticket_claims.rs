@@ -84,7 +84,7 @@ async fn concurrent_edits_by_two_accounts_are_kept() {
 }
 
 #[tokio::test]
-async fn intermediate_merge_is_not_overwritten() {
+async fn merge_between_read_and_write_is_not_overwritten() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let knot = stage.world.knot();
@@ -139,7 +139,7 @@ async fn lost_edit_answer_is_decided_by_current_record() {
 }
 
 #[tokio::test]
-async fn dropped_ticket_field_is_named() {
+async fn ticket_field_dropped_by_knot_is_named_in_error() {
     for field in ["body", "tangledLabels", "state", "title.text"] {
         let options = KnotOptions {
             loses: vec![field.to_owned()],
@@ -179,7 +179,7 @@ async fn dropped_ticket_field_is_named() {
 }
 
 #[tokio::test]
-async fn reply_names_current_version_of_parent() {
+async fn reply_refers_to_current_version_of_parent() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);

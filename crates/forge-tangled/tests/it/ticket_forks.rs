@@ -88,7 +88,7 @@ async fn fork_branch_is_opened_and_resubmitted() {
 }
 
 #[tokio::test]
-async fn branches_come_from_git_without_2026_methods() {
+async fn branches_are_read_over_git_without_2026_methods() {
     let stage = Stage::new();
     let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);

@@ -124,7 +124,7 @@ async fn round_is_rebased_onto_current_base() {
 }
 
 #[tokio::test]
-async fn delete_branch_is_refused_before_push() {
+async fn merge_with_delete_branch_is_refused_before_push() {
     let ground = Ground::new().await;
     let before = ground.subjects();
     let mut req = ground.req();
@@ -236,7 +236,7 @@ async fn refused_merge_changes_nothing() {
 
 /// The newest round is merged, not the later commits of its branch.
 #[tokio::test]
-async fn merge_message_for_commits_is_refused() {
+async fn custom_merge_message_is_refused() {
     let ground = Ground::new().await;
     let before = ground.repo.git.refs();
     let mut req = ground.req();

@@ -138,7 +138,7 @@ async fn unfinished_ticket_is_neither_erased_nor_emptied() {
 }
 
 #[tokio::test]
-async fn ticket_without_round_takes_named_branch() {
+async fn ticket_without_round_requires_a_named_head() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let uri = begun(&stage, &repo, &stage.alice.did, "One");
@@ -223,7 +223,7 @@ async fn unreadable_round_is_not_withdrawn() {
 }
 
 #[tokio::test]
-async fn unreadable_state_is_not_reported_failed() {
+async fn unreadable_state_is_not_reported_as_failed() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
@@ -239,7 +239,7 @@ async fn unreadable_state_is_not_reported_failed() {
 }
 
 #[tokio::test]
-async fn unreadable_comment_is_reported_written() {
+async fn unreadable_comment_is_reported_as_written() {
     let stage = Stage::new();
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();

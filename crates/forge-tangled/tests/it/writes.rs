@@ -46,7 +46,7 @@ async fn create_takes_a_blob_and_a_single_write() {
 }
 
 #[tokio::test]
-async fn patch_for_missing_branch_is_refused() {
+async fn patch_for_missing_base_branch_is_refused() {
     let stage = Stage::new();
     let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let repo = stage.handle(&stage.alice);
@@ -167,7 +167,7 @@ async fn defined_unused_label_is_not_defined_twice() {
 }
 
 #[tokio::test]
-async fn label_delete_uses_current_record_and_reports_unread() {
+async fn label_deletion_uses_current_record_and_reports_failed_read() {
     let stage = Stage::new();
     let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
     let e = forge.delete_label(stage.repo_id(), "bug").await;
@@ -491,7 +491,7 @@ async fn patch_needs_no_branch() {
 }
 
 #[tokio::test]
-async fn file_edits_become_a_round_by_the_account() {
+async fn file_edits_become_a_round_authored_by_the_account() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.bob);
     let mut req = CreatePull::new("", "Ein Skript für alle");

@@ -223,7 +223,7 @@ fn entries_of_strangers_do_not_count() {
 }
 
 #[test]
-fn named_app_entries_count() {
+fn entries_of_a_named_app_are_accepted() {
     let mut by = comment(1, 10, &claimed("a", None));
     by.author.bot = true;
     for (login, bots, counts) in [

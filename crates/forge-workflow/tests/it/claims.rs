@@ -103,7 +103,7 @@ async fn claim_of_dead_holder_is_reclaimed_once() {
 }
 
 #[tokio::test]
-async fn fast_clock_does_not_take_a_running_lease() {
+async fn claimer_with_fast_clock_does_not_take_running_lease() {
     let stage = Stage::new().await;
     let ledger = MemoryLedger::new(ClaimGuarantee::Ordered);
     let id = stage.id(1);

@@ -230,7 +230,7 @@ async fn r_001_21_position_and_convergence_cost_one_group_read() {
 }
 
 #[tokio::test]
-async fn move_is_two_reads_and_one_write() {
+async fn move_takes_two_reads_and_one_write() {
     let hub = Hub::new();
     let number = hub.issue("Backlog");
     let first = MoveRequest {
@@ -382,7 +382,7 @@ async fn advance_costs_two_reads_and_batched_writes() {
 }
 
 #[tokio::test]
-async fn advance_reads_trails_with_the_children() {
+async fn advance_query_includes_trails_of_children() {
     let hub = Hub::new();
     hub.double.seed().set_clock_to_now();
     let parent = hub.issue("Backlog");

@@ -338,7 +338,7 @@ async fn merge_without_a_workflow_closes_linked_issues_once() {
 }
 
 #[tokio::test]
-async fn plan_names_ten_issues_and_counts_the_others() {
+async fn merge_plan_lists_ten_issues_and_counts_the_others() {
     let stage = Stage::new().await;
     let mut ids = Vec::new();
     for _ in 0..12 {

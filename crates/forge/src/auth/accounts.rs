@@ -853,7 +853,7 @@ mod tests {
     }
 
     #[test]
-    fn login_at_new_host_needs_and_stores_kind() {
+    fn login_at_new_host_requires_and_stores_its_kind() {
         let place = Place::new();
         let secret = parse_secret("x").unwrap();
         let accounts = place.accounts(&[]);

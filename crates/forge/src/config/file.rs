@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn host_spellings_are_merged() {
+    fn two_spellings_of_host_are_a_duplicate_key() {
         let (_, problems) = read(
             "[hosts.\"a.example\"]\nkind = \"github\"\n[hosts.\"A.example\"]\nkind = \"tangled\"\n",
             FileOwner::User,

@@ -874,7 +874,7 @@ mod tests {
     }
 
     #[test]
-    fn r_002_18_sections_and_defaults_are_those_of_bundles() {
+    fn r_002_18_context_keys_match_bundle_sections_and_defaults() {
         use forge_context::{CRITICAL_SEGMENTS, ContextSection};
         let names: Vec<&str> = ContextSection::ALL.iter().map(|s| s.name()).collect();
         assert_eq!(SECTIONS, names);

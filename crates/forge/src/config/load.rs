@@ -650,7 +650,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn repository_file_links_stay_in_work_tree() {
+    fn symlinked_repository_file_must_be_in_work_tree() {
         use std::os::unix::fs::symlink;
         let (dir, cwd) = setup("", "");
         let file = dir.path().join("work/.forge.toml");
