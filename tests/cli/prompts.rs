@@ -137,17 +137,12 @@ fn merge_message_is_edited_before_submission() {
         .env("FORGE_EDITOR", editor(&world.scratch, "Typed subject"));
     let (squash, edit) = (DOWN.repeat(2) + "\r", DOWN.to_owned() + "\r");
     let mut terminal = Terminal::start(&run, 120, 40);
-    for (question, keys) in [
-        ("What merge method", squash.as_str()),
-        ("Delete the branch", "\r"),
-        ("What's next?", edit.as_str()),
-        // The terminal repeats the answer, and then asks the question again.
-        ("✔", ""),
-        ("What's next?", "\r"),
-    ] {
-        terminal.expect(question);
-        terminal.send(keys);
-    }
+    terminal.reply("What merge method", &squash);
+    terminal.reply("Delete the branch", "\r");
+    terminal.reply("What's next?", &edit);
+    // The terminal repeats the answer without a cursor, and then asks the question again.
+    terminal.expect("❯");
+    terminal.send("\r");
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{}", out.text);
     let subject = world.git.run(["log", "-1", "--format=%s", "main"]).text();
