@@ -9,7 +9,7 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
 
@@ -48,13 +48,13 @@ const MAX_CHANGES: usize = 60;
 
 /// Compares every snapshot; `false` if any differs.
 pub fn run() -> Result<bool> {
-    Ok(compare()?.iter().all(|(_, current)| *current))
+    Ok(compare(&program()?)?.iter().all(|(_, current)| *current))
 }
 
 /// Compares every snapshot and prints the changes. Returns each package, and whether its snapshot
-/// is current.
-pub fn compare() -> Result<Vec<(&'static str, bool)>> {
-    document()?;
+/// is current. `program` is the path from [`program`].
+pub fn compare(program: &Path) -> Result<Vec<(&'static str, bool)>> {
+    document(program)?;
     let mut compared = Vec::new();
     for (library, exported) in LIBRARIES {
         let file = snapshot(library);
@@ -77,7 +77,7 @@ pub fn compare() -> Result<Vec<(&'static str, bool)>> {
 
 /// Writes every snapshot.
 pub fn update() -> Result<bool> {
-    document()?;
+    document(&program()?)?;
     for (library, exported) in LIBRARIES {
         let path = root().join(snapshot(library));
         let text = list(library, exported)?;
@@ -88,6 +88,12 @@ pub fn update() -> Result<bool> {
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(true)
+}
+
+/// The path of this program. Call this function before cargo builds the workspace: a build replaces
+/// the file, and Linux then reports the path of the deleted file.
+pub fn program() -> Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program")
 }
 
 /// Starts rustdoc for the crates in [`LIBRARIES`], and does nothing for other crates.
@@ -116,12 +122,11 @@ pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
 
 /// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace, because
 /// a selection of packages has other features, and cargo would check the dependencies again.
-fn document() -> Result<()> {
-    let this = std::env::current_exe().context("cannot find this program")?;
+fn document(program: &Path) -> Result<()> {
     let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     command
-        .env("RUSTDOC", this)
+        .env("RUSTDOC", program)
         .env(RUSTDOC, rustdoc)
         // cargo runs rustdoc again when these flags change, so HTML and JSON do not pass for each
         // other.

@@ -124,7 +124,7 @@ impl TestReport {
     }
 
     /// Compares the public API of the library with its snapshots.
-    fn public_api(&mut self, extent: Extent) {
+    fn public_api(&mut self, extent: Extent, program: &Path) {
         let name = "public API";
         if extent == Extent::Quick {
             return self.skip(name, "--quick");
@@ -134,7 +134,7 @@ impl TestReport {
         }
         println!("\n== {name}");
         let begun = Instant::now();
-        match api::compare() {
+        match api::compare(program) {
             Ok(compared) => {
                 for (library, current) in compared {
                     if current {
@@ -240,6 +240,7 @@ impl Compiled {
 pub fn run(extent: Extent) -> Result<bool> {
     let mut report = TestReport::default();
     let nextest = has(&["nextest", "--version"]);
+    let program = api::program()?;
 
     println!("== build");
     // All targets at once: the same features for program and tests, so that nothing is compiled
@@ -381,7 +382,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
     )?;
-    report.public_api(extent);
+    report.public_api(extent, &program);
     report.print();
     Ok(report.count.failed == 0)
 }
