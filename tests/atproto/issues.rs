@@ -13,6 +13,7 @@ use forge_tangled_world::{Account, RealWorld};
 const PASSWORD: &str = "0canary0-of-somebody";
 const ALL: IssueFields = IssueFields {
     comments: true,
+    newest_comments: false,
     relations: true,
     board: None,
 };

@@ -373,7 +373,7 @@ impl Gather<'_> {
         });
         let most = if self.reads_issues() { MAX_ISSUES } else { 0 };
         let reads = readable.take(most).map(|(at, id)| async move {
-            let fields = IssueFields::COMMENTS;
+            let fields = IssueFields::NEWEST_COMMENTS;
             (at, self.repo.issue(&id, &fields).await)
         });
         let mut read = join_all(reads).await;

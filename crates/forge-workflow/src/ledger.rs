@@ -300,6 +300,7 @@ impl Ledger for CommentLedger {
     async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
         let fields = IssueFields {
             comments: true,
+            newest_comments: false,
             relations: self.has(Capability::IssueRelations),
             board: self.board.clone(),
         };

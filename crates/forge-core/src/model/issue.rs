@@ -190,6 +190,8 @@ pub struct IssueField {
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
+    /// Of the comments only the newest five, where reading more is expensive.
+    pub newest_comments: bool,
     /// Parent, sub-issues and dependencies.
     pub relations: bool,
     /// Values of the fields of this board.
@@ -200,6 +202,7 @@ impl IssueFields {
     /// No section.
     pub const NONE: Self = Self {
         comments: false,
+        newest_comments: false,
         relations: false,
         board: None,
     };
@@ -207,6 +210,11 @@ impl IssueFields {
     pub const COMMENTS: Self = Self {
         comments: true,
         ..Self::NONE
+    };
+    /// Only the newest comments.
+    pub const NEWEST_COMMENTS: Self = Self {
+        newest_comments: true,
+        ..Self::COMMENTS
     };
 }
 

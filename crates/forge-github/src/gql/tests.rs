@@ -248,6 +248,7 @@ fn issue_selections_are_valid() {
         check(&document(selection, false));
     }
     check(&document(issues::COMMENTS, true));
+    check(&document(issues::NEWEST_COMMENTS, false));
     for fields in issue_fields() {
         let one = issues::selection(&fields, issues::COMMENTS);
         check(&document(&one, fields.comments));
@@ -264,6 +265,7 @@ fn issue_selections_are_valid() {
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
     (0..8).map(|mask| IssueFields {
         comments: mask & 1 != 0,
+        newest_comments: false,
         relations: mask & 2 != 0,
         board: (mask & 4 != 0).then(board),
     })

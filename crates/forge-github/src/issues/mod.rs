@@ -19,7 +19,7 @@ pub(crate) use self::{
     related::{MAX_ISSUES_PER_QUERY, document as related_document},
     sections::{FIRST_COMMENTS, selection},
     state::{NEWEST, RECENT},
-    view::COMMENTS,
+    view::{COMMENTS, NEWEST_COMMENTS},
 };
 
 use async_trait::async_trait;

@@ -221,6 +221,7 @@ pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str
 pub(super) fn fields_of(relations: bool, board: Option<&BoardId>) -> IssueFields {
     IssueFields {
         comments: false,
+        newest_comments: false,
         relations,
         board: board.cloned(),
     }

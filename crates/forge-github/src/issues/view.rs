@@ -23,6 +23,9 @@ use crate::{
 
 /// A page of comments; the variable `after` is its position.
 pub(crate) const COMMENTS: &str = "allComments: comments(first: 100, after: $after) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
+/// The newest comments, without further pages.
+pub(crate) const NEWEST_COMMENTS: &str =
+    "allComments: comments(last: 5) { nodes { ...CommentNode } }";
 
 #[derive(Debug, Deserialize)]
 struct RepositoryIssueOf {
@@ -43,11 +46,15 @@ impl GitHub {
     pub(super) async fn fetch_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
         let mut document = Document::query("IssueView");
         let mut variables = variables(id)?;
-        if fields.comments {
+        let section = match fields.newest_comments {
+            true => NEWEST_COMMENTS,
+            false => COMMENTS,
+        };
+        if fields.comments && !fields.newest_comments {
             document.variable("after", "String");
             variables.insert("after".into(), json!(null));
         }
-        document.fragment("IssueSections", "Issue", &selection(fields, COMMENTS));
+        document.fragment("IssueSections", "Issue", &selection(fields, section));
         let text = document.text();
         let answer = self
             .api

@@ -107,6 +107,7 @@ impl Tool for IssueView {
         let detailed = args.format == Some(Format::Detailed);
         let fields = IssueFields {
             comments: include.contains(&IssueViewSection::Comments),
+            newest_comments: false,
             relations: target.repo.supports(Capability::IssueRelations),
             board: board(call, &target.repo)?,
         };

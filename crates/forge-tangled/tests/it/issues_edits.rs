@@ -105,6 +105,7 @@ async fn whole_edit_is_one_put_and_one_write() {
 
     let fields = IssueFields {
         comments: true,
+        newest_comments: false,
         relations: true,
         board: None,
     };

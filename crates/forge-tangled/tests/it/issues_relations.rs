@@ -19,6 +19,7 @@ use crate::{
 const OP: &str = "sh.tangled.label.op";
 const RELATIONS: IssueFields = IssueFields {
     comments: false,
+    newest_comments: false,
     relations: true,
     board: None,
 };

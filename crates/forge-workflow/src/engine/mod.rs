@@ -90,6 +90,7 @@ impl Workflow {
     fn fields(&self) -> IssueFields {
         IssueFields {
             comments: false,
+            newest_comments: false,
             relations: true,
             board: self.store.board().cloned(),
         }

@@ -73,6 +73,7 @@ impl Stage {
     pub async fn read(&self, id: &IssueId) -> Issue {
         let fields = IssueFields {
             comments: true,
+            newest_comments: false,
             relations: true,
             board: None,
         };

@@ -212,6 +212,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
 pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<IssueFields> {
     Ok(IssueFields {
         comments,
+        newest_comments: false,
         relations: has(repo, Capability::IssueRelations),
         board: board(ctx, repo)?,
     })

@@ -105,6 +105,7 @@ impl<T> Selection<T, IssueFields> {
         let has_values = self.shows(&["estimate", "priority", "values"]);
         IssueFields {
             comments: self.fields.iter().any(|f| f.needs.comments),
+            newest_comments: false,
             relations: self.fields.iter().any(|f| f.needs.relations),
             board: board.filter(|_| has_values),
         }
