@@ -1,6 +1,6 @@
 //! `pr_context` through the server: the verdict and the sections.
 
-use forge_github_double::state::ReviewState;
+use forge_github_double::state::{Reaction, ReviewState};
 use serde_json::json;
 
 use crate::{
@@ -107,6 +107,35 @@ fn r_002_20_context_of_chosen_sections_has_the_whole_verdict() {
     assert_eq!(data["reviews"][0]["state"], "changes_requested");
     for absent in ["diff", "comments", "threads", "linked_issues", "files"] {
         assert!(data.get(absent).is_none(), "{absent}");
+    }
+}
+
+#[test]
+fn r_002_5_comments_have_reactions_and_edits() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    let comment = seed.comment(REPO, 1, "ada", "Once.");
+    let heart = Reaction {
+        id: seed.next_id(),
+        user: seed.find_account("grace"),
+        content: "HEART".to_owned(),
+        created_at: seed.tick(),
+    };
+    seed.reactions.entry(comment).or_default().push(heart);
+    seed.comment(REPO, 1, "grace", "Unchanged.");
+    drop(seed);
+    let edit = ["pr", "comment", "1", "-R", REPO, "--edit-last"];
+    hub.forge(&edit).args(["-b", "Twice."]).ok();
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1, "include": ["comments"]});
+    let found = wire.call("pr_context", args).ok();
+    let comments = &found.data()["comments"];
+    assert_eq!(comments[0]["body"], "Twice.", "{comments}");
+    assert!(comments[0]["updated_at"].is_string());
+    let hearts = json!([{"content": "HEART", "count": 1}]);
+    assert_eq!(comments[0]["reactions"], hearts);
+    for absent in ["updated_at", "reactions"] {
+        assert!(comments[1].get(absent).is_none(), "{comments}");
     }
 }
 

@@ -188,23 +188,40 @@ pub(crate) struct CommentOut {
     pub association: Option<Clean>,
     pub created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized: Option<Clean>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reactions: Vec<ReactionOut>,
     /// Absent with bodies_in_text
     #[serde(skip_serializing_if = "Clean::is_empty")]
     pub body: Clean,
 }
 
+/// The number of reactions of one kind.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct ReactionOut {
+    pub content: Clean,
+    pub count: u64,
+}
+
 impl CommentOut {
     pub fn of(comment: &Comment, cleaner: &Cleaner) -> Self {
+        let reaction = |(content, count): (&String, &u64)| ReactionOut {
+            content: cleaner.line(content),
+            count: *count,
+        };
         Self {
             id: comment.id.clone(),
             author: name(&comment.author, cleaner),
             association: comment.author_association.as_ref().map(|a| cleaner.line(a)),
             created_at: time(comment.created_at),
+            updated_at: comment.updated_at.map(time),
             reply_to: comment.reply_to.clone(),
             minimized: comment.minimized_reason.as_ref().map(|m| cleaner.line(m)),
+            reactions: comment.reactions.iter().map(reaction).collect(),
             body: cleaner.markdown(&comment.body),
         }
     }
