@@ -202,6 +202,7 @@ fn r_002_5_comments_have_ids_threads_and_lines() {
     assert_eq!(of_thread["threadId"], found["threads"][0]["id"]);
     assert_eq!(of_thread["filePath"], "feature.txt");
     assert_eq!(of_thread["lineNumber"], 2);
+    assert_eq!(of_thread["diffHunk"], "@@ -0,0 +1,2 @@\n+one\n+two");
     // C-002-3
     assert_eq!(found["threads"][0]["comments"], json!([of_thread["id"]]));
     assert_eq!(found["threads"][0]["isResolved"], false);
@@ -650,6 +651,54 @@ fn r_002_8_issue_of_another_repository_is_read() {
     let told = "1 issue(s) of other repositories were not read: octo/wide#99";
     assert_eq!(found["warnings"], json!([told]));
     assert_eq!(found["partial"], false);
+}
+
+#[test]
+fn r_002_8_linked_issue_has_labels_and_newest_comments() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    let number = seed.open_issue(REPO, "ada", "It leaks", "Since May.");
+    seed.label_issue(REPO, number, "bug");
+    for n in 0..130 {
+        seed.comment(REPO, number, "grace", &format!("Comment {n}"));
+    }
+    drop(seed);
+    let body = format!("Closes #{number}");
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
+        .ok();
+    hub.double.reset_record();
+    let found = hub.context(&["1", "--json", "linkedIssues"]);
+    let linked = &found["linkedIssues"][0];
+    assert_eq!(linked["labels"], json!(["bug"]), "{linked}");
+    let comments = linked["comments"].as_array().unwrap().iter();
+    let bodies: Vec<&str> = comments.map(|c| c["body"].as_str().unwrap()).collect();
+    let newest: Vec<String> = (125..130).map(|n| format!("Comment {n}")).collect();
+    assert_eq!(bodies, newest);
+    let sent = hub.double.requests().into_iter();
+    let views = sent.filter(|r| r.operation.as_deref() == Some("IssueView"));
+    assert_eq!(views.count(), 1);
+}
+
+#[test]
+fn texts_of_linked_issues_share_one_budget() {
+    let hub = Hub::with_green_pull();
+    let mut seed = hub.double.seed();
+    let long = "x".repeat(40_000);
+    let one = seed.open_issue(REPO, "ada", "One", &long);
+    let two = seed.open_issue(REPO, "ada", "Two", &long);
+    seed.comment(REPO, two, "grace", "Yes.");
+    drop(seed);
+    let body = format!("Closes #{one}. Closes #{two}.");
+    hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
+        .ok();
+    let found = hub.context(&["1", "--json", "linkedIssues,warnings"]);
+    let linked = found["linkedIssues"].as_array().unwrap();
+    let length = |text: &Value| text.as_str().unwrap().len();
+    let lengths: Vec<usize> = linked.iter().map(|l| length(&l["body"])).collect();
+    assert_eq!(lengths, [40_000, 20_000]);
+    assert_eq!(linked[1]["comments"][0]["body"], "");
+    let said = found["warnings"][0].as_str().unwrap();
+    assert!(said.contains("20004 bytes are left out"), "{said}");
 }
 
 #[test]

@@ -16,12 +16,12 @@ use futures::{TryStreamExt as _, future::join_all, join, try_join};
 use serde::Serialize;
 
 use crate::{
-    ChangeType, ContextReq, ContextSection, Dependency, LATEST_REVIEW, LinkedItem, MAX_CANDIDATES,
-    PackedDiff, PackedSource, Readiness, RelatedPull, Risk, SinceChanges, TicketSource,
-    VERDICT_FIELDS, change_type,
+    ChangeType, ContextReq, ContextSection, DEFAULT_DIFF_BYTES, Dependency, LATEST_REVIEW,
+    LinkedItem, MAX_CANDIDATES, PackedDiff, PackedSource, Readiness, RelatedPull, Risk,
+    SinceChanges, TicketSource, VERDICT_FIELDS, change_type,
     events::GatherObserver,
     key_changes,
-    linked::{add_links, linked_items, unread_elsewhere},
+    linked::{add_links, cut_texts, linked_items, unread_elsewhere},
     newest::cut_sections,
     one_liner, pack,
     preflight::{base_rules, dependency, rules_of},
@@ -599,6 +599,7 @@ impl Gather<'_> {
             warnings.extend(add_links(&mut items, &pull, links));
             warnings.extend(links.warnings.clone());
         }
+        warnings.extend(cut_texts(&mut items, DEFAULT_DIFF_BYTES));
         let related = errors
             .keep(ContextSection::RelatedPrs, candidates)
             .map(|page| {

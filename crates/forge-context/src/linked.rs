@@ -282,6 +282,27 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     })
 }
 
+/// Cuts the texts of `items` to `most` bytes together, those of the last items first. The returned
+/// warning counts the bytes that are left out.
+pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning> {
+    let (mut left, mut over) = (most, 0);
+    for item in items {
+        let comments = item.comments.iter_mut().map(|comment| &mut comment.body);
+        for text in item.body.iter_mut().chain(comments) {
+            let end = text.floor_char_boundary(left);
+            left -= end;
+            over += text.len() - end;
+            text.truncate(end);
+        }
+    }
+    (over > 0).then(|| {
+        Warning::new(format!(
+            "the texts of linked issues have more than {most} bytes; {over} bytes are left out"
+        ))
+        .with_hint("read such an issue by itself")
+    })
+}
+
 /// Adds the forge's links to `items`: kinds, titles and states, and mentions in comments. The
 /// returned warning counts the links over the limit.
 pub fn add_links(

@@ -94,7 +94,7 @@ impl ContextSection {
             Self::CiLogs => "the ends of the logs of at most 5 failed checks, 200 lines each",
             Self::LinkedIssues => {
                 "the issues that it closes, belongs with or names; of the first 10 the text, the \
-                 labels and the newest 5 comments"
+                 labels and the newest 5 comments, together at most 60,000 bytes of text"
             }
             Self::RelatedPrs => "at most 5 pull requests that have to do with it",
             Self::Diff => "the diff under a budget",
