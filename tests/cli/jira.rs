@@ -231,6 +231,19 @@ fn r_002_8_tickets_are_read_concurrently_with_forge() {
 }
 
 #[test]
+fn r_002_15_event_names_the_ticket() {
+    let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123");
+    let run = tracked.run(&["1", "--events", "jsonl"]);
+    let stderr = run.output().success().stderr_text();
+    let events = stderr.lines().filter(|line| line.starts_with('{'));
+    let mut events = events.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_fetch = |e: &Value| e["event"] == "tool:pr_context:jira_fetch";
+    let fetch = events.find(is_fetch).unwrap();
+    assert_eq!(fetch["issue_key"], "PROJ-123");
+    assert!(fetch["duration_ms"].is_u64(), "{fetch}");
+}
+
+#[test]
 fn c_002_8_key_unknown_to_jira_is_dropped() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "PROJ-123, PROJ-999 and ABC-1.");
     let found = tracked.found();

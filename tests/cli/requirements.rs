@@ -494,6 +494,8 @@ fn r_002_19_first_example_has_one_blocker() {
     );
     assert_eq!(found["linkedIssues"][0]["key"], "PROJ-4523");
     assert_eq!(found["linkedIssues"][0]["relationship"], "closes");
+    assert_eq!(found["linkedIssues"][1]["key"], "#1234");
+    assert_eq!(found["linkedIssues"][1]["relationship"], "related");
 }
 
 #[test]

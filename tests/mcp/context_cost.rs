@@ -235,6 +235,19 @@ fn r_002_18_cache_ttl_of_zero_disables_cache() {
 }
 
 #[test]
+fn r_002_18_cached_context_expires() {
+    let hub = Hub::with_files(1);
+    hub.forge(&["config", "set", "context.cache_ttl_seconds", "1"])
+        .ok();
+    let mut wire = hub.server(&[]);
+    look(&mut wire, json!({}));
+    let requests = hub.double.counts().api;
+    std::thread::sleep(Duration::from_millis(1_100));
+    look(&mut wire, json!({}));
+    assert!(hub.double.counts().api > requests);
+}
+
+#[test]
 fn local_context_is_never_cached() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
