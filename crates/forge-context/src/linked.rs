@@ -662,6 +662,7 @@ mod tests {
             ("Fixes PROJ-3", (false, false)),
             // `pull` is in a local repository.
             ("Fixes cli/cli#3", (false, false)),
+            ("See https://github.com/cli/cli/issues/3", (false, false)),
         ] {
             assert_eq!(read(text), wanted, "{text}");
         }
