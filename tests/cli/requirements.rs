@@ -363,6 +363,10 @@ fn r_002_7_failed_check_has_end_of_log() {
     assert_eq!(log["cut"], true);
     let last: Vec<String> = (100..300).map(|n| format!("line {n:03}")).collect();
     assert_eq!(log["text"], last.join("\n"));
+    let args = ["pr", "context", "1", "-R", REPO, "-i", "ci_logs"];
+    let text = hub.forge(&args).text();
+    let quoted = "\nLog of build, the end of it\n    │ line 100\n    │ line 101\n";
+    assert!(text.contains(quoted), "{text}");
 }
 
 #[test]

@@ -92,11 +92,16 @@ impl ContextPage {
     }
 
     /// Quotes foreign text: each line begins with a bar.
-    fn quote(&mut self, body: &str) {
-        let (kept, dropped) = text::truncate_chars(body, MAX_BODY);
-        for line in text::neutralise(&kept).lines() {
+    fn quote(&mut self, foreign: &str) {
+        for line in text::neutralise(foreign).lines() {
             let _ = writeln!(self.out, "    │ {line}");
         }
+    }
+
+    /// Quotes the start of a description or comment.
+    fn body(&mut self, body: &str) {
+        let (kept, dropped) = text::truncate_chars(body, MAX_BODY);
+        self.quote(&kept);
         if dropped > 0 {
             let _ = writeln!(self.out, "    [{dropped} more characters]");
         }
@@ -206,7 +211,7 @@ impl ContextPage {
     fn description(&mut self, c: &PullContext) {
         if !c.pull.description.trim().is_empty() {
             self.heading("Description");
-            self.quote(&c.pull.description);
+            self.body(&c.pull.description);
         }
     }
 
@@ -232,9 +237,7 @@ impl ContextPage {
         for log in c.ci_logs.iter().flatten() {
             let cut = if log.cut { ", the end of it" } else { "" };
             self.heading(&format!("Log of {}{cut}", one(&log.check)));
-            for line in text::neutralise(&log.text).lines() {
-                let _ = writeln!(self.out, "    │ {line}");
-            }
+            self.quote(&log.text);
         }
     }
 
@@ -276,7 +279,7 @@ impl ContextPage {
             c.created_at,
             one(&c.id)
         ));
-        self.quote(&c.body);
+        self.body(&c.body);
     }
 
     fn talk(&mut self, c: &PullContext) {
@@ -291,7 +294,7 @@ impl ContextPage {
                     one(&review.id)
                 ));
                 if let Some(body) = review.body.as_ref().filter(|b| !b.is_empty()) {
-                    self.quote(body);
+                    self.body(body);
                 }
             }
         }
@@ -324,7 +327,7 @@ impl ContextPage {
             places.join(", ")
         ));
         if let Some(body) = item.body.as_ref().filter(|b| !b.trim().is_empty()) {
-            self.quote(body);
+            self.body(body);
         }
         item.comments.iter().for_each(|c| self.comment(c));
     }
