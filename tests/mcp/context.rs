@@ -140,6 +140,57 @@ fn r_002_5_comments_have_reactions_and_edits() {
 }
 
 #[test]
+fn r_002_5_threads_have_the_end_of_the_hunk() {
+    let world = World::with_feature();
+    let line = |n: u32| format!("{n:03}\n");
+    let text: String = (1..=300).map(line).collect();
+    world
+        .git
+        .commit("feature", "Long", &[("long.txt", Some(text.as_str()))]);
+    let review = ["pr", "review", "1", "--comment", "-b", "Two."];
+    let lines = ["feature.txt:2=Why?", "long.txt:300=Last?"];
+    let run = world.forge(&review).args(["--line", lines[0]]);
+    run.args(["--line", lines[1]]).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let found = wire.call("pr_context", json!({"number": 1})).ok();
+    let threads = &found.data()["threads"];
+    assert_eq!(threads[0]["path"], "feature.txt", "{threads}");
+    assert_eq!(threads[0]["diff_hunk"], "@@ -0,0 +1,3 @@\n+one\n+two");
+    assert!(threads[0].get("hunk_lines_cut").is_none(), "{threads}");
+    // 200 lines of five characters each; 100 lines and the header are before them.
+    let hunk = threads[1]["diff_hunk"].as_str().unwrap();
+    assert_eq!(hunk.lines().count(), 200);
+    assert!(hunk.starts_with("+101\n") && hunk.ends_with("\n+300"));
+    assert_eq!(threads[1]["hunk_lines_cut"], 101);
+
+    let args = json!({"number": 1, "include": ["comments", "reviews"], "max_chars": 1500});
+    let pages = wire.pages("pr_context", args, 1_500);
+    let hunks = column(&pages, "threads", "diff_hunk");
+    let lengths: Vec<usize> = hunks.iter().map(|hunk| hunk.lines().count()).collect();
+    assert_eq!(lengths, [3, 60]);
+}
+
+#[test]
+fn r_002_6_reviews_have_comment_ids() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.thread(REPO, 1, "grace", "work.txt");
+    seed.review(REPO, 1, "ada", ReviewState::Approved, "Good.");
+    drop(seed);
+    let mut wire = hub.server(&[]);
+    let found = wire
+        .call("pr_context", json!({"repo": REPO, "number": 1}))
+        .ok();
+    let data = found.data();
+    let (threads, reviews) = (&data["threads"], &data["reviews"]);
+    let comment = &threads[0]["comments"][0]["id"];
+    assert!(comment.is_string(), "{data}");
+    assert_eq!(reviews[0]["comments"], json!([comment]), "{reviews}");
+    assert!(reviews[1].get("comments").is_none(), "{reviews}");
+    assert!(reviews[0].get("comments_total").is_none(), "{reviews}");
+}
+
+#[test]
 fn r_002_7_context_has_the_end_of_a_log() {
     let hub = Hub::with_pull();
     let mut seed = hub.double.seed();

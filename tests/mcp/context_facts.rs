@@ -48,8 +48,8 @@ pub fn facts(bundle: &Value) -> Value {
         ]),
         "checks": picked(checks, &["name", "status", "workflow", "conclusion", "url"]),
         "comments": comments(&of),
-        "threads": threads(&of["threads"]),
-        "reviews": picked(&of["reviews"], &["id", "author", "state", "body", "submitted_at"]),
+        "threads": threads(&of),
+        "reviews": reviews(&of["reviews"]),
         "linked": picked(&of["linked_issues"], &[
             "source", "key", "type", "title", "status", "relationship", "found_in", "body", "url",
         ]),
@@ -76,15 +76,32 @@ fn comments(of: &Value) -> Value {
     ])
 }
 
-fn threads(all: &Value) -> Vec<Value> {
+fn threads(of: &Value) -> Vec<Value> {
     let either = |thread: &Value, names: [&str; 2]| {
         let found = names.into_iter().find_map(|name| thread[name].as_bool());
         found.map_or(Value::Null, Value::Bool)
     };
-    let mut found = picked(all, &["id", "path", "line"]);
-    for (fact, thread) in found.iter_mut().zip(all.as_array().into_iter().flatten()) {
+    let mut found = picked(&of["threads"], &["id", "path", "line"]);
+    for (fact, thread) in found.iter_mut().zip(list(of, "threads")) {
+        // The command line has the hunk with each comment.
+        let own = list(of, "comments").filter(|comment| comment["thread_id"] == thread["id"]);
+        let hunks = own.chain([thread]).map(|holder| &holder["diff_hunk"]);
+        let hunk = hunks
+            .filter_map(Value::as_str)
+            .find(|hunk| !hunk.is_empty());
+        fact["hunk"] = json!(hunk);
         fact["resolved"] = either(thread, ["resolved", "is_resolved"]);
         fact["outdated"] = either(thread, ["outdated", "is_outdated"]);
+    }
+    found
+}
+
+/// Reviews with the ids of their comments, which the command line has whole.
+fn reviews(all: &Value) -> Vec<Value> {
+    let mut found = picked(all, &["id", "author", "state", "body", "submitted_at"]);
+    for (fact, review) in found.iter_mut().zip(all.as_array().into_iter().flatten()) {
+        let ids = list(review, "comments").map(|comment| comment.get("id").unwrap_or(comment));
+        fact["comments"] = ids.cloned().collect();
     }
     found
 }

@@ -355,13 +355,16 @@ impl ThreadOut {
 
     /// Joins the items of a page into threads.
     pub fn joined(mut parts: Vec<Self>) -> Vec<Self> {
-        parts.dedup_by(|next, thread| {
-            if next.continues {
-                thread.comments.append(&mut next.comments);
-            }
-            next.continues
-        });
+        parts.dedup_by(|next, thread| thread.absorb(next));
         parts
+    }
+
+    /// Takes the comments of the next item if that item continues the thread.
+    pub fn absorb(&mut self, next: &mut Self) -> bool {
+        if next.continues {
+            self.comments.append(&mut next.comments);
+        }
+        next.continues
     }
 
     /// The first line of a page that starts within the thread.

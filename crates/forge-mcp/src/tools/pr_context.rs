@@ -5,11 +5,7 @@ use forge::context::{
     PackedDiff, PackedFile, PullContext, RelatedPull, Requirement, RequirementStatus, SectionError,
     context,
 };
-use forge_core::{
-    Error, Warning, fingerprint,
-    model::{RecordIngestion, Thread},
-    text::one_line,
-};
+use forge_core::{Error, Warning, fingerprint, model::RecordIngestion, text::one_line};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -20,17 +16,19 @@ use crate::{
     content::{self, Clean, Cleaner, quote},
     output::{
         BlockList, Blocks, CheckOut, CommentOut, EventOut, FileOut, IngestionDetail, PullOut,
-        ReviewOut, SectionItem, ThreadOut, WarningOut, files, quoted, serde_name,
+        SectionItem, WarningOut, files, quoted, serde_name,
     },
 };
 
 mod since;
 mod source;
+mod threads;
 mod waiting;
 
 use self::{
     since::{SinceOut, SinceSection},
     source::SourceOut,
+    threads::{ContextReviewOut, ContextThreadOut},
     waiting::{WaitFor, WaitedOut, wait_for},
 };
 
@@ -100,11 +98,11 @@ pub(super) struct PrContextOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     ci_logs: Option<Vec<LogOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    threads: Option<Vec<ThreadOut>>,
+    threads: Option<Vec<ContextThreadOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comments: Option<Vec<CommentOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reviews: Option<Vec<ReviewOut>>,
+    reviews: Option<Vec<ContextReviewOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     linked_issues: Option<Vec<LinkedOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -376,7 +374,7 @@ impl Tool for PrContext {
         let of = |r: &Requirement| RequirementOut::of(r, c);
         let requirements = found.readiness.requirements.iter().map(of).collect();
         let requirements = blocks.section("requirements", "", requirements, false, c);
-        let sections = PrContextSections::of(&found, c, &mut blocks);
+        let sections = PrContextSections::of(&found, max, c, &mut blocks);
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
@@ -826,9 +824,9 @@ impl SectionErrorOut {
 struct PrContextSections {
     checks: Option<BlockList<CheckOut>>,
     logs: Option<BlockList<LogOut>>,
-    threads: Option<BlockList<ThreadOut>>,
+    threads: Option<BlockList<ContextThreadOut>>,
     comments: Option<BlockList<CommentOut>>,
-    reviews: Option<BlockList<ReviewOut>>,
+    reviews: Option<BlockList<ContextReviewOut>>,
     linked: Option<BlockList<LinkedOut>>,
     related: Option<BlockList<RelatedPullOut>>,
     files: Option<BlockList<FileOut>>,
@@ -856,7 +854,7 @@ impl DiffSection {
 
 impl PrContextSections {
     /// Appends the sections to `blocks`.
-    fn of(found: &PullContext, c: &Cleaner, blocks: &mut Blocks) -> Self {
+    fn of(found: &PullContext, max: usize, c: &Cleaner, blocks: &mut Blocks) -> Self {
         fn list<M, T: SectionItem>(
             name: &str,
             items: Option<&[M]>,
@@ -884,7 +882,7 @@ impl PrContextSections {
             threads: found
                 .threads
                 .as_ref()
-                .map(|all| threads(all, c, &mut *blocks)),
+                .map(|all| threads::section(all, max, c, &mut *blocks)),
             comments: list(
                 "comments",
                 found.comments.as_deref(),
@@ -894,7 +892,7 @@ impl PrContextSections {
             reviews: list(
                 "reviews",
                 found.reviews.as_deref(),
-                |review| ReviewOut::of(review, c),
+                |review| ContextReviewOut::of(review, max, c),
                 (&mut *blocks, c),
             ),
             linked: list(
@@ -953,7 +951,7 @@ impl PrContextSections {
             threads: self
                 .threads
                 .and_then(|all| all.on(page))
-                .map(ThreadOut::joined),
+                .map(ContextThreadOut::joined),
             comments: self.comments.and_then(|all| all.on(page)),
             reviews: self.reviews.and_then(|all| all.on(page)),
             linked_issues: self.linked.and_then(|all| all.on(page)),
@@ -971,23 +969,6 @@ impl PrContextSections {
             warnings: Vec::new(),
         }
     }
-}
-
-/// Adds the threads: open threads with their comments, resolved threads without.
-fn threads(all: &[Thread], c: &Cleaner, blocks: &mut Blocks) -> BlockList<ThreadOut> {
-    let resolved = all.iter().filter(|t| t.resolved).count();
-    let note = match resolved {
-        0 => String::new(),
-        n => {
-            format!(", {n} resolved without its comments: pr_view include=threads format=detailed")
-        }
-    };
-    let parts = |t: &Thread| match t.resolved {
-        true => vec![ThreadOut::bare(t, c)],
-        false => ThreadOut::parts(t, c),
-    };
-    let shown = all.iter().flat_map(parts).collect();
-    blocks.section("threads", &note, shown, false, c)
 }
 
 /// Renders the diff with one block for each hunk; the first hunk of a file includes the file's
@@ -1066,7 +1047,7 @@ impl PrContextOut {
             *body = Clean::default();
         }
         for review in self.reviews.iter_mut().flatten() {
-            self.bodies_in_text |= review.body.take().is_some();
+            self.bodies_in_text |= review.review.body.take().is_some();
         }
     }
 }
