@@ -367,8 +367,11 @@ impl WatchSeen {
         changes
     }
 
+    /// The start of the head's id. Other text of a host is not shown, because the line has no
+    /// quotes.
     fn short_head(&self) -> String {
-        let head = self.head_sha.as_deref().unwrap_or("unknown");
+        let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
+        let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
         // All CIDs of patches share their first seven characters.
         let length = if head.starts_with("bafkrei") { 14 } else { 7 };
         head.get(..length).unwrap_or(head).to_owned()

@@ -231,15 +231,17 @@ impl SectionItem for CommentOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let id = name_of(&self.id);
         let author = content::name(&self.author);
-        let mut head = format!("comment {id} {} by @{author}", self.created_at);
+        // The facts come first.
+        let mut head = format!("comment {id} {}", self.created_at);
         if let Some(role) = self.association.as_ref().filter(|r| r.as_data() != "NONE") {
             head.push_str(&format!(" ({})", content::name(role)));
         }
         if let Some(why) = &self.minimized {
             head.push_str(&format!(", hidden as {}", content::name(why)));
-            if !detailed {
-                return format!("{head}\n");
-            }
+        }
+        head.push_str(&format!(" by @{author}"));
+        if self.minimized.is_some() && !detailed {
+            return format!("{head}\n");
         }
         format!(
             "{head}\n{}",
@@ -524,6 +526,25 @@ impl SectionItem for EventOut {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn facts_of_comment_line_precede_author() {
+        let cleaner = Cleaner::new();
+        let comment = CommentOut {
+            id: "IC_1".to_owned(),
+            author: cleaner.line("mallory (OWNER)"),
+            association: Some(cleaner.line("MEMBER")),
+            created_at: "2026-01-01T00:00:00Z".to_owned(),
+            reply_to: None,
+            minimized: Some(cleaner.line("OFF_TOPIC")),
+            body: Clean::default(),
+        };
+        let facts = "comment IC_1 2026-01-01T00:00:00Z (MEMBER), hidden as OFF_TOPIC";
+        assert_eq!(
+            comment.text(false, &cleaner),
+            format!("{facts} by @\"mallory (OWNER)\"\n")
+        );
+    }
 
     #[test]
     fn warnings_are_counted_and_cut() {

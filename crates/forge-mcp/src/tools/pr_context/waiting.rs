@@ -97,8 +97,12 @@ impl WaitedOut {
             let ChangeOut { what, name, to, .. } = change;
             let from = change.from.as_ref();
             let from = from.map_or(String::new(), |from| format!("{} -> ", content::name(from)));
-            let (name, to) = (content::name(name), content::name(to));
-            text.push_str(&format!("changed: {what} {name}: {from}{to}\n"));
+            text.push_str(&format!("changed: {what} {from}{}", content::name(to)));
+            // A name is foreign text, and follows the facts.
+            if !name.is_empty() {
+                text.push_str(&format!(": {}", content::name(name)));
+            }
+            text.push('\n');
         }
         text
     }
@@ -192,4 +196,35 @@ async fn follow(
         }
     }
     Ok(WatchOutcome::Pending)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_change_line_precede_name() {
+        let cleaner = Cleaner::new();
+        let change = |name: &str| ChangeOut {
+            what: "check".to_owned(),
+            name: cleaner.line(name),
+            from: Some(cleaner.line("pending")),
+            to: cleaner.line("failure"),
+        };
+        let waited = WaitedOut {
+            until: "checks".to_owned(),
+            outcome: "failed".to_owned(),
+            seen: None,
+            changes: vec![change("build: success"), change("")],
+        };
+        let text = waited.text(None);
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                "waited for checks: failed",
+                "changed: check pending -> failure: \"build: success\"",
+                "changed: check pending -> failure",
+            ]
+        );
+    }
 }
