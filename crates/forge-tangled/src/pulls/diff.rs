@@ -20,17 +20,23 @@ impl Tangled {
     /// See [`forge_core::PullRequests::diff`].
     pub(crate) async fn diff_pull(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         let located = self.locate(pr).await?;
+        let mut diff = self.diff_located(&located, req).await?;
+        diff.warnings.extend(located.repository.doubt());
+        Ok(diff)
+    }
+
+    async fn diff_located(&self, located: &Located, req: &DiffReq) -> Result<Diff> {
         if let Some(Rounds { round, since }) = req.rounds {
-            return self.diff_of_rounds(&located, round, since, req).await;
+            return self.diff_of_rounds(located, round, since, req).await;
         }
         if let Some(commit) = &req.since {
-            return self.diff_since_commit(&located, commit, req).await;
+            return self.diff_since_commit(located, commit, req).await;
         }
         let newest = located.pull.rounds.len().saturating_sub(1);
         let patch = self
             .latest_patch(&located.repository, &located.pull)
             .await?;
-        self.diff_of_patch(&located, newest, &patch, req).await
+        self.diff_of_patch(located, newest, &patch, req).await
     }
 
     /// The changes of one round.
@@ -165,6 +171,7 @@ impl Tangled {
             &req,
         )?;
         page.warnings.extend(warning);
+        page.warnings.extend(located.repository.doubt());
         Ok(page)
     }
 
@@ -174,12 +181,14 @@ impl Tangled {
         let patch = self
             .latest_patch(&located.repository, &located.pull)
             .await?;
-        page::of(
+        let mut page = page::of(
             "tangled-commits",
             located.pull.record.cid(),
             patch.commits(),
             &req,
-        )
+        )?;
+        page.warnings.extend(located.repository.doubt());
+        Ok(page)
     }
 }
 

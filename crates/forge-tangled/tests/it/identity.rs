@@ -1,7 +1,7 @@
 use forge_core::{
     Capability, ForgeKind, Labels, PageReq, PullRequests, RepoId, RepoPath, Repos, Reviews,
     Warning, locator,
-    model::{PrFields, PullQuery},
+    model::{DiffReq, PrFields, PullQuery},
 };
 use forge_tangled::{Era, Reach, Settings};
 use forge_tangled_world::{Fault, KnotOptions};
@@ -358,7 +358,7 @@ async fn knot_without_owner_answer_is_a_warning() {
         let about = |w: &Warning| w.message.contains("does not say whose it is");
         warnings.iter().any(about)
     };
-    let all = PullQuery::default();
+    let (all, diff) = (PullQuery::default(), DiffReq::default());
     for status in [400, 404, 501, 403, 503] {
         let fault = Fault::error(status, "Odd", "No.");
         knot.fault(fault.on(DESCRIBE).always());
@@ -373,6 +373,9 @@ async fn knot_without_owner_answer_is_a_warning() {
             forge.comments(&made, first()).await.unwrap().warnings,
             forge.history(&made, first()).await.unwrap().warnings,
             forge.branches(&stage.id(), first()).await.unwrap().warnings,
+            forge.diff(&made, &diff).await.unwrap().warnings,
+            forge.files(&made, first()).await.unwrap().warnings,
+            forge.commits(&made, first()).await.unwrap().warnings,
         ] {
             assert!(told(&warnings), "{status}: {warnings:?}");
         }
