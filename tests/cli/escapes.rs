@@ -180,6 +180,7 @@ fn terminal_output_has_no_foreign_escapes() {
     use forge_testkit::Terminal;
 
     let world = world();
+    let mut seen = 0;
     for args in READERS {
         let out = Terminal::start(&world.forge(args).env("PAGER", "cat"), 100, 40).finish();
         assert_eq!(out.code, Some(0), "{}", out.text);
@@ -198,7 +199,9 @@ fn terminal_output_has_no_foreign_escapes() {
                 out.text
             );
         }
+        seen += usize::from(out.text.contains("evil"));
     }
+    assert!(seen >= 5, "the text was shown {seen} times");
 }
 
 #[test]

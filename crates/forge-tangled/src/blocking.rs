@@ -15,3 +15,16 @@ pub(crate) async fn run<T: Send + 'static>(
         Err(Error::new(ErrorKind::Internal, message).with_source(e))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::run;
+
+    #[tokio::test]
+    async fn work_is_done_on_another_thread() {
+        let other = run(|| Ok(thread::current().id())).await.unwrap();
+        assert_ne!(other, thread::current().id());
+    }
+}

@@ -178,6 +178,8 @@ mod tests {
             found,
             ["10.0.0.1:53".parse().unwrap(), "[::1]:53".parse().unwrap()]
         );
+        // There is no public server to fall back to.
+        assert!(name_servers("search x\n").is_empty());
     }
 
     #[tokio::test]
