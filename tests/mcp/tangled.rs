@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_tangled_world::{Fault, Moods, SpindleDouble};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     tangled_world::{PULL, STATUS, Tangled, WIDGET},
@@ -59,7 +59,7 @@ fn pull_request_lifecycle_on_tangled() {
         let number = made.data()["number"].clone();
         let head = made.data()["head_oid"].clone();
         assert!(number.as_str().unwrap().starts_with("at://"), "{number}");
-        let with = |more: serde_json::Value| {
+        let with = |more: Value| {
             let mut args = json!({"repo": WIDGET, "number": number});
             let more = more.as_object().unwrap().clone();
             args.as_object_mut().unwrap().extend(more);
@@ -213,7 +213,7 @@ fn merge_consent_ends_when_round_is_replaced() {
     let patch = patch.text();
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
     wire.user = User::Absent;
-    let with = |more: serde_json::Value| {
+    let with = |more: Value| {
         let mut args = json!({"repo": WIDGET, "number": uri});
         args.as_object_mut()
             .unwrap()
@@ -262,6 +262,36 @@ fn merge_consent_ends_when_round_is_replaced() {
         }
     }
     assert_eq!(t.repo.git.oid("main"), main);
+}
+
+/// The record can change while patch, title and base stay the same.
+#[test]
+fn merge_consent_ends_when_record_is_changed() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    wire.user = User::Absent;
+    let args = json!({"repo": WIDGET, "number": uri});
+    let asked = wire.call("pr_merge", args.clone()).fails("invalid_input");
+    let pds = t.world.pds();
+    let (was, mut record) = pds.record(&uri).unwrap();
+    record["body"] = json!("Another text.");
+    let rkey = uri.rsplit('/').next().unwrap();
+    let (_, is) = pds.put(&t.alice.did, PULL, rkey, record);
+    assert_ne!(was, is);
+    let main = t.repo.git.oid("main");
+    let with = |seal: Value| {
+        let mut args = args.clone();
+        args["confirm"] = seal;
+        args
+    };
+    let again = wire
+        .call("pr_merge", with(Wire::seal(&asked)))
+        .fails("invalid_input");
+    assert_eq!(t.repo.git.oid("main"), main);
+    // The consent to the new record counts.
+    let merged = wire.call("pr_merge", with(Wire::seal(&again))).ok();
+    assert_eq!(merged.data()["merged"], true);
 }
 
 #[test]
@@ -646,7 +676,7 @@ fn tangled_1_0_write_is_immediate_and_experimental() {
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
-    let mut write = |tool: &str, args: serde_json::Value| {
+    let mut write = |tool: &str, args: Value| {
         let written = wire.call(tool, args).ok();
         let data = written.data();
         assert_eq!(data["ingestion"], "immediate", "{tool}: {data}");
