@@ -26,6 +26,7 @@ usage: cargo xtask <command>
 commands:
   test [--quick]   run every lane of tests; --quick leaves out the stress lane and the older git
   test --mcp       run the MCP server with the programs of others alone
+  test --adversary run 10,000 cases of lying servers and clients alone, for half an hour
   api [--update]   compare the public API with docs/reference/api/; --update writes it
   docs             write the generated pages of docs/
   picture          draw a session of the demo, as docs/demo.svg
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Extent::All),
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["test", "--mcp"] => test::run_mcp(),
+        ["test", "--adversary"] => test::run_adversary(),
         ["api"] => api::run(),
         ["api", "--update"] => api::update(),
         ["docs"] => docs::run(),

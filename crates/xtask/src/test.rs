@@ -245,9 +245,8 @@ pub fn run(extent: Extent) -> Result<bool> {
     println!("== build");
     // All targets at once: the same features for program and tests, so that nothing is compiled
     // twice.
-    let build = ["build", "--workspace", "--all-targets", "--locked"];
     let begun = Instant::now();
-    let (built, _) = watched(&mut cargo(&build))?;
+    let (built, _) = watched(&mut cargo(&BUILD))?;
     report
         .seconds
         .push(("build".to_owned(), begun.elapsed().as_secs()));
@@ -394,6 +393,22 @@ pub fn run_mcp() -> Result<bool> {
     report.print();
     Ok(report.count.failed == 0)
 }
+
+/// Runs only the suite of hostile repositories, servers and clients, with 10,000 cases of lies
+/// instead of 300. This takes half an hour.
+pub fn run_adversary() -> Result<bool> {
+    let mut report = TestReport::default();
+    // The cases run the program, and the lane builds only tests.
+    let (built, _) = watched(&mut cargo(&BUILD))?;
+    anyhow::ensure!(built, "the build failed");
+    let mut lane = peers(has(&["nextest", "--version"]), &["adversary"]);
+    lane.env("FORGE_ADVERSARY_CASES", "10000");
+    report.lane("adversary, 10,000 cases", lane)?;
+    report.print();
+    Ok(report.count.failed == 0)
+}
+
+const BUILD: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
 
 /// The features of the library, one for each backend.
 const BACKENDS: [&str; 3] = ["github", "local", "tangled"];

@@ -32,7 +32,8 @@ use forge_testkit::Random;
 
 use self::stage::Stage;
 
-/// Cases by default; `FORGE_ADVERSARY_CASES` changes the number. The long lane runs 10,000.
+/// Cases by default; `FORGE_ADVERSARY_CASES` changes the number.
+/// `cargo xtask test --adversary` runs 10,000.
 const CASES: u64 = 300;
 const CASES_OF_A_CHAPTER: u64 = 10;
 /// Chapters that run in parallel. They mostly wait for servers that are slow on purpose.
