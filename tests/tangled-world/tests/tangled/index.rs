@@ -116,6 +116,24 @@ fn invalid_record_is_dropped_with_reason() {
     assert_eq!(list(&it, &[])["items"].as_array().unwrap().len(), 1);
 }
 
+/// Go's reader continues after the end of a member, and refuses other bytes there.
+#[test]
+fn gzip_of_a_patch_is_read_to_its_end() {
+    let it = Fixture::new();
+    let pds = it.world.pds();
+    let two = [gzip("p"), gzip("q")].concat();
+    let behind = [gzip("p"), b"\0\0\0\0".to_vec()].concat();
+    for blob in [two, behind] {
+        let blob = pds.blob(&it.bob.did, "application/gzip", &blob);
+        let record = pull(&it.repo.did, &blob);
+        pds.add(&it.bob.did, "sh.tangled.repo.pull", record);
+    }
+    let dropped = it.world.index().dropped().into_iter();
+    let reasons: Vec<String> = dropped.map(|it| it.1).collect();
+    assert_eq!(reasons, ["the patch is not gzip"]);
+    assert_eq!(list(&it, &[])["items"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn moods_have_documented_effects() {
     let it = Fixture::new();
