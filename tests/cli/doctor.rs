@@ -111,6 +111,22 @@ fn doctor_distinguishes_wrong_from_missing_answers() {
     assert_eq!(entry(&report, "label.list").0, "unreachable");
 }
 
+/// The report is made to be shown to others.
+#[test]
+fn doctor_masks_token_in_an_answer() {
+    let hub = Hub::with_pull();
+    let json = [("content-type", "application/json")];
+    let body = format!(r#"{{"message": "no rules for {TOKEN}"}}"#);
+    let echo = Fault::answer(400, &json, body).on_path(&format!("/repos/{REPO}/rules"));
+    hub.double.fault(echo.always());
+    // This also checks that the token is not printed.
+    let report = hub.doctor(1);
+    let rules = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
+    let (verdict, detail) = entry(&report, rules);
+    assert_eq!(verdict, "unreachable", "{report}");
+    assert!(detail.contains("no rules for "), "{report}");
+}
+
 #[test]
 fn doctor_report_has_a_json_form() {
     let hub = Hub::with_pull();
