@@ -306,6 +306,42 @@ fn command_or_flag_in_hint_is_detected() {
     }
 }
 
+/// Uses of foreign text without its quotes in the MCP server: to compare, cut or count it, or to
+/// quote it in another way.
+const UNQUOTED: [(&str, usize); 11] = [
+    ("calls/action.rs", 2),
+    ("output/issue.rs", 2),
+    ("output/parts.rs", 2),
+    ("output/pull.rs", 2),
+    ("prompts/workflow.rs", 1),
+    ("resources/complete.rs", 1),
+    ("tools/confirmation.rs", 3),
+    ("tools/pr_context/since.rs", 1),
+    ("tools/pr_context/waiting.rs", 4),
+    ("tools/pr_merge.rs", 1),
+    ("tools/workflow_parts.rs", 3),
+];
+
+#[test]
+fn foreign_text_without_quotes_is_on_the_list() {
+    let root = Path::new("crates/forge-mcp/src");
+    let mut found = Vec::new();
+    for name in files().into_iter().filter(|name| is_rust(name)) {
+        let Ok(file) = name.strip_prefix(root) else {
+            continue;
+        };
+        let text = read(&name).unwrap_or_default();
+        let code = text.lines().take_while(|line| *line != "#[cfg(test)]");
+        let count: usize = code.map(|line| line.matches(".as_data()").count()).sum();
+        if count > 0 {
+            found.push((file.display().to_string(), count));
+        }
+    }
+    found.sort();
+    let listed = UNQUOTED.map(|(file, count)| (file.to_owned(), count));
+    assert_eq!(found, listed, "a line of a result quotes foreign text");
+}
+
 #[test]
 fn files_contain_no_machine_paths() {
     let homes = [
