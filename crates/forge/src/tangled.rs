@@ -279,7 +279,7 @@ impl LoginSource for Logins {
                     did: pin.did.clone(),
                     server: pin.server.clone(),
                 };
-                self.0.keep_pin(host, &name, &pin)
+                auth::keep_pin(&self.0, host, name, pin).await
             }
             None => Ok(()),
         }
@@ -488,5 +488,40 @@ mod tests {
         let logins = Logins(Accounts::new(&Config::without_files(env)));
         let login = logins.login("tangled.org").await.unwrap().unwrap();
         assert_eq!(login.account, "alice.example");
+    }
+
+    /// Another process may hold the lock of the store.
+    #[tokio::test]
+    async fn locked_store_does_not_block_other_calls() {
+        let (dir, config) = config("");
+        let accounts = Accounts::new(&config);
+        let password = auth::parse_secret("aaaa-bbbb-cccc-dddd").unwrap();
+        accounts
+            .login("tangled.org", None, "alice.example", &password, None)
+            .unwrap();
+        let logins = Logins(accounts);
+        let login = logins.login("tangled.org").await.unwrap().unwrap();
+        let lock = std::fs::File::create(dir.path().join(".lock")).unwrap();
+        lock.lock().unwrap();
+        let (tick, ticked) = std::sync::mpsc::channel();
+        let holder = std::thread::spawn(move || {
+            let in_time = ticked.recv_timeout(Duration::from_secs(20)).is_ok();
+            drop(lock);
+            in_time
+        });
+        let pin = Pin {
+            did: "did:plc:alice".to_owned(),
+            server: None,
+        };
+        let other_call = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            tick.send(()).unwrap();
+        };
+        let kept = logins.keep_pin("tangled.org", &login, &pin);
+        let (kept, ()) = futures::join!(kept, other_call);
+        kept.unwrap();
+        assert!(holder.join().unwrap(), "the runtime stood still");
+        let login = logins.login("tangled.org").await.unwrap().unwrap();
+        assert_eq!(login.pin, Some(pin));
     }
 }

@@ -1,7 +1,9 @@
-//! Reads credentials without blocking the caller's thread.
+//! Reads and writes the store of accounts without blocking the caller's thread.
 
 use forge_core::{Error, ErrorKind, Result};
 
+#[cfg(feature = "tangled")]
+use super::Pin;
 use super::{Accounts, Credential};
 
 /// Like [`Accounts::credential`], on a thread that may block on the store's files.
@@ -10,9 +12,28 @@ use super::{Accounts, Credential};
 /// The errors of [`Accounts::credential`]; `internal` if the thread panicked.
 pub(crate) async fn credential(accounts: &Accounts, host: &str) -> Result<Option<Credential>> {
     let (accounts, host) = (accounts.clone(), host.to_owned());
-    let read = tokio::task::spawn_blocking(move || accounts.credential(&host));
-    read.await.unwrap_or_else(|e| {
-        let message = format!("the accounts could not be read: {e}");
+    run(move || accounts.credential(&host)).await
+}
+
+/// Like [`Accounts::keep_pin`], on a thread that may wait for the lock of the store.
+///
+/// # Errors
+/// The errors of [`Accounts::keep_pin`]; `internal` if the thread panicked.
+#[cfg(feature = "tangled")]
+pub(crate) async fn keep_pin(
+    accounts: &Accounts,
+    host: &str,
+    account: String,
+    pin: Pin,
+) -> Result<()> {
+    let (accounts, host) = (accounts.clone(), host.to_owned());
+    run(move || accounts.keep_pin(&host, &account, &pin)).await
+}
+
+async fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work);
+    done.await.unwrap_or_else(|e| {
+        let message = format!("the accounts could not be read or written: {e}");
         Err(Error::new(ErrorKind::Internal, message).with_source(e))
     })
 }

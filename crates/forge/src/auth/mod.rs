@@ -17,6 +17,8 @@ mod store;
 pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login, Pin};
 #[cfg(any(feature = "github", feature = "tangled"))]
 pub(crate) use blocking::credential;
+#[cfg(feature = "tangled")]
+pub(crate) use blocking::keep_pin;
 #[cfg(feature = "github")]
 pub(crate) use gh::Gh;
 #[cfg(feature = "github")]
