@@ -90,6 +90,10 @@ fn weight_of_content(value: &Value) -> usize {
 /// is a patch that a knot makes, as long as a round.
 pub(crate) const MAX_ANSWER: usize = 16 * MIB;
 
+/// Maximum size of an answer with a token: a session, which has the account's document too, or a
+/// token for another service. A token's claims are parsed, and each request repeats the token.
+pub(crate) const MAX_SESSION: usize = 256 * 1024;
+
 /// Maximum size of a knot's comparison, which has each patch more than once. Memory has it as JSON,
 /// as a value and as patches.
 pub(crate) const MAX_COMPARISON: usize = 24 * MIB;

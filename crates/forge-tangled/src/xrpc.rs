@@ -20,7 +20,8 @@ use crate::{
     fault,
     guard::{Guard, NamedBy},
     read_limits::{
-        MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, MAX_COMPARISON_WEIGHT, ReadLimits,
+        MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, MAX_COMPARISON_WEIGHT, MAX_SESSION,
+        ReadLimits,
     },
 };
 
@@ -103,6 +104,12 @@ impl Xrpc {
     pub fn for_blob(mut self, max: usize) -> Self {
         self.max_body = Some(max);
         self.is_blob = true;
+        self
+    }
+
+    /// The same service, for an answer with a token.
+    pub fn for_token(mut self) -> Self {
+        self.max_body = Some(MAX_SESSION);
         self
     }
 

@@ -356,7 +356,7 @@ impl Session {
             .call(Idempotency::Read, |xrpc| {
                 let params = params.clone();
                 async move {
-                    let service = xrpc.clone().typed().service;
+                    let service = xrpc.clone().for_token().typed().service;
                     let answer = service
                         .com
                         .atproto
@@ -455,7 +455,7 @@ impl Session {
             identifier: viewer.identity.did.clone(),
             password: viewer.login.password.expose().to_owned(),
         };
-        let service = xrpc.clone().typed().service;
+        let service = xrpc.clone().for_token().typed().service;
         let answer = service
             .com
             .atproto
@@ -496,7 +496,7 @@ impl Session {
             .await?
             .with_class(Idempotency::Replay)
             .with_token(old.refresh.clone());
-        let service = xrpc.clone().typed().service;
+        let service = xrpc.clone().for_token().typed().service;
         let answer = service.com.atproto.server.refresh_session().await;
         let answer = answer.map_err(|e| xrpc.failed(refresh_session::NSID, e, told, false))?;
         Ok(Tokens {

@@ -579,6 +579,27 @@ async fn tangled_1_0_restart_leaves_one_ticket_and_round() {
     }
 }
 
+/// Each request repeats the token, and memory has it several times.
+#[tokio::test]
+async fn oversized_session_is_refused() {
+    let stage = Stage::new();
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let session = json!({
+        "did": stage.alice.did, "handle": stage.alice.handle,
+        "accessJwt": "x".repeat(300 << 10), "refreshJwt": "y",
+    });
+    let json = [("content-type", "application/json")];
+    let sent = Fault::answer(200, &json, session.to_string()).on(CREATE);
+    stage.world.pds().host().fault(sent.always());
+    let tangled = stage.tangled(&stage.alice);
+    let req = CreatePull::new("topic", "T");
+    let made = PullRequests::create(&tangled, &stage.id(), &req).await;
+    let e = made.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    let part = "more than 262144 bytes in one answer";
+    assert!(e.message().contains(part), "{e:?}");
+}
+
 /// Starts a server that issues a token to everybody and records what it receives.
 fn thief() -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
