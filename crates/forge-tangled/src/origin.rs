@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{
+    Error, ErrorKind, Result,
+    text::{one_line, truncate_chars},
+};
 use url::{Host, Url};
 
 /// The root of a service: `https://pds.example`. Clear text is for this machine alone.
@@ -55,7 +58,7 @@ impl Origin {
                 ErrorKind::Protocol,
                 format!(
                     "an identity document names '{}' as a service, which is not contacted: {why}",
-                    forge_core::text::one_line(text.get(..200).unwrap_or(text))
+                    one_line(&truncate_chars(text, 200).0)
                 ),
             )
         };

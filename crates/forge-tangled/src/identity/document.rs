@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use crate::{Origin, Reach};
-use forge_core::{AtUri, Error, ErrorKind, Result};
+use forge_core::{AtUri, Error, ErrorKind, Result, text::truncate_chars};
 
 /// A DID document, as far as we need it.
 ///
@@ -14,8 +14,12 @@ pub struct Document {
     /// The handle that it claims, in lower case: the first that is one, and no other counts
     /// (atproto specification, "DID Documents"). A claim is not a proof.
     pub handle: Option<String>,
-    services: Vec<(String, String)>,
+    pds: Option<String>,
+    knot: Option<String>,
 }
+
+/// What an endpoint has behind so many characters is not kept: no host has so long a name.
+const MAX_ENDPOINT: usize = 2_048;
 
 impl Document {
     /// Reads the document of `did`.
@@ -40,31 +44,26 @@ impl Document {
             .filter_map(|alias| alias.as_str()?.strip_prefix("at://"))
             .map(str::to_ascii_lowercase)
             .find(|name| is_handle(name));
-        let services = list("service")
-            .filter_map(|service| {
-                let id = service.get("id")?.as_str()?;
+        let service = |fragment: &str| {
+            let endpoint = list("service").find_map(|service| {
+                let (_, name) = service.get("id")?.as_str()?.rsplit_once('#')?;
                 let endpoint = service.get("serviceEndpoint")?.as_str()?;
-                let (_, fragment) = id.rsplit_once('#')?;
-                Some((fragment.to_owned(), endpoint.to_owned()))
-            })
-            .collect();
+                (name == fragment).then_some(endpoint)
+            });
+            endpoint.map(|it| truncate_chars(it, MAX_ENDPOINT).0.into_owned())
+        };
         Ok(Self {
             did: did.to_owned(),
             handle,
-            services,
+            pds: service("atproto_pds"),
+            knot: service("tangled_knot"),
         })
     }
 
     /// What it takes in memory, about.
     pub(crate) fn weight(&self) -> usize {
-        let services = self.services.iter().map(|(name, at)| name.len() + at.len());
-        let texts = self.did.len() + self.handle.as_ref().map_or(0, String::len);
-        size_of::<Self>() + texts + services.sum::<usize>()
-    }
-
-    fn service(&self, fragment: &str, reach: Reach) -> Option<Result<Origin>> {
-        let (_, endpoint) = self.services.iter().find(|(f, _)| f == fragment)?;
-        Some(Origin::found(endpoint, reach))
+        let texts = [&self.handle, &self.pds, &self.knot].into_iter().flatten();
+        size_of::<Self>() + self.did.len() + texts.map(String::len).sum::<usize>()
     }
 
     /// The personal data server.
@@ -72,15 +71,16 @@ impl Document {
     /// # Errors
     /// `protocol` when it names none, or one that must not be contacted.
     pub fn pds(&self, reach: Reach) -> Result<Origin> {
-        self.service("atproto_pds", reach).unwrap_or_else(|| {
-            Err(Error::new(
+        match &self.pds {
+            Some(endpoint) => Origin::found(endpoint, reach),
+            None => Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
                     "the identity document of {} names no personal data server",
                     self.did
                 ),
-            ))
-        })
+            )),
+        }
     }
 
     /// The knot of a repository's own account: its `#tangled_knot`, else its `#atproto_pds` (the
@@ -89,8 +89,10 @@ impl Document {
     /// # Errors
     /// As [`Self::pds`].
     pub fn knot(&self, reach: Reach) -> Result<Origin> {
-        self.service("tangled_knot", reach)
-            .unwrap_or_else(|| self.pds(reach))
+        match &self.knot {
+            Some(endpoint) => Origin::found(endpoint, reach),
+            None => self.pds(reach),
+        }
     }
 }
 
@@ -163,5 +165,19 @@ mod tests {
         assert!(Document::parse("did:plc:abc", &other).is_err());
         let bare = Document::parse("did:plc:other", &other).unwrap();
         assert_eq!(bare.pds(Reach::Public).unwrap_err().code(), "protocol");
+    }
+    /// A thousand accounts may be kept at the same time.
+    #[test]
+    fn large_document_is_kept_in_little_memory() {
+        let service = |id: &str, at: &str| json!({"id": id, "serviceEndpoint": at});
+        let mut services = vec![service("#other", "https://other.example"); 1_000];
+        services.push(service("#tangled_knot", &"x".repeat(30_000)));
+        services.push(service("#atproto_pds", "https://pds.example"));
+        let doc = json!({"id": "did:plc:abc", "service": services});
+        let doc = Document::parse("did:plc:abc", &doc).unwrap();
+        assert!(doc.weight() < 3_000, "{}", doc.weight());
+        let pds = doc.pds(Reach::Public).unwrap();
+        assert_eq!(pds.as_str(), "https://pds.example");
+        assert_eq!(doc.knot(Reach::Public).unwrap_err().code(), "protocol");
     }
 }
