@@ -230,18 +230,17 @@ impl Form {
     }
 }
 
-/// `text/plain`, alone or with a character set, as git prints it.
+/// `text/plain`, alone or in UTF-8, as git prints it. git converts the lines of a message before it
+/// looks for the first file: in UTF-7 or ISO-2022-JP, a line can become one that begins a change.
 fn is_plain_text(value: &str) -> bool {
     let Some(rest) = value.strip_prefix("text/plain") else {
         return false;
     };
     let charset = rest.strip_prefix(';').map(str::trim);
     let name = charset.and_then(|it| it.strip_prefix("charset="));
-    rest.is_empty()
-        || name.is_some_and(|name| {
-            name.bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'"'))
-        })
+    let is_ascii_or_utf8 =
+        |name: &str| matches!(name.trim_matches('"'), "utf-8" | "utf8" | "us-ascii");
+    rest.is_empty() || name.is_some_and(is_ascii_or_utf8)
 }
 
 /// Whether `git mailsplit` may begin a mail here: `From`, and a time.
@@ -332,6 +331,16 @@ mod tests {
             (
                 "in MIME parts",
                 MAIL.replace("text/plain; charset=UTF-8", "multipart/mixed; boundary=x"),
+            ),
+            (
+                "in another character set",
+                MAIL.replace("charset=UTF-8", "charset=UTF-7")
+                    .replace("Why.\n", "+AGQ-iff --git a/x b/x\nnew mode 100755\n"),
+            ),
+            (
+                "in a character set of escapes",
+                MAIL.replace("charset=UTF-8", "charset=ISO-2022-JP")
+                    .replace("Why.\n", "\u{1b}(Bdiff --git a/x b/x\nnew mode 100755\n"),
             ),
             ("in base64", MAIL.replace(": 8bit", ": base64")),
             (
