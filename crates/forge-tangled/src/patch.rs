@@ -286,9 +286,20 @@ fn mail(raw: &[u8]) -> Option<Mail> {
     let oid = mail_commit(raw.get(..end)?)?.to_owned();
     let rest = raw.get(end..)?;
     let (header, body) = split_header(rest);
+    let diff_at = diff_start(body);
+    let (message, diff) = body.split_at(diff_at);
+    let message = String::from_utf8_lossy(message);
+    // A message of a subject alone begins with the line that ends it.
+    let message = match message.strip_prefix("---\n") {
+        Some(_) => "",
+        None => message.split("\n---\n").next().unwrap_or_default(),
+    };
+    let (own, message) = headers_of_message(message);
     let headers = unfold(&String::from_utf8_lossy(header));
+    // git takes the first of the message, else the last of the mail.
     let value = |name: &str| {
-        let (_, value) = headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        let mut headers = own.iter().chain(headers.iter().rev());
+        let (_, value) = headers.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
         Some(decode_words(value))
     };
     let from = value("From").unwrap_or_default();
@@ -298,14 +309,6 @@ fn mail(raw: &[u8]) -> Option<Mail> {
         .unwrap_or_else(|| Timestamp::from_unix(0));
     let subject = value("Subject").unwrap_or_default();
     let subject = strip_prefix(&subject).to_owned();
-    let diff_at = diff_start(body);
-    let (message, diff) = body.split_at(diff_at);
-    let message = String::from_utf8_lossy(message);
-    // A message of a subject alone begins with the line that ends it.
-    let message = match message.strip_prefix("---\n") {
-        Some(_) => "",
-        None => message.split("\n---\n").next().unwrap_or_default(),
-    };
     Some(Mail {
         oid,
         author: Signature {
@@ -330,6 +333,33 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
         ),
         None => (raw, &[]),
     }
+}
+
+/// The headers with which a message begins, and the rest of the message. `git am` takes them before
+/// those of the mail (`mailinfo.c`, `check_inbody_header`); git prints them where the author does not
+/// send the mail (`format.from`).
+fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
+    let is_header = |line: &str| {
+        ["from:", "date:", "subject:"].into_iter().any(|name| {
+            let start = line.get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        })
+    };
+    let message = message.trim_start_matches('\n');
+    let mut headers = String::new();
+    let mut end = 0;
+    for line in message.split_inclusive('\n') {
+        let continues = !headers.is_empty() && line.starts_with([' ', '\t']);
+        if line.starts_with("[PATCH] ") {
+            headers.push_str("Subject: ");
+        } else if !continues && !is_header(line) {
+            break;
+        }
+        headers.push_str(line);
+        end += line.len();
+    }
+    let rest = message.get(end..).unwrap_or_default();
+    (unfold(&headers), rest)
 }
 
 /// Header lines; those that begin with a blank continue the one before.
@@ -695,6 +725,35 @@ literal 1
         assert!(patch.mails.is_empty() && patch.head().is_none());
         assert_eq!(patch.diff(), raw);
         assert_eq!(files(&raw)[0].additions, Some(1));
+    }
+
+    #[test]
+    fn headers_of_message_precede_those_of_mail() {
+        let mail = |inner: &str| {
+            let raw = format!(
+                "From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\n\
+                 From: No <no@x.example>\nFrom: Sender <s@x.example>\n\
+                 Date: Fri, 20 Nov 2026 10:00:00 +0100\nSubject: [PATCH] Outer\n\n\
+                 {inner}\nText.\nDate: today\n---\n\ndiff --git a/a b/a\nold mode 100644\n"
+            );
+            let mail = Patch::parse(raw.into_bytes()).mails.remove(0);
+            assert_eq!(mail.body, "Text.\nDate: today", "{inner}");
+            assert_eq!(mail.author.at.unix(), 1_795_165_200, "{inner}");
+            (mail.author.email, mail.subject)
+        };
+        for (inner, email, subject) in [
+            ("", "s@x.example", "Outer"),
+            ("From: Ada\n <ada@x.example>\n", "ada@x.example", "Outer"),
+            ("subject: [PATCH 1/2] Inner\n", "s@x.example", "Inner"),
+            (
+                "[PATCH] Inner\nFrom: Ada <ada@x.example>\n",
+                "ada@x.example",
+                "Inner",
+            ),
+        ] {
+            let expected = (email.to_owned(), subject.to_owned());
+            assert_eq!(mail(inner), expected, "{inner}");
+        }
     }
 
     #[test]
