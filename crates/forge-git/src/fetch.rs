@@ -1,6 +1,6 @@
 //! Fetches objects of a remote without writing refs.
 
-use forge_core::{Result, Trust};
+use forge_core::{Error, ErrorKind, Result, Trust, text::one_line};
 
 use crate::{Git, process::Purpose};
 
@@ -9,7 +9,8 @@ impl Git {
     /// a remote-tracking one.
     ///
     /// # Errors
-    /// `git` if the remote cannot be reached or lacks a `wanted` object; as [`Git::for_remote`].
+    /// `git` if the remote cannot be reached or lacks a `wanted` object; `protocol` if that is not the
+    /// name of one; as [`Git::for_remote`].
     pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         self.for_remote().await?.fetched(remote, wanted).await
     }
@@ -32,6 +33,12 @@ impl Git {
     }
 
     async fn fetched(&self, remote: &str, wanted: &[&str]) -> Result<()> {
+        if let Some(refspec) = wanted.iter().find(|name| is_refspec(name)) {
+            let name = one_line(refspec);
+            let message = format!("cannot fetch '{name}': it is not the name of a ref or a commit");
+            return Err(Error::new(ErrorKind::Protocol, message)
+                .with_hint("have the author of the change name its branch"));
+        }
         let options = [
             "fetch",
             "--quiet",
@@ -55,5 +62,33 @@ impl Git {
         let commit = format!("{oid}^{{commit}}");
         let git = self.clone().without_lazy_fetch();
         git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
+    }
+}
+
+/// Whether git takes a name for a refspec, which writes a ref or names several. Others choose the
+/// names that are fetched.
+fn is_refspec(name: &str) -> bool {
+    name.starts_with(['+', '^']) || name.contains([':', '*'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn refspec_is_not_fetched() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path()).with_trust(Trust::Person);
+        git.run_ok(["init", "-q"]).await.unwrap();
+        for wanted in [
+            "refs/heads/main:refs/replace/1234567890123456789012345678901234567890",
+            "+refs/heads/main",
+            "^refs/heads/main",
+            "refs/heads/*",
+        ] {
+            let e = git.fetch_objects(".", &[wanted]).await.unwrap_err();
+            assert_eq!(e.code(), "protocol", "{wanted}: {e}");
+        }
+        assert!(!is_refspec("refs/heads/c++"));
     }
 }
