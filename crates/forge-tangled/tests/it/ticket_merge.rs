@@ -281,6 +281,23 @@ async fn commits_below_round_base_are_not_merged() {
     assert_eq!(ground.state(), "open");
 }
 
+/// The author of a round names its branch, which is fetched where the head is not to be had.
+#[tokio::test]
+async fn branch_name_of_round_writes_no_ref() {
+    let ground = Ground::new().await;
+    let knot = ground.stage.world.knot();
+    let (uri, _, mut patch) = knot.records(&ground.repo.did, PATCH).remove(0);
+    patch["head"]["oid"] = json!("7".repeat(40));
+    patch["source"]["branch"] = json!("main:refs/heads/planted");
+    let rkey = uri.rsplit('/').next().unwrap();
+    knot.put_record(&ground.repo.did, PATCH, rkey, patch);
+    let clone = GitDir::at(ground.dir.path());
+    let before = clone.refs();
+    let merged = ground.forge.merge(&ground.pr, &ground.req()).await;
+    assert!(merged.is_err(), "{merged:?}");
+    assert_eq!(clone.refs(), before);
+}
+
 #[tokio::test]
 async fn unrecorded_merge_is_recorded_by_next_merge() {
     let ground = Ground::new().await;
