@@ -10,6 +10,7 @@ use crate::{
     answers::{self, Answer, Field},
     fault,
     hints::AS_PATCH,
+    patch::has_too_many_parts,
     repository::Repository,
     xrpc::Xrpc,
 };
@@ -227,7 +228,15 @@ impl Tangled {
         ];
         let method = &names.methods.knot.compare;
         let knot = knot.for_comparison();
-        knot.ask(method, &params, &names.answers.knot).await
+        let compared: Compared = knot.ask(method, &params, &names.answers.knot).await?;
+        let is_too_long = [&compared.patch, &compared.combined_patch_raw]
+            .into_iter()
+            .flatten()
+            .any(|diff| has_too_many_parts(diff.as_bytes()));
+        match is_too_long {
+            true => Err(fault::too_long(knot.origin())),
+            false => Ok(compared),
+        }
     }
 
     /// Whether `patch` applies to `branch`. Anybody may ask.

@@ -21,6 +21,17 @@ pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 /// The most that a packed round has. Bytes that do not pack need a thousandth more.
 pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
+/// The most files, hunks and mails of a patch together. Each takes hundreds of bytes of memory, and a
+/// line of a dozen begins one.
+const MAX_PARTS: usize = 65_536;
+
+/// Whether a patch has more files, hunks and mails than are read.
+pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
+    let starts: [&[u8]; 3] = [b"diff --", b"@@ -", b"From "];
+    let begins = |line: &&[u8]| starts.iter().any(|start| line.starts_with(start));
+    patch.split(|b| *b == b'\n').filter(begins).count() > MAX_PARTS
+}
+
 /// What of a patch is not UTF-8. A knot takes and prints patches as strings of JSON, which have no
 /// other bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +100,12 @@ pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
         )
         .with_hint("split them over several pull requests"));
     }
+    if has_too_many_parts(patch) {
+        let message = format!("the changes have more than {MAX_PARTS} files and hunks");
+        return Err(
+            Error::invalid("head", message).with_hint("split them over several pull requests")
+        );
+    }
     text(patch)
         .map_err(|not| Error::invalid("patch", not.why("this one")).with_hint(not.hint()))?;
     let failed = |e: std::io::Error| {
@@ -110,7 +127,11 @@ pub(crate) fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
         false if blob.len() > ROUND_MAX => Err("is more than 15 MiB".to_owned()),
         false => Ok(blob.to_vec()),
     };
-    unpacked.map_err(|why| {
+    let whole = unpacked.and_then(|patch| match has_too_many_parts(&patch) {
+        true => Err(format!("has more than {MAX_PARTS} files and hunks")),
+        false => Ok(patch),
+    });
+    whole.map_err(|why| {
         let message = format!("the patch of this round cannot be read: it {why}");
         Error::new(ErrorKind::Protocol, message)
     })
@@ -406,10 +427,15 @@ fn decode_words(text: &str) -> String {
     out
 }
 
+/// Maximum length of the text in an encoded word: that of a line of mail (RFC 5322, section 2.1.1).
+/// A header may begin a million words and end none.
+const MAX_WORD: usize = 998;
+
 fn encoded_word(text: &str) -> Option<(String, usize)> {
     let mut parts = text.strip_prefix("=?")?.splitn(3, '?');
     let (charset, how, rest) = (parts.next()?, parts.next()?, parts.next()?);
-    let payload = rest.get(..rest.find("?=")?)?;
+    let mut ends = rest.as_bytes().windows(2).take(MAX_WORD);
+    let payload = rest.get(..ends.position(|it| it == b"?=")?)?;
     let bytes = match how {
         "q" | "Q" => quoted(payload)?,
         "b" | "B" => {
@@ -600,10 +626,10 @@ fn named(names: &[u8]) -> String {
 }
 
 fn merged(files: Vec<FileChange>) -> Vec<FileChange> {
-    let mut out: Vec<FileChange> = Vec::new();
+    let mut out: BTreeMap<String, FileChange> = BTreeMap::new();
     for file in files {
-        let Some(known) = out.iter_mut().find(|f| f.path == file.path) else {
-            out.push(file);
+        let Some(known) = out.get_mut(&file.path) else {
+            out.insert(file.path.clone(), file);
             continue;
         };
         let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
@@ -615,8 +641,7 @@ fn merged(files: Vec<FileChange>) -> Vec<FileChange> {
             (_, status) => known.status = status,
         }
     }
-    out.sort_by(|a, b| a.path.cmp(&b.path));
-    out
+    out.into_values().collect()
 }
 
 #[cfg(test)]
@@ -725,6 +750,16 @@ literal 1
         assert!(patch.mails.is_empty() && patch.head().is_none());
         assert_eq!(patch.diff(), raw);
         assert_eq!(files(&raw)[0].additions, Some(1));
+    }
+
+    #[test]
+    fn encoded_word_longer_than_a_line_is_not_decoded() {
+        let word = |length: usize| format!("=?UTF-8?q?{}?=", "=41".repeat(length / 3));
+        assert_eq!(decode_words(&word(900)), "A".repeat(300));
+        let long = word(1_200);
+        assert_eq!(decode_words(&long), long);
+        let unended = "=?a?q?x".repeat(1_000);
+        assert_eq!(decode_words(&unended), unended);
     }
 
     #[test]
@@ -862,6 +897,21 @@ literal 1
             pack(&vec![0; ROUND_MAX + 1]).unwrap_err().code(),
             "invalid_input"
         );
+    }
+
+    #[test]
+    fn patch_of_too_many_parts_is_refused() {
+        for part in ["diff --git a/a b/a\n", "@@ -0,0 +0,0 @@\n", "From x\n"] {
+            let most = part.repeat(MAX_PARTS);
+            assert_eq!(
+                unpack(&pack(most.as_bytes()).unwrap()).unwrap(),
+                most.as_bytes()
+            );
+            let more = format!("{most}{part}");
+            assert_eq!(pack(more.as_bytes()).unwrap_err().code(), "invalid_input");
+            let e = unpack(more.as_bytes()).unwrap_err();
+            assert!(e.message().contains("65536 files and hunks"), "{e:?}");
+        }
     }
 
     #[test]

@@ -14,8 +14,9 @@ use forge_core::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Dialects, Tangled,
+    Dialects, Tangled, fault,
     hints::list_pulls,
+    patch::{Patch, has_too_many_parts},
     pulls::record::{Content, Pull, Round},
     records::{self, Listing, Record},
     remote_refs::is_oid,
@@ -392,7 +393,7 @@ impl Tangled {
         repository: &Repository,
         base: &str,
         head: &str,
-    ) -> Result<Arc<crate::patch::Patch>> {
+    ) -> Result<Arc<Patch>> {
         let (knot, did) = self.account(repository).await?;
         let of = &self.settings.dialects.inputs.knot;
         let params = [
@@ -402,7 +403,10 @@ impl Tangled {
         ];
         let method = &self.settings.dialects.methods.knot.format_patch;
         let bytes = knot.bytes(method, &params).await?;
-        Ok(Arc::new(crate::patch::Patch::parse(bytes)))
+        match has_too_many_parts(&bytes) {
+            true => Err(fault::too_long(knot.origin())),
+            false => Ok(Arc::new(Patch::parse(bytes))),
+        }
     }
 }
 
