@@ -30,13 +30,23 @@ impl DraftMarker {
     /// The title without the marker; `None` where it is not the title of a draft. Case does not
     /// matter, a word does: `wip` does not mark "Wipe the cache", and a marker alone marks nothing.
     pub(crate) fn strip<'t>(&self, title: &'t str) -> Option<&'t str> {
+        // Somebody may have put the marker there twice; a title of a stranger may have it any number
+        // of times.
+        let mut rest = self.strip_one(title)?;
+        while let Some(inner) = self.strip_one(rest) {
+            rest = inner;
+        }
+        Some(rest)
+    }
+
+    /// The title without the first marker.
+    fn strip_one<'t>(&self, title: &'t str) -> Option<&'t str> {
         let (front, rest) = title.trim().split_at_checked(self.0.len())?;
         let apart = rest.starts_with(char::is_whitespace)
             || self.0.ends_with(|c: char| !c.is_alphanumeric());
         let rest = rest.trim();
         let marked = front.eq_ignore_ascii_case(&self.0) && apart && !rest.is_empty();
-        // Somebody may have put it there twice.
-        marked.then(|| self.strip(rest).unwrap_or(rest))
+        marked.then_some(rest)
     }
 
     /// Whether it is the title of a draft.
@@ -73,6 +83,8 @@ mod tests {
         ] {
             assert_eq!(draft.strip(title), rest, "{title}");
         }
+        let many = format!("{}Add a", "[draft]".repeat(200_000));
+        assert_eq!(draft.strip(&many), Some("Add a"));
         let wip = DraftMarker::new("wip").unwrap();
         assert_eq!(wip.strip("WIP fix"), Some("fix"));
         assert_eq!(wip.strip("Wipe the cache"), None);
