@@ -196,16 +196,16 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
     }
     wanted.sort_unstable();
     let mut room = max_bytes;
-    let mut shown: Vec<Vec<(usize, PackedHunk)>> = vec![Vec::new(); files.len()];
+    // The shown lines of each file, and its shown hunks by position.
+    let mut shown: Vec<(usize, Vec<(usize, PackedHunk)>)> = vec![(0, Vec::new()); files.len()];
     for (_, _, n, at) in wanted {
-        let (Some(file), Some(packed), Some(shown)) =
+        let (Some(file), Some(packed), Some((used, shown))) =
             (parsed.get(n), files.get_mut(n), shown.get_mut(n))
         else {
             continue;
         };
         let raw = file.hunks.get(at).map_or(&b""[..], |hunk| hunk.raw);
-        let used: usize = shown.iter().map(|(_, hunk)| text_lines(&hunk.text)).sum();
-        let lines_left = MAX_FILE_LINES.saturating_sub(used);
+        let lines_left = MAX_FILE_LINES.saturating_sub(*used);
         let text = String::from_utf8_lossy(raw);
         let total = body_lines(raw);
         let kept = first_lines(&text, room, lines_left);
@@ -220,13 +220,14 @@ pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff 
                 packed.omit(reason, 0, lines_cut);
             }
             room -= kept.len();
+            *used += kept_lines;
             let text = kept.to_owned();
             shown.push((at, PackedHunk { text, lines_cut }));
         } else {
             packed.omit(reason, 1, total);
         }
     }
-    for (packed, mut hunks) in files.iter_mut().zip(shown) {
+    for (packed, (_, mut hunks)) in files.iter_mut().zip(shown) {
         hunks.sort_by_key(|(at, _)| *at);
         packed.hunks = hunks.into_iter().map(|(_, hunk)| hunk).collect();
     }
@@ -400,6 +401,22 @@ mod tests {
         assert!(packed.truncated);
         assert_eq!((packed.additions, packed.deletions), (210, 9));
         assert!(shown(&packed) <= 1_500);
+    }
+
+    /// Each takes a part of the budget, and no line of the file.
+    #[test]
+    fn many_empty_hunks_are_packed_in_time() {
+        let hunks = vec![(0, 0); 50_000];
+        let diff = diff_of(&[("a.rs", hunks.as_slice())]);
+        let begun = std::time::Instant::now();
+        let packed = pack(diff.as_bytes(), &[], DEFAULT_DIFF_BYTES);
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+        let [file] = packed.files.as_slice() else {
+            panic!("{} files", packed.files.len());
+        };
+        assert!(file.hunks.len() > 1_000 && file.hunks_total == 50_000);
+        assert_eq!(file.omitted[0].hunks, 50_000 - file.hunks.len());
+        assert!(shown(&packed) <= DEFAULT_DIFF_BYTES);
     }
 
     #[test]
