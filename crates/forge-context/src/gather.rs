@@ -24,6 +24,7 @@ use crate::{
     linked::{add_links, cut_texts, linked_items, unread_elsewhere},
     newest::cut_sections,
     one_liner, pack,
+    pack::length_of_parts,
     preflight::{base_rules, dependency, rules_of},
     readiness::not_indexed,
     related::related_pulls,
@@ -36,6 +37,9 @@ use crate::{
 const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
 /// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
+/// Maximum number of files and hunks of a diff that are read: each takes hundreds of bytes of memory,
+/// and a line of a dozen begins one.
+const MAX_PARTS: usize = 65_536;
 /// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
 /// Maximum number of history events that are read.
@@ -517,10 +521,13 @@ impl Gather<'_> {
         while let Some(chunk) = diff.body.try_next().await? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_READ {
-                return Ok((diff, bytes, true));
+                break;
             }
         }
-        Ok((diff, bytes, false))
+        let kept = length_of_parts(&bytes, MAX_PARTS);
+        let cut = bytes.len() > MAX_READ || kept < bytes.len();
+        bytes.truncate(kept);
+        Ok((diff, bytes, cut))
     }
 
     async fn links(&self) -> Requested<Links> {
@@ -684,7 +691,10 @@ impl Gather<'_> {
     ) -> PackedDiff {
         if cut {
             let most = MAX_READ >> 20;
-            let message = format!("the diff is longer than {most} MiB; the rest is left out");
+            let message = format!(
+                "the diff is longer than {most} MiB, or has more than {MAX_PARTS} files and hunks; \
+                 the rest is left out"
+            );
             warnings.push(Warning::new(message).of_section("diff"));
         }
         let head_sha = Some(diff.head_oid).filter(|oid| !oid.is_empty());

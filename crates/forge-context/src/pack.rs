@@ -321,6 +321,19 @@ fn missing(files: &[PackedFile], listed: &[FileChange]) -> Vec<PackedFile> {
     missing.map(of).collect()
 }
 
+/// Returns the length of the first `max` files and hunks of a diff, with what precedes them.
+pub(crate) fn length_of_parts(diff: &[u8], max: usize) -> usize {
+    let (mut parts, mut length) = (0, 0);
+    for line in diff.split_inclusive(|b| *b == b'\n') {
+        parts += usize::from(line.starts_with(b"diff --") || line.starts_with(b"@@ -"));
+        if parts > max {
+            break;
+        }
+        length += line.len();
+    }
+    length
+}
+
 /// Returns the number of lines after the `@@` line.
 fn body_lines(raw: &[u8]) -> usize {
     raw.split_inclusive(|b| *b == b'\n')
@@ -401,6 +414,17 @@ mod tests {
         assert!(packed.truncated);
         assert_eq!((packed.additions, packed.deletions), (210, 9));
         assert!(shown(&packed) <= 1_500);
+    }
+
+    #[test]
+    fn diff_is_cut_before_a_file_or_hunk() {
+        let diff = diff_of(&[("a", &[(1, 1), (2, 0)]), ("b", &[(1, 0)])]);
+        let length = |max: usize| length_of_parts(diff.as_bytes(), max);
+        assert_eq!(length(5), diff.len());
+        assert!(diff[length(4)..].starts_with("@@ -1,0 +1,1 @@\n"), "{diff}");
+        assert!(diff[length(3)..].starts_with("diff --git a/b"), "{diff}");
+        assert!(diff[length(2)..].starts_with("@@ -1001,0"), "{diff}");
+        assert_eq!(length(0), 0);
     }
 
     /// Each takes a part of the budget, and no line of the file.
