@@ -524,8 +524,14 @@ impl Gather<'_> {
                 break;
             }
         }
+        let is_long = bytes.len() > MAX_READ;
+        if is_long {
+            // The end of a cut line could read as the name of another file.
+            let end = bytes.iter().rposition(|b| *b == b'\n');
+            bytes.truncate(end.map_or(0, |at| at + 1));
+        }
         let kept = length_of_parts(&bytes, MAX_PARTS);
-        let cut = bytes.len() > MAX_READ || kept < bytes.len();
+        let cut = is_long || kept < bytes.len();
         bytes.truncate(kept);
         Ok((diff, bytes, cut))
     }
