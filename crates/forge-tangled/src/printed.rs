@@ -157,7 +157,7 @@ impl Form {
         };
         match is_plain {
             true => Ok(()),
-            false => Err("a mail that is not plain text"),
+            false => Err("a mail that is not plain text in UTF-8"),
         }
     }
 
