@@ -25,6 +25,12 @@ use crate::{
     write,
 };
 
+/// The most definitions of a repository that are read, of those that its record names first: its owner
+/// chooses how many, and at whose servers.
+const MAX_DEFINITIONS: usize = 500;
+/// The longest name of a label, in bytes. It is shown with each value of the label.
+const MAX_NAME: usize = 1_000;
+
 /// The colour of a label whose definition has none.
 pub(crate) const GREY: &str = "ededed";
 
@@ -555,7 +561,8 @@ impl Tangled {
     pub(crate) async fn definitions(&self, repository: &Repository) -> Result<Arc<Definitions>> {
         let cell = self.definitions.cell(&repository.record.uri);
         let found = cell.get_or_try_init(|| async {
-            let uris = self.subscribed(repository).await?;
+            let mut uris = self.subscribed(repository).await?;
+            let others = uris.split_off(uris.len().min(MAX_DEFINITIONS));
             let reads = uris.into_iter().map(|uri| async move {
                 let read = self.read_definition(&uri).await;
                 (uri.to_string(), read)
@@ -573,6 +580,16 @@ impl Tangled {
                     }),
                 }
             }
+            if let Some(first) = others.first() {
+                let count = others.len();
+                definitions.unread.push(Unread {
+                    uri: first.to_string(),
+                    why: format!(
+                        "the first {MAX_DEFINITIONS} labels of a repository are read, and {count} \
+                         more are not"
+                    ),
+                });
+            }
             Ok::<_, Error>(Arc::new(definitions))
         });
         Ok(Arc::clone(found.await?))
@@ -581,8 +598,13 @@ impl Tangled {
     async fn read_definition(&self, uri: &AtUri) -> Result<Definition> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
-        Definition::parse(&record, self.fields())
-            .ok_or_else(|| Error::new(ErrorKind::Protocol, "its record has no name"))
+        let definition = Definition::parse(&record, self.fields())
+            .ok_or_else(|| Error::new(ErrorKind::Protocol, "its record has no name"))?;
+        if definition.name.len() > MAX_NAME {
+            let why = format!("its name has more than {MAX_NAME} bytes");
+            return Err(Error::new(ErrorKind::Protocol, why));
+        }
+        Ok(definition)
     }
 
     /// What a filter by labels may have missed.

@@ -69,6 +69,32 @@ async fn unreadable_label_is_a_warning() {
     assert_eq!(labels.count(), 0, "{:?}", view.warnings);
 }
 
+/// The owner of a repository chooses how many definitions its record names, and at whose servers.
+#[tokio::test]
+async fn number_and_names_of_labels_are_bounded() {
+    let stage = Stage::new();
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let definition = "sh.tangled.label.definition";
+    let label = |n: usize| format!("at://{}/{definition}/l{n}", stage.bob.did);
+    let long = json!({ "name": "x".repeat(2_000) });
+    pds.put(&stage.bob.did, definition, "l0", long);
+    let repo = format!("at://{alice}/sh.tangled.repo/widget");
+    let (_, mut record) = pds.record(&repo).unwrap();
+    record["labels"] = (0..1_000).map(label).collect::<Value>();
+    pds.put(alice, "sh.tangled.repo", "widget", record);
+    let forge = stage.tangled(&stage.alice);
+    let listed = forge.labels(&stage.id(), PageReq::first(9)).await.unwrap();
+    for part in [
+        "its name has more than 1000 bytes",
+        "the first 500 labels of a repository are read, and 500 more are not",
+    ] {
+        let told = |w: &Warning| w.message.contains(part);
+        assert!(listed.warnings.iter().any(told), "{:?}", listed.warnings);
+    }
+    let reads = pds.host().count_of("com.atproto.repo.getRecord");
+    assert!((500..550).contains(&reads), "{reads}");
+}
+
 #[tokio::test]
 async fn hostile_pulls_are_shown_or_reported() {
     let stage = Stage::new();
