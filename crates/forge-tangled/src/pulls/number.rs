@@ -10,6 +10,8 @@ use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::Repository};
 
 /// How many records of a page that names several are shown.
 const SHOWN: usize = 3;
+/// How many different records of a page are told apart; more are not counted.
+const MAX_FOUND: usize = 100;
 
 /// What the web counts.
 pub(crate) struct Numbered {
@@ -110,6 +112,9 @@ fn record_of(
             Ok(uri) if uri.collection == collection && !found.contains(&uri) => found.push(uri),
             _ => {}
         }
+        if found.len() == MAX_FOUND {
+            break;
+        }
     }
     if found.len() > 1 {
         let names: Vec<String> = found.iter().take(SHOWN).map(AtUri::to_string).collect();
@@ -187,5 +192,8 @@ mod tests {
             of(&page),
             Err(format!("it names 2 records, {one}, {other}"))
         );
+        let record = |n: usize| format!("<i data-aturi=\"at://did:plc:a/{PULL}/k{n}\">");
+        let why = of(&(0..300).map(record).collect::<String>()).unwrap_err();
+        assert!(why.starts_with("it names 100 records, at:"), "{why}");
     }
 }
