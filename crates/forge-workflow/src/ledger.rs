@@ -50,8 +50,9 @@ pub enum TrailSwap {
 
 /// Storage of the audit trails of issues.
 ///
-/// The only write is a compare-and-swap: an entry and an edit of the issue are written if the trail
-/// is unchanged since it was read.
+/// A write is a compare-and-swap: an entry, with an edit of the issue or in place of the entry that
+/// it renews, is written if the trail is unchanged since it was read. Only the writer of an entry
+/// that lost a race deletes that entry.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
     /// Returns the guarantee for claims.

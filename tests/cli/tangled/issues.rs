@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_tangled_world::Fault;
+use forge_tangled_world::{Fault, Moods};
 use serde_json::json;
 
 use super::world::{Tangled, WIDGET};
@@ -61,4 +61,32 @@ fn comment_on_already_closed_issue_is_reported() {
     let comments = t.world.pds();
     let comments = comments.records(&t.alice.did, "sh.tangled.feed.comment");
     assert!(comments.is_empty());
+}
+
+/// The index does not take in the record that closes the issue.
+#[test]
+fn move_that_no_index_shows_is_a_failure() {
+    let t = Tangled::new();
+    let config = "[workflow]\nstore = \"fields\"\n";
+    t.scratch.write("home/.config/forge/config.toml", config);
+    let on = |args: &[&str]| t.forge(&t.alice, &[args, &["-R", WIDGET]].concat());
+    on(&["workflow", "init"]).ok();
+    let uri = on(&["issue", "create", "-t", "T", "-b", "B"]).text();
+    let uri = uri.trim();
+    on(&["workflow", "set-state", uri, "Backlog", "-c", "split"]).ok();
+    let old = format!("{config}[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n");
+    t.scratch.write("home/.config/forge/config.toml", old);
+    t.world.index().set_moods(Moods {
+        statuses: false,
+        ..Moods::default()
+    });
+    let cancel = ["workflow", "set-state", uri, "__CANCEL__", "-c", "triage"];
+    let output = on(&[&cancel[..], &["--json"]].concat()).output().exits(1);
+    assert_eq!(output.json()["moved"], false);
+    let said = output.stderr_text();
+    assert!(said.contains("pds_only: it is stored"), "{said}");
+    assert!(
+        said.contains("did not move: its record is stored"),
+        "{said}"
+    );
 }

@@ -1,4 +1,4 @@
-use forge::workflow::{ClaimRequest, DEFAULT_LEASE_S, PickRequest, Workflow};
+use forge::workflow::{ClaimRequest, DEFAULT_LEASE_S, PickRequest, Workflow, took_effect};
 use forge_core::{Error, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -185,7 +185,11 @@ async fn renewed(
     let outcome = workflow.heartbeat(&target.id, claim).await?;
     let claim = ClaimOut::of(call, &outcome.value);
     let warnings = WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner);
-    let mut text = format!("{}: renewed\n{}", target.id, claim.text());
+    let said = match took_effect(&outcome.ingestion) {
+        true => "renewed",
+        false => "not renewed",
+    };
+    let mut text = format!("{}: {said}\n{}", target.id, claim.text());
     warnings.iter().for_each(|w| text.push_str(&w.text()));
     text.truncate(text.trim_end().len());
     Ok(ToolOutput {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Claim, ClaimGuarantee, ExpiredClaim, IssueTrail, MoveRequest, ResolvedState, StateChange,
     Trail, TrailEntry, TrailEvent, TrailSwap,
-    ledger::{is_done, void, was_sent},
+    ledger::{is_done, took_effect, void, was_sent},
     member::short,
     resolve,
     trail::MAX_LEASE_S,
@@ -254,7 +254,7 @@ impl Workflow {
         }
     }
 
-    /// Renews the lease of a claim.
+    /// Renews the lease of a claim. A warning says if the renewal is stored without effect.
     ///
     /// # Errors
     ///
@@ -281,13 +281,20 @@ impl Workflow {
                 *renewed = Some(held.renewed_at);
                 *renewing = (self.ledger.promise() == ClaimGuarantee::Advisory).then(now);
             }
-            let TrailSwap::Written(outcome) =
+            let TrailSwap::Written(mut outcome) =
                 self.ledger.renew(&sheet, &held.comment, &entry).await?
             else {
                 continue;
             };
             // Another holder may have taken the expired claim at the same moment.
             let back = self.ledger.read(id).await?;
+            if !took_effect(&outcome.ingestion) {
+                outcome.warnings.push(Warning::new(format!(
+                    "the lease on {} is not renewed: the record is stored, and nothing that shows \
+                     issues has it",
+                    short(id)
+                )));
+            }
             return match back.trail.claim {
                 Some(now) if now.id == claim && !now.is_late => Ok(outcome.map(|_| now)),
                 Some(now) if now.id == claim => Err(claim_lost_error(id, claim, None)),

@@ -8,8 +8,8 @@ use forge_core::{
     model::{EditIssue, IssueId},
 };
 use forge_workflow::{
-    ClaimGuarantee, ClaimRequest, IssueTrail, Ledger, PickRequest, TrailEntry, TrailEvent,
-    TrailSwap, Workflow,
+    ClaimGuarantee, ClaimRequest, IssueTrail, Ledger, MoveRequest, PickRequest, TrailEntry,
+    TrailEvent, TrailSwap, Workflow,
 };
 
 use crate::{
@@ -347,4 +347,57 @@ async fn unindexed_claim_reports_an_unmoved_issue() {
     let said = done.warnings.iter().map(|w| w.message.as_str());
     let said = said.collect::<Vec<_>>().join("\n");
     assert!(said.contains("#1 did not move"), "{said}");
+}
+
+#[tokio::test]
+async fn unindexed_moves_and_renewals_report_no_change() {
+    let stage = Stage::new().await;
+    let parent = stage.issue("").await;
+    let part = stage.open(child("Backlog", &parent)).await;
+    let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
+    let flow = stage.flow_with(Box::new(ledger.clone()));
+    let triage = MoveRequest {
+        to: "Research Needed",
+        command: "triage",
+        ..MoveRequest::default()
+    };
+    ledger.fail(&[Fault::Unseen]);
+    let done = flow.set_state(&part, &triage).await.unwrap();
+    assert!(!done.value.moved);
+    let why = "#2 did not move: its record is stored, and nothing that shows issues has it";
+    assert_eq!(done.warnings[0].message, why);
+    ledger.fail(&[Fault::Unseen]);
+    let report = flow.advance(&parent, "In Review", false, false).await;
+    let report = report.unwrap();
+    assert!(report.advanced.is_empty(), "{report:?}");
+    assert_eq!(report.errors[0].id, part);
+    let why = "Failed to update: its record is stored, and nothing shows it. Recovery: ";
+    assert!(report.errors[0].error.starts_with(why), "{report:?}");
+    let mine = claim(&flow, &part, "holder").await.unwrap();
+    ledger.fail(&[Fault::Unseen]);
+    let renewed = flow.heartbeat(&part, &mine).await.unwrap();
+    let why = "the lease on #2 is not renewed: ";
+    assert!(renewed.warnings[0].message.starts_with(why), "{renewed:?}");
+    ledger.fail(&[Fault::Unseen]);
+    let released = flow.release(&part, &mine, Some("Backlog"), None).await;
+    assert!(!released.unwrap().value.moved);
+}
+
+/// Without a server's clock, a fast clock takes a running lease, and the next write of the earlier
+/// holder fails. A slow clock takes no running lease.
+#[tokio::test]
+async fn holder_is_told_of_a_takeover_by_a_fast_clock() {
+    let stage = Stage::new().await;
+    let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
+    let id = stage.id(1);
+    let held = stage.flow_with(Box::new(ledger.clone()));
+    let mine = claim(&held, &id, "holder").await.unwrap();
+    ledger.pass(50);
+    let slow = stage.flow_with(Box::new(ledger.with_skew(-600)));
+    assert_eq!(claim(&slow, &id, "slow").await.unwrap_err().0, "holder");
+    let fast = stage.flow_with(Box::new(ledger.with_skew(600)));
+    claim(&fast, &id, "fast").await.unwrap();
+    let e = held.heartbeat(&id, &mine).await.unwrap_err();
+    assert_eq!(e.code(), "conflict");
+    assert!(e.message().ends_with("is over: fast holds it now"), "{e}");
 }

@@ -266,7 +266,10 @@ impl Ledger for MemoryLedger {
             }
         })?;
         Ok(match written {
-            Some(_) => TrailSwap::Written(Outcome::immediate(sheet.issue.clone())),
+            Some(ingestion) => TrailSwap::Written(Outcome {
+                ingestion,
+                ..Outcome::immediate(sheet.issue.clone())
+            }),
             None => TrailSwap::Stale,
         })
     }

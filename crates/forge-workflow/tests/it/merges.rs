@@ -19,7 +19,10 @@ use forge_workflow::{
 };
 use proptest::prelude::*;
 
-use crate::local::Stage;
+use crate::{
+    local::Stage,
+    memory::{Fault, MemoryLedger},
+};
 
 /// Crashes at the n-th write: before the write (even), or after the write (odd).
 #[derive(Clone, Debug)]
@@ -242,6 +245,22 @@ async fn r_000_22_failed_issue_does_not_fail_the_merge() {
     assert_eq!(report.failed[0].reason, "the process was killed");
     let report = apply(&effects, &pull).await;
     assert_eq!(report.transitioned.len(), 1);
+}
+
+#[tokio::test]
+async fn unindexed_move_of_a_merge_is_a_failure() {
+    let stage = Stage::new().await;
+    let one = stage.issue("Backlog").await;
+    let pull = open(&stage, std::slice::from_ref(&one)).await;
+    let pull = merge(&stage, &pull).await;
+    let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
+    let flow = stage.flow_with(Box::new(ledger.clone()));
+    let effects = effects(&stage, Some(&flow));
+    ledger.fail(&[Fault::Unseen]);
+    let report = apply(&effects, &pull).await;
+    assert!(report.transitioned.is_empty(), "{report:?}");
+    let why = "its record is stored, but no index shows it";
+    assert!(report.failed[0].reason.starts_with(why), "{report:?}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! `forge workflow heartbeat`: renews the lease of a claim.
 
 use clap::Args;
-use forge::workflow::Claim;
+use forge::workflow::{Claim, took_effect};
 use forge_core::{Result, text};
 
 use super::shared::{IssueArg, fields, json_or_null, selection, short};
@@ -41,7 +41,7 @@ fields! {
         "since", |c| Json::text(c.since.to_string());
 }
 
-/// Renews the lease.
+/// Renews the lease. A renewal without effect is a failure.
 ///
 /// # Errors
 ///
@@ -49,9 +49,9 @@ fields! {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) -> Result<Exit> {
     let selection = selection(&args.json, FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;
-    let claim = ctx
-        .ui
-        .outcome(workflow.heartbeat(&id, &args.claim).await?)?;
+    let outcome = workflow.heartbeat(&id, &args.claim).await?;
+    let is_renewed = took_effect(&outcome.ingestion);
+    let claim = ctx.ui.outcome(outcome)?;
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.object(&claim))?,
         None => ctx.ui.line(&text::one_line(&format!(
@@ -62,5 +62,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowHeartbeatArgs) ->
             claim.expires_at()
         )))?,
     }
-    Ok(Exit::Ok)
+    Ok(match is_renewed {
+        true => Exit::Ok,
+        false => Exit::Failure,
+    })
 }
