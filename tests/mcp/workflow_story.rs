@@ -255,4 +255,25 @@ fn prompt_is_less_than_half_of_an_orchestrator_page() {
         tokens(page)
     );
     assert!(2 * prompt < page, "{prompt}, and {page}");
+    let [prompt, tools, page] = [prompt, tools, page].map(tokens);
+    let shown = |n: usize| match n < 1_000 {
+        true => n.to_string(),
+        false => format!("{},{:03}", n / 1_000, n % 1_000),
+    };
+    let docs = include_str!("../../docs/explanation/workflow.md");
+    for part in [
+        format!(
+            "as tables (`tests/mcp/orchestrator.md`) | {} |",
+            shown(page)
+        ),
+        format!(
+            "| {}, which is {} fewer |",
+            shown(prompt),
+            shown(page - prompt)
+        ),
+        format!("the five tools `workflow_…` | {} |", shown(tools)),
+        format!("it is {} tokens longer", shown(prompt + tools - page)),
+    ] {
+        assert!(docs.contains(&part), "{part}");
+    }
 }
