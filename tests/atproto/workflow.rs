@@ -108,11 +108,20 @@ fn runs_from_pick_to_merge(store: &str) {
 
 #[test]
 fn r_001_12_python_client_runs_the_story_on_a_real_pds() {
+    python_client_runs_the_story("fields");
+}
+
+#[test]
+fn python_client_runs_the_story_with_labels_on_a_real_pds() {
+    python_client_runs_the_story("labels");
+}
+
+fn python_client_runs_the_story(store: &str) {
     let (Some(stage), Some(python)) = (Stage::new(), python()) else {
         return;
     };
     let alice = &stage.alice;
-    let set = ["config", "set", "workflow.store", "fields"];
+    let set = ["config", "set", "workflow.store", store];
     stage.command_alone(alice, &set).ok();
     stage.forge(alice, &["workflow", "init"]);
     let issue = ["issue", "create", "-t", "It breaks", "-b", "Often."];
