@@ -248,7 +248,7 @@ fn claim_in_lagging_group_warns_or_is_refused() {
 }
 
 #[test]
-fn twenty_concurrent_picks_claim_different_issues() {
+fn concurrent_picks_claim_different_issues() {
     let world = World::with_issues(6);
     for issue in ["1", "2", "3", "4", "5", "6"] {
         world.put(issue, "Research Needed");

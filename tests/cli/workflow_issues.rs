@@ -416,11 +416,7 @@ fn handoff_moves_only_along_the_graph() {
 fn blocking_cycles_are_reported() {
     let world = World::with_issues(2);
     world.edit("1", &["--add-blocked-by", "2"]);
-    let made = world.now(&["issue", "edit", "2", "--add-blocked-by", "1"]);
-    if made.output().code != Some(0) {
-        // A forge may refuse the edge that closes the cycle.
-        return;
-    }
+    world.edit("2", &["--add-blocked-by", "1"]);
     let found = world.workflow(&["group", "1"]);
     assert_eq!(found["cycles"].as_array().unwrap().len(), 1, "{found}");
     assert_eq!(found["truncated"], false);

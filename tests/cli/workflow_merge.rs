@@ -1,9 +1,13 @@
 //! Effects of a merge on the issues that its pull request closes.
 
+use forge_github_double::Fault;
 use forge_testkit::Output;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
 
 /// Merges a pull request successfully.
 fn merge(world: &World, pull: &str) -> Output {
@@ -150,6 +154,15 @@ fn r_000_23_refused_merge_moves_nothing() {
     let text = world.workflow_fails(&["reconcile", "1"], 1).stderr_text();
     assert!(text.contains("#1 is not merged"), "{text}");
     assert!(text.contains("forge pr merge"), "{text}");
+    // The error has GitHub's own sentence.
+    let hub = Hub::with_pull();
+    let body = r#"{"data":{"merge":null},"errors":[{"type":"UNPROCESSABLE","path":["merge"],
+        "message":"Required status check \"ci\" is expected."}]}"#;
+    hub.double
+        .fault(Fault::answer(200, &[], body).on_mutations());
+    let merge = hub.forge(&["pr", "merge", "1", "--merge", "-R", REPO]);
+    let said = "github.localhost says: Required status check \"ci\" is expected";
+    let _ = merge.output().exits(1).says(said);
 }
 
 #[test]

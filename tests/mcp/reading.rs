@@ -405,6 +405,7 @@ fn r_000_16_list_has_total_and_more_on_request() {
     let mut wire = world.server(MODERN, &[]);
     let plain = wire.call("pr_list", json!({})).ok();
     let row = &plain.data()["pull_requests"][0];
+    assert_eq!(plain.data()["total"], 9);
     assert_eq!(row["url"], format!("{}#9", world.name()));
     assert_eq!(row["created_at"], "2026-03-01T12:00:00Z");
     assert!(!plain.text().contains(" opened "), "{}", plain.text());
