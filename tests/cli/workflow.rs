@@ -164,6 +164,21 @@ fn configured_definition_is_shown() {
     assert_eq!(found["resolvedState"], "Ada Needed");
 }
 
+#[test]
+fn fields_have_the_names_of_the_definition() {
+    let world = World::with_issues(1);
+    world.define(|text| {
+        text.replace("state = \"Workflow State\"", "state = \"Phase\"")
+            .replace("estimate = \"Estimate\"", "estimate = \"Size\"")
+    });
+    world.put("1", "Backlog");
+    world.edit("1", &["--estimate", "M"]);
+    let view = world.now(&["issue", "view", "1", "--json", "estimate,values"]);
+    let wanted = json!({"estimate": "M", "values": {"Phase": "Backlog", "Size": "M"}});
+    assert_eq!(view.output().success().json(), wanted);
+    assert_eq!(world.workflow(&["position", "1"])["phase"], "SPLIT");
+}
+
 /// Commits ralph's definition, changed, as a file of a branch.
 fn definition_in(world: &World, branch: &str, change: impl FnOnce(String) -> String) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");

@@ -423,6 +423,23 @@ fn blocking_cycles_are_reported() {
 }
 
 #[test]
+fn unreadable_issue_of_a_group_is_reported() {
+    let world = World::with_issues(3);
+    world.edit("1", &["--add-blocked-by", "2"]);
+    world.edit("2", &["--add-blocked-by", "3"]);
+    world
+        .git
+        .run(["update-ref", "-d", "refs/forge/issues/3"])
+        .ok();
+    let out = world.now(&["workflow", "group", "1", "--json"]);
+    let out = out.output().success();
+    let found = out.json();
+    assert_eq!(numbers(&found["issues"]), [2, 1]);
+    assert_eq!(found["truncated"], true);
+    let _ = out.says("#3 of the group could not be read: ");
+}
+
+#[test]
 fn issue_is_named_by_number_url_or_repository() {
     let world = World::with_issues(1);
     let path = world.git.path().canonicalize().unwrap();

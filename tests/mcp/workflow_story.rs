@@ -45,6 +45,12 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(at.data()["reason"], why);
     assert_eq!(at.data()["is_group"], false);
     assert_eq!(at.data()["issues"][0]["issue"], named);
+    let claims = match (repo, issue.starts_with("at://")) {
+        (_, true) => "advisory",
+        (REPO, false) => "ordered",
+        _ => "exclusive",
+    };
+    assert_eq!(at.data()["claims"], claims);
 
     // Triage names the state to move to.
     let triage = json!({"state": "Ready for Plan", "command": "triage", "reason": "small enough"});
