@@ -535,7 +535,9 @@ mod tests {
             author: cleaner.line("mallory (OWNER)"),
             association: Some(cleaner.line("MEMBER")),
             created_at: "2026-01-01T00:00:00Z".to_owned(),
+            updated_at: None,
             reply_to: None,
+            reactions: Vec::new(),
             minimized: Some(cleaner.line("OFF_TOPIC")),
             body: Clean::default(),
         };
