@@ -464,7 +464,13 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
         _ => return None,
     };
     let length = 2 + charset.len() + 1 + how.len() + 1 + payload.len() + 2;
-    Some((String::from_utf8_lossy(&bytes).into_owned(), length))
+    let text = match charset.to_ascii_lowercase().as_str() {
+        "utf-8" | "utf8" | "us-ascii" => String::from_utf8_lossy(&bytes).into_owned(),
+        "iso-8859-1" => bytes.into_iter().map(char::from).collect(),
+        // In UTF-7, git could read another name than is shown.
+        _ => return None,
+    };
+    Some((text, length))
 }
 
 fn quoted(text: &str) -> Option<Vec<u8>> {
@@ -791,6 +797,9 @@ literal 1
         assert_eq!(decode_words(&word(900)), "A".repeat(300));
         let long = word(1_200);
         assert_eq!(decode_words(&long), long);
+        assert_eq!(decode_words("=?ISO-8859-1?q?Ren=E9?="), "Ren\u{e9}");
+        let other = "=?UTF-7?q?+AFY-ictim?=";
+        assert_eq!(decode_words(other), other);
         let unended = "=?a?q?x".repeat(1_000);
         assert_eq!(decode_words(&unended), unended);
     }
