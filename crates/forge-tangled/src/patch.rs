@@ -23,7 +23,7 @@ pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
 /// The most files, hunks and mails of a patch together. Each takes hundreds of bytes of memory, and a
 /// line of a dozen begins one.
-const MAX_PARTS: usize = 65_536;
+pub(crate) const MAX_PARTS: usize = 65_536;
 
 /// Whether a patch has more files, hunks and mails than are read.
 pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
