@@ -65,10 +65,10 @@ impl Git {
     }
 }
 
-/// Whether git takes a name for a refspec, which writes a ref or names several. Others choose the
-/// names that are fetched.
+/// Whether git takes a name for a refspec, which writes a ref or names several, or for the word that
+/// makes the next name one. Others choose the names that are fetched.
 fn is_refspec(name: &str) -> bool {
-    name.starts_with(['+', '^']) || name.contains([':', '*'])
+    name == "tag" || name.starts_with(['+', '^']) || name.contains([':', '*'])
 }
 
 #[cfg(test)]
@@ -85,6 +85,7 @@ mod tests {
             "+refs/heads/main",
             "^refs/heads/main",
             "refs/heads/*",
+            "tag",
         ] {
             let e = git.fetch_objects(".", &[wanted]).await.unwrap_err();
             assert_eq!(e.code(), "protocol", "{wanted}: {e}");

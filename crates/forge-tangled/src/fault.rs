@@ -3,7 +3,7 @@
 use forge_core::{Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, text::one_line};
 use http::StatusCode;
 
-use crate::{Origin, read_limits::human, xrpc::Failure};
+use crate::{Origin, patch::MAX_PARTS, read_limits::human, xrpc::Failure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";
@@ -186,6 +186,13 @@ pub(crate) fn too_long(origin: &Origin) -> Error {
     Error::new(ErrorKind::Protocol, message).with_context(UNREAD, TOO_LONG)
 }
 
+/// A patch or a comparison of more parts than are read.
+pub(crate) fn too_many_parts(origin: &Origin) -> Error {
+    let host = origin.host();
+    let message = format!("{host} sent changes of more than {MAX_PARTS} files and hunks");
+    Error::new(ErrorKind::Protocol, message)
+}
+
 /// The refusal to read another list.
 pub(crate) fn spent(most: usize) -> Error {
     let most = human(most);
@@ -213,6 +220,16 @@ pub(crate) fn garbled(origin: &Origin, nsid: &str, why: &str, write: bool) -> Er
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusal_of_many_parts_names_host_and_limit() {
+        let origin = Origin::configured("https://knot.example").unwrap();
+        let e = too_many_parts(&origin);
+        assert_eq!(
+            e.message(),
+            "knot.example sent changes of more than 65536 files and hunks"
+        );
+    }
 
     #[test]
     fn wrong_audience_is_read_from_the_answer_alone() {

@@ -234,7 +234,7 @@ impl Tangled {
             .flatten()
             .any(|diff| has_too_many_parts(diff.as_bytes()));
         match is_too_long {
-            true => Err(fault::too_long(knot.origin())),
+            true => Err(fault::too_many_parts(knot.origin())),
             false => Ok(compared),
         }
     }

@@ -260,6 +260,8 @@ pub(crate) struct Definitions {
 struct Unread {
     uri: String,
     why: String,
+    /// Definitions for which the same warning stands.
+    others: BTreeSet<String>,
 }
 
 impl Deref for Definitions {
@@ -278,15 +280,18 @@ impl Definitions {
             let texts = texts.sum::<usize>() + it.uri.len() + it.name.len() + it.color.len();
             size_of::<Definition>() + texts
         });
-        let unread = self.unread.iter().map(|it| it.uri.len() + it.why.len());
+        let unread = self.unread.iter().map(|it| {
+            let others = it.others.iter().map(|uri| size_of::<String>() + uri.len());
+            it.uri.len() + it.why.len() + others.sum::<usize>()
+        });
         read.chain(unread).sum()
     }
 
     /// What labels are missing because of the definition `uri`; `None` where it was read, or is
     /// none of the repository's.
     pub fn missing(&self, uri: &str) -> Option<Warning> {
-        let unread = self.unread.iter().find(|unread| unread.uri == uri)?;
-        Some(unread.warning())
+        let is_named = |it: &&Unread| it.uri == uri || it.others.contains(uri);
+        self.unread.iter().find(is_named).map(Unread::warning)
     }
 
     /// The values that operations leave on `subject`, by definition.
@@ -310,7 +315,9 @@ impl Definitions {
     pub fn uri_of(&self, name: &str) -> Result<&str> {
         let is_named = |d: &&Definition| d.name.eq_ignore_ascii_case(name) || d.uri == name;
         let read = self.read.iter().find(is_named).map(|d| d.uri.as_str());
-        let mut unread = self.unread.iter().map(|unread| unread.uri.as_str());
+        let unread = self.unread.iter();
+        let unread = unread.flat_map(|it| it.others.iter().chain([&it.uri]));
+        let mut unread = unread.map(String::as_str);
         if let Some(uri) = read.or_else(|| unread.find(|uri| *uri == name)) {
             return Ok(uri);
         }
@@ -577,6 +584,7 @@ impl Tangled {
                     Err(e) => definitions.unread.push(Unread {
                         uri,
                         why: e.message().to_owned(),
+                        others: BTreeSet::new(),
                     }),
                 }
             }
@@ -588,6 +596,7 @@ impl Tangled {
                         "the first {MAX_DEFINITIONS} labels of a repository are read, and {count} \
                          more are not"
                     ),
+                    others: others.iter().skip(1).map(AtUri::to_string).collect(),
                 });
             }
             Ok::<_, Error>(Arc::new(definitions))
@@ -865,6 +874,24 @@ mod tests {
 
     fn o(key: &str, value: &str) -> Value {
         json!({"key": key, "value": value})
+    }
+
+    #[test]
+    fn definition_beyond_the_limit_is_known_by_uri() {
+        let definitions = Definitions {
+            unread: vec![Unread {
+                uri: "at://did:plc:a/l/500".to_owned(),
+                why: "there are more".to_owned(),
+                others: BTreeSet::from(["at://did:plc:a/l/501".to_owned()]),
+            }],
+            ..Definitions::default()
+        };
+        for uri in ["at://did:plc:a/l/500", "at://did:plc:a/l/501"] {
+            assert_eq!(definitions.uri_of(uri).unwrap(), uri);
+            assert!(definitions.missing(uri).is_some());
+        }
+        assert!(definitions.missing("at://did:plc:a/l/502").is_none());
+        assert_eq!(definitions.warnings().len(), 1);
     }
 
     #[test]

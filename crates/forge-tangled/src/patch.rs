@@ -23,7 +23,7 @@ pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 
 /// The most files, hunks and mails of a patch together. Each takes hundreds of bytes of memory, and a
 /// line of a dozen begins one.
-const MAX_PARTS: usize = 65_536;
+pub(crate) const MAX_PARTS: usize = 65_536;
 
 /// Whether a patch has more files, hunks and mails than are read.
 pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
@@ -358,29 +358,48 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
 
 /// The headers with which a message begins, and the rest of the message. `git am` takes them before
 /// those of the mail (`mailinfo.c`, `check_inbody_header`); git prints them where the author does not
-/// send the mail (`format.from`).
+/// send the mail (`format.from`). Only the first `From:`, `Date:` and `Subject:` are headers, a later
+/// `[PATCH]` line replaces the subject, and a quoted `From ` line of git is skipped.
 fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
-    let is_header = |line: &str| {
-        ["from:", "date:", "subject:"].into_iter().any(|name| {
-            let start = line.get(..name.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
-        })
-    };
-    let message = message.trim_start_matches('\n');
-    let mut headers = String::new();
+    const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+    let mut headers: Vec<(String, String)> = Vec::new();
+    // Whether the next line can continue the last header.
+    let mut is_open = false;
     let mut end = 0;
     for line in message.split_inclusive('\n') {
-        let continues = !headers.is_empty() && line.starts_with([' ', '\t']);
-        if line.starts_with("[PATCH] ") {
-            headers.push_str("Subject: ");
-        } else if !continues && !is_header(line) {
+        let named = line.split_once(':').filter(|(name, _)| {
+            let is = |other: &str| name.eq_ignore_ascii_case(other);
+            ["from", "date", "subject"].into_iter().any(is)
+                && !headers.iter().any(|(known, _)| is(known))
+        });
+        let quoted = line.strip_prefix(">From ");
+        let quoted = quoted.and_then(|rest| rest.strip_suffix(" Mon Sep 17 00:00:00 2001\n"));
+        let is_oid = |oid: &str| {
+            let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+            oid.len() == 40 && oid.bytes().all(is_hex)
+        };
+        let is_title = |rest: &str| rest.starts_with(BLANKS);
+        if is_open && line.starts_with([' ', '\t']) {
+            if let Some((_, value)) = headers.last_mut() {
+                value.push(' ');
+                value.push_str(line.trim());
+            }
+        } else if line.strip_prefix("[PATCH]").is_some_and(is_title) {
+            headers.retain(|(name, _)| !name.eq_ignore_ascii_case("subject"));
+            headers.push(("Subject".to_owned(), line.trim().to_owned()));
+            is_open = false;
+        } else if let Some((name, value)) = named {
+            headers.push((name.to_owned(), value.trim().to_owned()));
+            is_open = true;
+        } else if quoted.is_some_and(is_oid) {
+            is_open = false;
+        } else if is_open || line != "\n" {
             break;
         }
-        headers.push_str(line);
         end += line.len();
     }
     let rest = message.get(end..).unwrap_or_default();
-    (unfold(&headers), rest)
+    (headers, rest)
 }
 
 /// Header lines; those that begin with a blank continue the one before.
@@ -445,7 +464,13 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
         _ => return None,
     };
     let length = 2 + charset.len() + 1 + how.len() + 1 + payload.len() + 2;
-    Some((String::from_utf8_lossy(&bytes).into_owned(), length))
+    let text = match charset.to_ascii_lowercase().as_str() {
+        "utf-8" | "utf8" | "us-ascii" => String::from_utf8_lossy(&bytes).into_owned(),
+        "iso-8859-1" => bytes.into_iter().map(char::from).collect(),
+        // In UTF-7, git could read another name than is shown.
+        _ => return None,
+    };
+    Some((text, length))
 }
 
 fn quoted(text: &str) -> Option<Vec<u8>> {
@@ -464,13 +489,27 @@ fn quoted(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// Name and address as `git am` takes them (`mailinfo.c`, `handle_from`): the address is the word
+/// around the first `@`, and stands for a name that has a second one.
 fn address(from: &str) -> (String, String) {
-    match from.rsplit_once('<') {
-        Some((name, email)) => (
-            name.trim().trim_matches('"').to_owned(),
-            email.trim_end_matches('>').to_owned(),
-        ),
-        None => (from.to_owned(), from.to_owned()),
+    let is_blank = |c: char| c.is_ascii_whitespace();
+    let Some((before, _)) = from.split_once('@') else {
+        let (name, email) = from.rsplit_once('<').unwrap_or((from, from));
+        let name = name.trim().trim_matches('"');
+        return (name.to_owned(), email.trim_end_matches('>').to_owned());
+    };
+    let start = before.rfind(|c| c == '<' || is_blank(c));
+    let (front, rest) = from.split_at(start.map_or(0, |at| at + 1));
+    let end = rest.find(|c| c == '>' || is_blank(c));
+    let (email, behind) = rest.split_at(end.unwrap_or(rest.len()));
+    let (front, behind) = (front.strip_suffix('<').unwrap_or(front), behind.get(1..));
+    let name = format!("{} {}", front.trim(), behind.unwrap_or_default().trim());
+    let name = name.trim().trim_matches('"');
+    let comment = name.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let (name, email) = (comment.unwrap_or(name), email.replace('"', ""));
+    match name.is_empty() || name.contains(['@', '<', '>']) {
+        true => (email.clone(), email),
+        false => (name.to_owned(), email),
     }
 }
 
@@ -758,8 +797,29 @@ literal 1
         assert_eq!(decode_words(&word(900)), "A".repeat(300));
         let long = word(1_200);
         assert_eq!(decode_words(&long), long);
+        assert_eq!(decode_words("=?ISO-8859-1?q?Ren=E9?="), "Ren\u{e9}");
+        let other = "=?UTF-7?q?+AFY-ictim?=";
+        assert_eq!(decode_words(other), other);
         let unended = "=?a?q?x".repeat(1_000);
         assert_eq!(decode_words(&unended), unended);
+    }
+
+    /// All but the first two as `git mailinfo` 2.47 has them; git takes no author from those.
+    #[test]
+    fn author_is_the_word_around_the_first_at() {
+        let evil = "v@x.example";
+        for (from, name, email) in [
+            ("", "", ""),
+            ("No One", "No One", "No One"),
+            ("Ada <ada>", "Ada", "ada"),
+            ("\"Ada, B.\" <ada@x.example>", "Ada, B.", "ada@x.example"),
+            ("Ada <ada@x.example> (c)", "Ada (c)", "ada@x.example"),
+            ("ada@x.example (Ada)", "Ada", "ada@x.example"),
+            ("v@x.example Mallory <m@y.example>", evil, evil),
+            ("\"v@x.example\" Mallory <m@y.example>", evil, evil),
+        ] {
+            assert_eq!(address(from), (name.to_owned(), email.to_owned()), "{from}");
+        }
     }
 
     #[test]
@@ -785,10 +845,28 @@ literal 1
                 "ada@x.example",
                 "Inner",
             ),
+            // All as `git mailinfo` 2.47 has them.
+            (
+                "[PATCH]\tOne\n[PATCH] Inner\n\nFrom: Ada <ada@x.example>\n",
+                "ada@x.example",
+                "Inner",
+            ),
+            (
+                ">From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\n\
+                 From: Ada <ada@x.example>\n",
+                "ada@x.example",
+                "Outer",
+            ),
         ] {
             let expected = (email.to_owned(), subject.to_owned());
             assert_eq!(mail(inner), expected, "{inner}");
         }
+        let (headers, rest) = headers_of_message("From: a@x\nFrom: b@x\n\nText.");
+        assert_eq!(headers, [("From".to_owned(), "a@x".to_owned())]);
+        assert_eq!(rest, "From: b@x\n\nText.");
+        let (headers, rest) = headers_of_message("[PATCH] A\n b\nFrom: c@x\n");
+        assert_eq!(headers, [("Subject".to_owned(), "[PATCH] A".to_owned())]);
+        assert_eq!(rest, " b\nFrom: c@x\n");
     }
 
     #[test]

@@ -430,8 +430,7 @@ async fn fetch(
             )
             .with_hint(
                 Hint::from(format!(
-                    "fetch '{}' from where its author pushed it, then merge again",
-                    one_line(&pull.head)
+                    "fetch {head} from where its author pushed it, then merge again"
                 ))
                 .with_action(merge(&pull.record.uri)),
             ));

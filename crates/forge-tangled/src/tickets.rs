@@ -404,7 +404,7 @@ impl Tangled {
         let method = &self.settings.dialects.methods.knot.format_patch;
         let bytes = knot.bytes(method, &params).await?;
         match has_too_many_parts(&bytes) {
-            true => Err(fault::too_long(knot.origin())),
+            true => Err(fault::too_many_parts(knot.origin())),
             false => Ok(Arc::new(Patch::parse(bytes))),
         }
     }

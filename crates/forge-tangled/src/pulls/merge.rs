@@ -134,7 +134,10 @@ impl Tangled {
                     pull.record.uri
                 ),
             )
-            .with_hint("have the author submit the round as `git format-patch` prints it"));
+            .with_hint(
+                "have the author submit the round as `git format-patch` prints it, with messages \
+                 in UTF-8",
+            ));
         }
         let (text, checked) = checked?;
         match (checked, doubt) {

@@ -294,7 +294,9 @@ async fn branch_name_of_round_writes_no_ref() {
     let clone = GitDir::at(ground.dir.path());
     let before = clone.refs();
     let merged = ground.forge.merge(&ground.pr, &ground.req()).await;
-    assert!(merged.is_err(), "{merged:?}");
+    // The hint has no refspec either: a person could type it.
+    let hint = merged.unwrap_err().hint().unwrap().text().to_owned();
+    assert!(hint.starts_with("fetch 7777777"), "{hint}");
     assert_eq!(clone.refs(), before);
 }
 
