@@ -282,18 +282,23 @@ pub(crate) fn unread_elsewhere(items: &[LinkedItem], own: &RepoId) -> Option<War
     })
 }
 
-/// Cuts the texts of `items` to `most` bytes together, those of the last items first. The returned
-/// warning counts the bytes that are left out.
+/// Cuts the longest texts of `items`, until all together have `most` bytes: no text can displace a
+/// shorter one. The returned warning counts the bytes that are left out.
 pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning> {
+    let mut texts: Vec<&mut String> = items
+        .iter_mut()
+        .flat_map(|item| {
+            let comments = item.comments.iter_mut().map(|comment| &mut comment.body);
+            item.body.iter_mut().chain(comments)
+        })
+        .collect();
+    texts.sort_by_key(|text| text.len());
     let (mut left, mut over) = (most, 0);
-    for item in items {
-        let comments = item.comments.iter_mut().map(|comment| &mut comment.body);
-        for text in item.body.iter_mut().chain(comments) {
-            let end = text.floor_char_boundary(left);
-            left -= end;
-            over += text.len() - end;
-            text.truncate(end);
-        }
+    for (n, text) in texts.iter_mut().rev().enumerate().rev() {
+        let end = text.floor_char_boundary(left / (n + 1));
+        left -= end;
+        over += text.len() - end;
+        text.truncate(end);
     }
     (over > 0).then(|| {
         Warning::new(format!(
