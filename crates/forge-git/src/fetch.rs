@@ -65,8 +65,8 @@ impl Git {
     }
 }
 
-/// Whether git takes a name for a refspec, which writes a ref or names several, or for the word that
-/// makes the next name one. Others choose the names that are fetched.
+/// Returns true if git reads `name` as a refspec, which can write refs or name several, or as the
+/// word `tag`, which makes a refspec of the next name. Strangers choose the names to fetch.
 fn is_refspec(name: &str) -> bool {
     name == "tag" || name.starts_with(['+', '^']) || name.contains([':', '*'])
 }

@@ -30,8 +30,7 @@ impl DraftMarker {
     /// The title without the marker; `None` where it is not the title of a draft. Case does not
     /// matter, a word does: `wip` does not mark "Wipe the cache", and a marker alone marks nothing.
     pub(crate) fn strip<'t>(&self, title: &'t str) -> Option<&'t str> {
-        // Somebody may have put the marker there twice; a title of a stranger may have it any number
-        // of times.
+        // A title can have the marker twice by mistake, and a stranger's title any number of times.
         let mut rest = self.strip_one(title)?;
         while let Some(inner) = self.strip_one(rest) {
             rest = inner;

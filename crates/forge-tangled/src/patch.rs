@@ -25,7 +25,7 @@ pub(crate) const PACKED_MAX: usize = ROUND_MAX + 1024 * 1024;
 /// line of a dozen begins one.
 pub(crate) const MAX_PARTS: usize = 65_536;
 
-/// Whether a patch has more files, hunks and mails than are read.
+/// Returns true if a patch has more than [`MAX_PARTS`] files, hunks and mails.
 pub(crate) fn has_too_many_parts(patch: &[u8]) -> bool {
     let starts: [&[u8]; 3] = [b"diff --", b"@@ -", b"From "];
     let begins = |line: &&[u8]| starts.iter().any(|start| line.starts_with(start));
@@ -363,7 +363,7 @@ fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
 fn headers_of_message(message: &str) -> (Vec<(String, String)>, &str) {
     const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
     let mut headers: Vec<(String, String)> = Vec::new();
-    // Whether the next line can continue the last header.
+    // True if a following line that begins with a blank belongs to the last header.
     let mut is_open = false;
     let mut end = 0;
     for line in message.split_inclusive('\n') {

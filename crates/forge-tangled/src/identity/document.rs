@@ -18,7 +18,7 @@ pub struct Document {
     knot: Option<String>,
 }
 
-/// What an endpoint has behind so many characters is not kept: no host has so long a name.
+/// Maximum length of a stored endpoint, in characters. The URL of a real server is shorter.
 const MAX_ENDPOINT: usize = 2_048;
 
 impl Document {

@@ -118,7 +118,7 @@ fn invalid_record_is_dropped_with_reason() {
 
 /// Go's reader continues after the end of a member, and refuses other bytes there.
 #[test]
-fn gzip_of_a_patch_is_read_to_its_end() {
+fn all_gzip_members_of_a_patch_are_read() {
     let it = Fixture::new();
     let pds = it.world.pds();
     let two = [gzip("p"), gzip("q")].concat();
