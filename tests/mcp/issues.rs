@@ -186,6 +186,18 @@ fn comment_is_made_replaced_and_deleted() {
 }
 
 #[test]
+fn reason_of_reopened_issue_is_reported_as_ignored() {
+    let world = World::new();
+    let mut wire = wire(&world, &["--write"]);
+    let edit = |state: &str| json!({"issue": 1, "state": state, "reason": "duplicate"});
+    let closed = wire.call("issue_edit", edit("closed")).ok();
+    assert!(!closed.text().contains("ignored"), "{}", closed.text());
+    let reopened = wire.call("issue_edit", edit("open")).ok();
+    assert_eq!(reopened.data()["state"], "open");
+    let _ = reopened.says("the reason was ignored: only state=closed takes one");
+}
+
+#[test]
 fn edit_of_stale_version_is_refused() {
     let world = World::new();
     let mut grace = wire(&world, &["--write"]);
@@ -301,6 +313,11 @@ fn errors_of_wrong_arguments_name_the_right_ones() {
             "issue_edit",
             json!({"issue": 1, "reason": "completed"}),
             "only for closing",
+        ),
+        (
+            "issue_edit",
+            json!({"issue": 1, "state": "closed", "reason": "completd"}),
+            "reason is 'completd', but takes one of completed, not_planned, duplicate",
         ),
         (
             "issue_edit",

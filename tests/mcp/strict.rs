@@ -268,5 +268,5 @@ fn draft_argument_accepts_words_and_booleans() {
     }
     let wrong = json!({"number": 1, "draft": "later"});
     let wrong = wire.call("pr_edit", wrong).fails("invalid_input");
-    let _ = wrong.says("draft takes one of draft, ready; ");
+    let _ = wrong.says("draft is 'later', but takes one of draft, ready");
 }

@@ -414,3 +414,16 @@ fn edit_with_comment_argument_keeps_the_description() {
         after.data()["pull_request"]["description"]
     );
 }
+
+#[test]
+fn reason_for_pull_request_state_is_refused() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    for state in ["open", "closed"] {
+        let args = json!({"number": 1, "state": state, "reason": "duplicate"});
+        wire.call("pr_set_state", args)
+            .fails("invalid_input")
+            .says("this tool takes no 'reason'")
+            .says("a pull request has no reason for its state");
+    }
+}

@@ -142,6 +142,11 @@ pub(super) const INSTEAD: &[(&[&str], &str, &str)] = &[
     (&["method"], "repo", "leave method out"),
     (&["state"], "append", "pr_set_state closes and reopens"),
     (
+        &["reason", "state_reason"],
+        "delete_branch",
+        "a pull request has no reason for its state: leave it out, or comment",
+    ),
+    (
         NOT_A_DESCRIPTION,
         "append",
         "body replaces the description; pr_comment comments",

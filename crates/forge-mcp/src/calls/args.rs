@@ -8,6 +8,10 @@ use serde_path_to_error::Segment;
 use forge_core::{Error, Result, suggest};
 
 use super::aliases::{ALIASES, INSTEAD, MAYBE_DATES, NOT_A_DESCRIPTION, VALUE_ALIASES};
+use crate::content::{Cleaner, MAX_VALUE_CHARS};
+
+/// Maximum number of unknown arguments that an error names.
+const MAX_NAMES: usize = 3;
 
 /// The value that clears an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
@@ -50,20 +54,76 @@ pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonO
 ///
 /// # Errors
 ///
-/// Fails with `invalid_input`, and names the wrong argument and the known arguments.
-pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -> Result<A> {
+/// Fails with `invalid_input`, and says which argument is wrong and what the tool takes there.
+pub(super) fn read<A: DeserializeOwned>(args: &JsonObject, schema: &JsonObject) -> Result<A> {
+    serde_path_to_error::deserialize(args).map_err(|e| {
+        refusal(
+            &Value::Object(args.clone()),
+            e.path(),
+            &Value::Object(schema.clone()),
+        )
+    })
+}
+
+/// Explains the wrong argument at a path. The words come from the schema, because serde's message
+/// has names of Rust types.
+fn refusal(args: &Value, path: &serde_path_to_error::Path, schema: &Value) -> Error {
+    let (mut at, mut is_optional) = (String::new(), false);
+    let (mut value, mut of) = (Some(args), Some(schema));
+    for segment in path.iter() {
+        let (inner, inner_schema) = match segment {
+            Segment::Map { key } => {
+                let known = of.and_then(|of| of.get("properties")?.get(key));
+                if known.is_none() {
+                    break;
+                }
+                let object = of.and_then(Value::as_object);
+                is_optional = object.is_none_or(|of| !is_required(of, key));
+                at = join(&at, key);
+                (value.and_then(|value| value.get(key)), known)
+            }
+            Segment::Seq { index } => {
+                is_optional = false;
+                at.push_str(&format!("[{index}]"));
+                let item = value.and_then(|value| value.get(*index));
+                (item, of.and_then(|of| of.get("items")))
+            }
+            // The path of an enum's value is the path of the enum.
+            Segment::Enum { .. } | Segment::Unknown => break,
+        };
+        (value, of) = (inner, inner_schema);
+    }
+    let value = value.unwrap_or(&Value::Null);
+    let of = of.unwrap_or(&Value::Null);
+    match (value.as_object(), of.as_object()) {
+        (Some(sent), Some(schema)) if schema.contains_key("properties") => {
+            wrong_names(&at, sent, schema)
+        }
+        _ => wrong_value(&at, value, of, is_optional),
+    }
+}
+
+fn join(at: &str, name: &str) -> String {
+    match at {
+        "" => name.to_owned(),
+        at => format!("{at}.{name}"),
+    }
+}
+
+/// Refuses an object with unknown arguments or without required arguments.
+fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let names: Vec<&str> = properties
         .map(|p| p.keys().map(String::as_str).collect())
         .unwrap_or_default();
     // A plain list is ambiguous if the tool has separate arguments for additions and removals.
-    let listed = args.keys().map(|name| snake_case(name));
+    let listed = sent.keys().map(|name| snake_case(name));
     let listed = listed.filter(|name| known(&format!("remove_{name}")));
     let parted: String = listed
         .map(|name| format!("pass add_{name} or remove_{name} for {name}; "))
         .collect();
-    let unknown: Vec<String> = args.keys().filter(|name| !known(name)).cloned().collect();
+    let unknown: Vec<&String> = sent.keys().filter(|name| !known(name)).collect();
     let mut advised: Vec<&str> = unknown
         .iter()
         .filter_map(|name| alternative_to(name, properties?))
@@ -74,24 +134,60 @@ pub(super) fn read<A: DeserializeOwned>(args: JsonObject, schema: &JsonObject) -
             .map_or_else(String::new, |near| format!("{near} ")),
         None => advised.iter().map(|what| format!("{what}; ")).collect(),
     };
-    let missing = missing(&args, schema);
-    serde_path_to_error::deserialize(Value::Object(args)).map_err(|e| {
-        let at = match e.path().to_string() {
-            path if path == "." => String::new(),
-            path => format!("{path}: "),
-        };
-        let wanted = expected(e.path(), schema).map_or_else(
-            || item_advice(e.path(), schema).map_or_else(String::new, |what| format!("{what}; ")),
-            |what| format!("{}takes {what}; ", at.replace(':', "")),
-        );
-        let e = e.into_inner();
-        refused(format!("the arguments do not fit: {at}{e}"))
-            .with_hint(format!(
-                "{near}{parted}{missing}{wanted}this tool takes {}",
-                names.join(", ")
-            ))
-            .with_source(e)
-    })
+    let place = if at.is_empty() { "this tool" } else { at };
+    let missing = missing(sent, schema);
+    let mut why: Vec<String> = unknown
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| format!("{place} takes no {}", quoted(name)))
+        .collect();
+    let absent = missing.iter().map(|name| join(at, name));
+    why.extend(absent.map(|name| format!("{name} is missing")));
+    let missing = missing.iter().map(|name| describe(at, name, properties));
+    let missing: String = missing.collect();
+    refused(why.join("; ")).with_hint(format!(
+        "{near}{parted}{missing}{place} takes {}",
+        names.join(", ")
+    ))
+}
+
+/// Refuses a value with another type, or outside the range or the choices of the schema.
+fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Error {
+    let kind = schema.get("type").and_then(Value::as_str);
+    let takes = match kind {
+        // Some numbers are 32 bits long; larger ones have no use in any argument.
+        Some("integer") => format!("a whole number from 0 to {}", u32::MAX),
+        _ => in_words(schema).unwrap_or_else(|| "another value".to_owned()),
+    };
+    let choices: Vec<&str> = match (choices(schema), kind) {
+        (Some(choices), _) => choices.iter().filter_map(Value::as_str).collect(),
+        (None, Some("boolean")) => vec!["true", "false"],
+        _ => Vec::new(),
+    };
+    let near = value.as_str();
+    let near = near.and_then(|text| suggest::did_you_mean(text, choices));
+    let hint = match (near, is_optional) {
+        (Some(near), _) => near,
+        (None, true) => format!("pass {at} as {takes}, or leave it out"),
+        (None, false) => format!("pass {at} as {takes}"),
+    };
+    refused(format!("{at} is {}, but takes {takes}", shown(value))).with_hint(hint)
+}
+
+/// Formats a text of the caller: quoted, on one line, and cut.
+fn quoted(text: &str) -> String {
+    let line = Cleaner::new().line(text);
+    line.cut(MAX_VALUE_CHARS).to_string()
+}
+
+/// Formats a value of the caller; objects and lists are quoted as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(_) => format!("the list {}", quoted(&value.to_string())),
+        Value::Object(_) => format!("the object {}", quoted(&value.to_string())),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }
 
 /// The advice in [`INSTEAD`] for an argument that is not in `properties`.
@@ -104,50 +200,24 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     row.map(|(_, _, what)| *what)
 }
 
-/// The advice for an argument in an item of a list, such as `comments[0].subjectType`.
-fn item_advice(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<&'static str> {
-    let mut segments = path.iter();
-    let (Some(Segment::Map { key: list }), Some(_), Some(Segment::Map { key: name })) =
-        (segments.next(), segments.next(), segments.next())
-    else {
-        return None;
-    };
-    let item = schema.get("properties")?.get(list)?.get("items")?;
-    alternative_to(name, item.get("properties")?.as_object()?)
-}
-
-/// Lists the missing required arguments with their allowed values.
-fn missing(args: &JsonObject, schema: &JsonObject) -> String {
+/// The names of the missing required arguments.
+fn missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
     let required = schema.get("required").and_then(Value::as_array);
     let names = required.into_iter().flatten().filter_map(Value::as_str);
-    let absent = names.filter(|name| !args.contains_key(*name));
-    let described = absent.filter_map(|name| {
-        let of = schema.get("properties")?.get(name)?;
-        let what = in_words(of)?;
-        Some(match of.get("description").and_then(Value::as_str) {
-            Some(text) => format!("pass {name}, {what}: {text}; "),
-            None => format!("pass {name}, {what}; "),
-        })
-    });
-    described.collect()
+    names.filter(|name| !args.contains_key(*name)).collect()
 }
 
-/// Describes the values that the schema allows at a path; `None` for an unknown path.
-fn expected(path: &serde_path_to_error::Path, schema: &JsonObject) -> Option<String> {
-    let mut of: Option<&Value> = None;
-    for segment in path.iter() {
-        of = match segment {
-            Segment::Map { key } => match of {
-                None => schema.get("properties")?.get(key),
-                Some(of) => of.get("properties")?.get(key),
-            },
-            Segment::Seq { .. } => of?.get("items"),
-            // The path of an enum's value is the path of the enum.
-            Segment::Enum { .. } | Segment::Unknown => of,
-        };
-        of?;
+/// The advice to pass a missing argument, with the values that it takes.
+fn describe(at: &str, name: &str, properties: Option<&JsonObject>) -> String {
+    let of = properties.and_then(|properties| properties.get(name));
+    let Some((of, what)) = of.and_then(|of| Some((of, in_words(of)?))) else {
+        return String::new();
+    };
+    let name = join(at, name);
+    match of.get("description").and_then(Value::as_str) {
+        Some(text) => format!("pass {name}, {what}: {text}; "),
+        None => format!("pass {name}, {what}; "),
     }
-    in_words(of?)
 }
 
 fn in_words(schema: &Value) -> Option<String> {
@@ -206,6 +276,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         if let Some(before) = args.insert(name.clone(), value.clone())
             && before != value
         {
+            let (before, value) = (shown(&before), shown(&value));
             return Err(
                 refused(format!("{name} is given twice, as {before} and as {value}"))
                     .with_hint(format!("pass {name} once")),
@@ -255,13 +326,13 @@ fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
             Ok(())
         }
         Some(Value::String(repo)) if repo.split(['/', ':']).any(same) => Ok(()),
-        Some(repo) => Err(other_owner(owner, &format!("is not in {repo}"))),
+        Some(repo) => Err(other_owner(owner, &format!("is not in {}", shown(repo)))),
         None => Err(other_owner(owner, "is given without repo")),
     }
 }
 
 fn other_owner(owner: &Value, why: &str) -> Error {
-    refused(format!("owner {owner} {why}"))
+    refused(format!("owner {} {why}", shown(owner)))
         .with_hint("pass repo alone: owner/repo, a URL or a path")
 }
 
@@ -421,12 +492,12 @@ mod tests {
         #[serde(default)]
         labels: Vec<String>,
         #[serde(default)]
-        include: Vec<String>,
+        include: Vec<Choice>,
         #[serde(default)]
         add_teams: Vec<String>,
         #[serde(default)]
         remove_teams: Vec<String>,
-        verdict: Option<String>,
+        verdict: Option<Choice>,
         #[serde(default)]
         comments: Vec<Inline>,
     }
@@ -436,7 +507,19 @@ mod tests {
     struct Inline {
         path: String,
         line: u64,
-        side: Option<String>,
+        side: Option<Choice>,
+    }
+
+    /// The choices of all arguments.
+    #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+    #[serde(rename_all = "snake_case")]
+    enum Choice {
+        Approve,
+        RequestChanges,
+        Checks,
+        Threads,
+        Left,
+        Right,
     }
 
     fn parse(sent: Value) -> Result<Args> {
@@ -453,7 +536,7 @@ mod tests {
             }}}
         }});
         let schema = schema.as_object().unwrap();
-        read(fit(sent.as_object().cloned(), schema)?, schema)
+        read(&fit(sent.as_object().cloned(), schema)?, schema)
     }
 
     #[test]
@@ -504,7 +587,7 @@ mod tests {
         assert_eq!(got.repo, "o/r");
         assert_eq!((got.limit, got.draft), (Some(30), Some(true)));
         assert_eq!(got.labels, ["bug", "help"]);
-        assert_eq!(got.verdict.as_deref(), Some("request_changes"));
+        assert_eq!(got.verdict, Some(Choice::RequestChanges));
         assert_eq!(
             parse(json!({"repo": "o/r", "number": 1, "limit": 5.0}))
                 .unwrap()
@@ -512,10 +595,16 @@ mod tests {
             Some(5)
         );
         for (include, sections) in [
-            (json!("thread"), &["threads"][..]),
-            (json!(["Check", "THREADS"]), &["checks", "threads"][..]),
-            (json!("all"), &["checks", "threads"][..]),
-            (json!(["threads", "all"]), &["checks", "threads"][..]),
+            (json!("thread"), &[Choice::Threads][..]),
+            (
+                json!(["Check", "THREADS"]),
+                &[Choice::Checks, Choice::Threads][..],
+            ),
+            (json!("all"), &[Choice::Checks, Choice::Threads][..]),
+            (
+                json!(["threads", "all"]),
+                &[Choice::Checks, Choice::Threads][..],
+            ),
         ] {
             let got = parse(json!({"repo": "o/r", "number": 1, "include": include})).unwrap();
             assert_eq!(got.include, sections);
@@ -526,7 +615,6 @@ mod tests {
 
     #[test]
     fn list_items_are_parsed_leniently() {
-        let side = Some("right".to_owned());
         for comments in [
             json!([{"path": "a.rs", "line": 7, "side": "right"}]),
             json!([{"filePath": "a.rs", "lineNumber": "7", "side": "RIGHT"}]),
@@ -539,7 +627,7 @@ mod tests {
             let inline = Inline {
                 path: "a.rs".to_owned(),
                 line: 7,
-                side: side.clone(),
+                side: Some(Choice::Right),
             };
             assert_eq!(got.comments, [inline], "{comments}");
         }
@@ -606,7 +694,8 @@ mod tests {
     #[test]
     fn comma_separated_choices_are_split() {
         let sent = json!({"repo": "o/r", "number": 1, "include": ["checks,threads"]});
-        assert_eq!(parse(sent).unwrap().include, ["checks", "threads"]);
+        let both = [Choice::Checks, Choice::Threads];
+        assert_eq!(parse(sent).unwrap().include, both);
         // The name of a label may contain a comma.
         let sent = json!({"repo": "o/r", "number": 1, "labels": ["a,b"]});
         assert_eq!(parse(sent).unwrap().labels, ["a,b"]);
@@ -730,7 +819,7 @@ mod tests {
             ),
             (
                 json!({"repo": "o/r", "number": 1, "comments": comment}),
-                "side counts for both ends; this tool takes ",
+                "side counts for both ends; comments[0] takes line, path, side",
             ),
         ] {
             let e = parse(sent).unwrap_err();
@@ -747,64 +836,187 @@ mod tests {
         assert_eq!(got, json!(["Points=3", "Size=M"]));
     }
 
+    /// The message and the hint of a refused argument, next to the required arguments.
+    fn refused_with(name: &str, value: Value) -> (String, String) {
+        let mut sent = json!({"repo": "o/r", "number": 1});
+        sent[name] = value;
+        let e = parse(sent).unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        let said = (e.message().to_owned(), e.hint().unwrap().text().to_owned());
+        for of_serde in ["invalid", "expected", "field", "u64", "variant", "line 1"] {
+            assert!(!said.0.contains(of_serde), "{of_serde}: {said:?}");
+            assert!(!said.1.contains(of_serde), "{of_serde}: {said:?}");
+        }
+        said
+    }
+
     #[test]
-    fn invalid_value_error_names_accepted_values() {
-        for (key, value, says) in [
-            ("limit", json!("many"), "limit takes a whole number; "),
+    fn wrong_value_error_names_argument_value_and_type() {
+        let number = "a whole number from 0 to 4294967295";
+        let choice = "one of approve, request_changes";
+        for (name, value, at, is, takes) in [
+            ("limit", json!("many"), "limit", "\"many\"", number),
+            ("limit", json!(-1), "limit", "-1", number),
+            ("limit", json!(1.5), "limit", "1.5", number),
+            ("limit", json!(true), "limit", "true", number),
+            (
+                "draft",
+                json!("later"),
+                "draft",
+                "\"later\"",
+                "true or false",
+            ),
+            ("verdict", json!("later"), "verdict", "\"later\"", choice),
+            ("verdict", json!({}), "verdict", "the object \"{}\"", choice),
             (
                 "verdict",
-                json!({}),
-                "verdict takes one of approve, request_changes; ",
+                json!({"a": 1}),
+                "verdict",
+                "the object \"{'a':1}\"",
+                choice,
             ),
-            ("labels", json!([{}]), "labels[0] takes a text; "),
+            (
+                "labels",
+                json!(true),
+                "labels",
+                "true",
+                "a list, each a text",
+            ),
+        ] {
+            let (message, hint) = refused_with(name, value);
+            assert_eq!(message, format!("{at} is {is}, but takes {takes}"));
+            assert_eq!(hint, format!("pass {at} as {takes}, or leave it out"));
+        }
+        let (message, hint) = refused_with("repo", json!(["o/r"]));
+        assert_eq!(message, "repo is the list \"['o/r']\", but takes a text");
+        assert_eq!(hint, "pass repo as a text");
+    }
+
+    #[test]
+    fn wrong_list_item_error_names_its_position() {
+        let comment = |name: &str, value: Value| {
+            let mut comment = json!({"path": "a.rs", "line": 7});
+            comment[name] = value;
+            json!([{"path": "b.rs", "line": 7}, comment])
+        };
+        for (name, value, says) in [
+            (
+                "labels",
+                json!(["a", {}]),
+                "labels[1] is the object \"{}\", but takes a text",
+            ),
+            (
+                "include",
+                json!(["checks", "files"]),
+                "include[1] is \"files\", but takes one of checks, threads",
+            ),
             (
                 "comments",
-                json!([{"path": "a", "line": "x"}]),
-                "comments[0].line takes a whole number; ",
+                json!(["a.rs"]),
+                "comments[0] is \"a.rs\", but takes an object with line, path, side",
+            ),
+            (
+                "comments",
+                comment("line", json!("seven")),
+                "comments[1].line is \"seven\", but takes a whole number from 0 to 4294967295",
+            ),
+            (
+                "comments",
+                comment("side", json!("top")),
+                "comments[1].side is \"top\", but takes one of left, right",
+            ),
+            (
+                "comments",
+                comment("bogus", json!(1)),
+                "comments[1] takes no \"bogus\"",
+            ),
+            (
+                "comments",
+                json!([{"path": "a.rs"}]),
+                "comments[0].line is missing",
             ),
         ] {
-            let mut sent = json!({"repo": "o/r", "number": 1});
-            sent[key] = value;
-            let e = parse(sent).unwrap_err();
-            let hint = e.hint().unwrap().text().to_owned();
-            assert!(hint.starts_with(says), "{hint}");
+            assert_eq!(refused_with(name, value).0, says);
         }
     }
 
     #[test]
-    fn refusal_names_argument_and_similar_one() {
-        let e = parse(json!({"repo": "o/r", "number": 1, "limit": "many"})).unwrap_err();
-        assert!(e.message().contains("limit: invalid type"), "{e:?}");
-        let comments = json!([{"path": "a.rs", "line": "seven"}]);
-        let e = parse(json!({"repo": "o/r", "number": 1, "comments": comments})).unwrap_err();
-        assert!(e.message().contains("comments[0].line: invalid"), "{e:?}");
-        let e = parse(json!({"repo": "o/r", "number": 1, "lables": ["a"]})).unwrap_err();
-        let hint = e.hint().unwrap().text().to_owned();
-        assert!(hint.starts_with("did you mean 'labels'?"), "{hint}");
+    fn similar_choice_is_suggested_for_wrong_value() {
+        for (name, value, near) in [
+            ("verdict", json!("aprove"), "approve"),
+            ("draft", json!("ture"), "true"),
+            ("include", json!(["cheks"]), "checks"),
+            (
+                "comments",
+                json!([{"path": "a.rs", "line": 7, "side": "rigth"}]),
+                "right",
+            ),
+        ] {
+            let (_, hint) = refused_with(name, value);
+            assert_eq!(hint, format!("did you mean '{near}'?"));
+        }
     }
 
     #[test]
-    fn invalid_argument_error_names_problem() {
-        for (sent, says) in [
-            (json!({"repo": "o/r"}), "missing field `number`"),
+    fn long_and_hidden_text_of_caller_is_cut_and_cleaned() {
+        let text = format!("a\n\u{202e}\"b\"{}", "x".repeat(10_000));
+        let (message, hint) = refused_with("verdict", json!(text));
+        assert!(message.starts_with("verdict is \"a 'b'xx"), "{message}");
+        assert!(
+            message.contains("more characters]\", but takes"),
+            "{message}"
+        );
+        assert!(message.chars().count() + hint.chars().count() < 500);
+        let list = json!([text, text]);
+        let (message, _) = refused_with("verdict", list);
+        assert!(message.chars().count() < 500, "{message}");
+        let (message, _) = refused_with(&text, json!(1));
+        assert!(
+            message.starts_with("this tool takes no \"a 'b'xx"),
+            "{message}"
+        );
+        assert!(message.chars().count() < 500, "{message}");
+    }
+
+    #[test]
+    fn wrong_argument_names_are_refused_with_advice() {
+        for (sent, message, hint) in [
+            (
+                json!({"repo": "o/r"}),
+                "number is missing",
+                "pass number, a text; ",
+            ),
+            (
+                json!({"pulls": 7}),
+                "this tool takes no \"pulls\"; repo is missing; number is missing",
+                "pass repo, a text; pass number, a text; this tool takes ",
+            ),
             (
                 json!({"repo": "o/r", "number": 1, "bogus": 1}),
-                "unknown field `bogus`",
+                "this tool takes no \"bogus\"",
+                "this tool takes ",
             ),
             (
-                json!({"repo": "o/r", "number": 1, "limit": "many"}),
-                "invalid type",
+                json!({"repo": "o/r", "number": 1, "lables": ["a"]}),
+                "this tool takes no \"lables\"",
+                "did you mean 'labels'? this tool takes ",
             ),
-            (json!({"repo": "o/r", "number": 1, "pr": 2}), "given twice"),
+            (
+                json!({"repo": "o/r", "number": 1, "teams": ["core"]}),
+                "this tool takes no \"teams\"",
+                "did you mean 'add_teams' or 'remove_teams'? \
+                 pass add_teams or remove_teams for teams; this tool takes ",
+            ),
+            (
+                json!({"repo": "o/r", "number": 1, "pr": 2}),
+                "number is given twice, as \"1\" and as \"2\"",
+                "pass number once",
+            ),
         ] {
             let e = parse(sent).unwrap_err();
-            assert!(e.message().contains(says), "{e:?}");
-            assert!(e.hint().is_some());
+            assert_eq!(e.message(), message);
+            let said = e.hint().unwrap().text().to_owned();
+            assert!(said.starts_with(hint), "{said}");
         }
-        let e = parse(json!({"repo": "o/r", "number": 1, "teams": ["core"]})).unwrap_err();
-        let hint = e.hint().unwrap();
-        let both = "did you mean 'add_teams' or 'remove_teams'? \
-                    pass add_teams or remove_teams for teams; this tool takes ";
-        assert!(hint.text().starts_with(both), "{hint}");
     }
 }

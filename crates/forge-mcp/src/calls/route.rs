@@ -169,12 +169,13 @@ async fn run<T: Tool>(
         let sent = args::fit(sent, input)?;
         call.learn_arguments(&sent);
         if T::SPEC.effect.is_write() {
-            let args: T::Args = args::read(sent, input)?;
+            let args: T::Args = args::read(&sent, input)?;
+            drop(sent);
             call.acquire_slot().await?;
             let run = Box::pin(T::run(&call, args));
             return forge_core::call::kept(false, run).await.0;
         }
-        let args = || args::read::<T::Args>(sent.clone(), input);
+        let args = || args::read::<T::Args>(&sent, input);
         args()?;
         call.acquire_slot().await?;
         let read = || async {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use forge::workflow::with_setup;
 use forge_core::{
-    Error,
+    Error, Warning,
     model::{EditIssue, IssueFields, IssueReason, IssueState, SetChange},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -90,11 +90,14 @@ impl Tool for IssueEdit {
             IssueEditState::Open => IssueState::Open,
             IssueEditState::Closed => IssueState::Closed,
         });
-        if reason.is_some() && state != Some(IssueState::Closed) {
+        if reason.is_some() && state.is_none() {
             return Err(Error::invalid("reason", "a reason is only for closing")
                 .with_hint("pass state=closed with it, or leave reason away")
                 .into());
         }
+        // Some strict modes require a choice for every argument, so that an edit of the title has
+        // a state and a reason as well.
+        let ignores_reason = reason.is_some() && state == Some(IssueState::Open);
         let parent = match non_blank(args.parent).as_deref() {
             None => None,
             Some(CLEARED) => Some(None),
@@ -131,7 +134,7 @@ impl Tool for IssueEdit {
             remove: related(call, repo, "blocked_by", unblocked).await?,
         };
         edit.state = state;
-        edit.reason = reason;
+        edit.reason = reason.filter(|_| !ignores_reason);
         edit.expected_version = non_blank(args.expected_version);
         let [all_labels, all_assignees] =
             [&edit.labels.remove, &edit.assignees.remove].map(|names| is_all(names));
@@ -167,7 +170,11 @@ impl Tool for IssueEdit {
             }
         }
         let edited = repo.edit_issue(&target.id, &edit).await;
-        let outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
+        let mut outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
+        if ignores_reason {
+            let message = "the reason was ignored: only state=closed takes one";
+            outcome.warnings.push(Warning::new(message));
+        }
         Ok(of_issue(call, "edited", &outcome))
     }
 }

@@ -98,6 +98,11 @@ impl Tool for WorkflowClaim {
                 .await?;
             let workflow = workflow_of(call, &target).await?;
             if let ClaimAction::Heartbeat = action {
+                if reason.is_some() {
+                    return Err(Error::invalid("reason", "a heartbeat records no reason")
+                        .with_hint("leave reason away; claim and release record it")
+                        .into());
+                }
                 return Ok(renewed(call, &workflow, &target, claim_id()?).await?);
             }
             let state = non_blank(args.state);
