@@ -1,4 +1,5 @@
-"""Random calls by third-party MCP clients; every result must fit the published schemas.
+"""Random calls by third-party MCP clients; every result must fit the published schemas. At the end,
+calls made from the schemas of strict-mode converters.
 
 usage: mcp_calls.py FORGE NODE PACKAGES
 
@@ -24,6 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import Tool
 
 from mcp_client import FORGE, forge, git, write
+import mcp_strict
 
 NODE, PACKAGES = sys.argv[2:4]
 SEED = int(os.environ.get("FORGE_SEED", "21"))
@@ -288,3 +290,7 @@ os.makedirs(os.path.join(os.environ["XDG_CONFIG_HOME"], "forge"))
 write(os.environ["XDG_CONFIG_HOME"], "forge/config.toml", '[workflow]\nstore = "fields"\n')
 for client, (run, how) in CLIENTS.items():
     asyncio.run(run(client, world(), how))
+for client, convert in mcp_strict.CONVERTERS.items():
+    repo = world()
+    server = StdioServerParameters(command=FORGE, args=SERVER, cwd=repo, env=ENV)
+    asyncio.run(mcp_strict.exercise(client, repo, server, convert))

@@ -22,6 +22,9 @@ const TYPESCRIPT: [&str; 2] = [
     "@modelcontextprotocol/client@2.3.1",
 ];
 const PYTHON: [&str; 2] = ["mcp==2.3.0", "fastmcp-slim[client]==4.1.0"];
+/// The vendors' converters of schemas, installed without dependencies: the modules of
+/// `mcp_strict.py` need only those of [`PYTHON`].
+const CONVERTERS: [&str; 2] = ["openai-agents==0.24.0", "google-genai==3.6.1"];
 
 /// The clients of `mcp_calls.py`, which together make 2,100 generated calls.
 const CALLERS: [&str; 7] = [
@@ -66,9 +69,10 @@ impl McpPeers {
                 .args(TYPESCRIPT)
                 .current_dir(&dir))?;
         }
-        let marker = dir.join("venv").join(PYTHON.join(" "));
+        let packages = [PYTHON, CONVERTERS].concat().join(", ");
+        let marker = dir.join("venv").join(&packages);
         if !marker.is_file() {
-            println!("\n== {}", PYTHON.join(", "));
+            println!("\n== {packages}");
             run(Command::new("python3")
                 .args(["-m", "venv", "venv"])
                 .current_dir(&dir))?;
@@ -80,6 +84,8 @@ impl McpPeers {
                 "--disable-pip-version-check",
             ];
             run(Command::new(&python).args(pip).args(PYTHON))?;
+            let alone = ["--no-deps", "--no-compile"];
+            run(Command::new(&python).args(pip).args(alone).args(CONVERTERS))?;
             fs::write(&marker, "")?;
         }
         ensure!(node.is_file(), "npm installed no {}", node.display());
@@ -153,6 +159,12 @@ impl McpPeers {
             let line = format!("ok calls {which}: ");
             let passed = said.lines().any(|l| l.starts_with(&line));
             done(&format!("generated calls of {which}"), ok && passed);
+        }
+        for package in CONVERTERS {
+            let name = package.split("==").next().unwrap_or(package);
+            let line = format!("ok strict {name}: ");
+            let passed = said.lines().any(|l| l.starts_with(&line));
+            done(&format!("calls of schemas by {package}"), ok && passed);
         }
         printed.push_str(&said);
         Ok(printed)
