@@ -20,7 +20,10 @@ pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     }
     let message = match serde_json::from_slice::<Value>(bytes) {
         Ok(message) => message,
-        Err(e) => return Some((ErrorData::parse_error(format!("no JSON: {e}"), None), None)),
+        Err(e) => {
+            let why = format!("no JSON at line {}, column {}", e.line(), e.column());
+            return Some((ErrorData::parse_error(why, None), None));
+        }
     };
     let id = message.get("id").and_then(request_id);
     let error = match fault(&message, id.is_some())? {
@@ -60,6 +63,10 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
     let params = message.get("params").filter(|params| !params.is_null());
     if params.is_some_and(|params| !params.is_object()) {
         return Some(Fault::Params("params have to be an object"));
+    }
+    let arguments = params.and_then(|params| params.get("arguments"));
+    if method == "tools/call" && arguments.is_some_and(|a| !a.is_object() && !a.is_null()) {
+        return Some(Fault::Params("arguments have to be an object"));
     }
     let hello = || serde_json::from_value::<InitializeRequestParams>(params.cloned()?).ok();
     // In a request that names its protocol version, `initialize` is an unknown method.
@@ -139,6 +146,10 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, (-32600, None)),
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[]}"#,
+                (-32602, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":[]}}"#,
                 (-32602, id.clone()),
             ),
             (
