@@ -26,9 +26,9 @@ const MERGE: &str = "sh.tangled.repo.merge";
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-fn packed(text: &str) -> Vec<u8> {
+fn packed(text: impl AsRef<[u8]>) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
-    gz.write_all(text.as_bytes()).unwrap();
+    gz.write_all(text.as_ref()).unwrap();
     gz.finish().unwrap()
 }
 
@@ -444,6 +444,22 @@ async fn gzip_members_are_shown_indexed_and_merged_alike() {
         .await
         .unwrap_err();
     assert!(e.message().contains("it is not gzip"), "{e:?}");
+}
+
+/// The double of the index reads a round as tangled's index does.
+#[tokio::test]
+async fn index_double_reads_all_gzip_members() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let patch = forge.round(&made.id, 0).await.unwrap();
+    let stored = || stage.world.pds().record(&made.node_id).unwrap().0;
+    let indexed = || stage.world.index().knows(&made.node_id).unwrap();
+    put_round(&stage, &made, &[packed(&patch), packed("\n")].concat());
+    assert_eq!(indexed(), stored());
+    // The second member is not UTF-8, so the index drops the new version of the record.
+    put_round(&stage, &made, &[packed(&patch), packed(b"\xff")].concat());
+    assert_ne!(indexed(), stored());
 }
 
 #[tokio::test]
