@@ -16,8 +16,8 @@ use crate::CANARY;
 /// True if a token was traced after the first call of [`watch_logs`].
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Starts to panic at every span or event of this process that contains a test token, at any level.
-/// A task may catch that panic, so dropping the returned value panics as well.
+/// From this call on, every span or event of this process that contains a test token panics, at any
+/// level. A task may catch that panic, so dropping the returned value panics as well.
 ///
 /// # Panics
 ///

@@ -222,8 +222,9 @@ impl Forges {
         Ok(hosts)
     }
 
-    /// Whether a token variable, which fits several hosts, applies to the host of `account`: the
-    /// default host or, if another forge runs there, the built-in host.
+    /// Returns true if a token variable counts as a login at the host of `account`. A variable fits
+    /// several hosts, but counts only at the default host or, if that host has another kind of
+    /// forge, at the built-in host.
     fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
         let default_host = self.hosts().default_host();
         let of_default = self.hosts().kind_of(default_host);
@@ -238,7 +239,8 @@ impl HostGroup {
         self.client.list_across(&self.scope, queries, limit).await
     }
 
-    /// The queries of a status: the second one only on forges with review requests.
+    /// The queries of a status: the viewer's own pull requests and, on forges with review requests,
+    /// those that wait for the viewer's review.
     fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
         let capabilities = self.client.forge().capabilities();
         let fields = match capabilities.has(Capability::Checks) {

@@ -107,7 +107,7 @@ impl Forges {
         }
     }
 
-    /// Sets how long writes wait for the index, overriding the configuration; zero does not wait.
+    /// Sets how long writes wait for the index, overriding the configuration; zero means no wait.
     /// Forges that show a write at once are not affected. Only repositories opened afterwards use
     /// the value.
     #[must_use]
@@ -314,8 +314,8 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
-    /// Opens the repository of a locator and returns the key of its issue. `owner/repo#7` and
-    /// `file:///…#7` can be a pull request or an issue, depending on the caller.
+    /// Opens the repository of a locator and returns the key of its issue. A locator such as
+    /// `owner/repo#7` or `file:///…#7` can name a pull request or an issue; here it names an issue.
     ///
     /// # Errors
     /// The errors of [`Self::open_locator`]; `invalid_input` for anything but an issue.

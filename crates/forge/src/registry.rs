@@ -155,7 +155,8 @@ impl AccountShape {
     }
 }
 
-/// Finds no pin: account names do not change owners, or this build lacks the backend.
+/// Finds no pin. For forges whose account names do not change owners, and for backends that this
+/// build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
 /// The pin for a login at a host of `kind`, by the account's name.

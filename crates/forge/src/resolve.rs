@@ -26,7 +26,8 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
         candidates.push(RemoteCandidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
-        // Fails outside of a repository, unlike `git config`, which reads the user's file.
+        // `git config` also works outside of a repository, with the user's file. There this line
+        // fails.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
@@ -82,7 +83,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
         Err(ParseLocatorError::UnknownHost { host }) if is_ssh(url) => host,
         parsed => return parsed,
     };
-    // An alias of ssh has no port.
+    // An alias in `ssh_config` has no port.
     let name = unknown.split(':').next().unwrap_or_default();
     let Some(real) = forges.ssh_host(name).await else {
         return Err(ParseLocatorError::UnknownHost { host: unknown });
@@ -130,7 +131,7 @@ enum RemoteMeaning {
     Repo(RepoId),
     /// A host missing from the configuration.
     UnknownHost(String),
-    /// Other than a forge's repository; contains the reason.
+    /// Not a repository of a forge; contains the reason.
     Unusable(String),
 }
 

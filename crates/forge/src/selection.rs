@@ -234,8 +234,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The remote for `repo` (if `owner` is `None`) or for a repository of `owner`, if there is
-    /// one.
+    /// Finds the remote of a repository of `owner`; if `owner` is `None`, the remote of `repo`.
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         let config = self.place.config().await.ok()?;
         for remote in &config.remotes {
@@ -255,8 +254,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it. For a branch pushed to another repository, that repository's
-    /// owner is added, and its name if the name differs from `repo`'s.
+    /// A branch as `repo` names it. For a branch pushed to another repository, the owner of that
+    /// repository is added, and also its name if the two repositories have different names.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {

@@ -24,7 +24,7 @@ pub fn in_ci() -> bool {
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
-    // The outer cargo sets these for this package; the inner one must not inherit them.
+    // The outer cargo sets these variables for this package; the inner cargo must not inherit them.
     for key in [
         "CARGO_MANIFEST_DIR",
         "CARGO_PKG_NAME",
@@ -81,7 +81,7 @@ fn tee(from: impl Read, mut to: impl Write) -> String {
             Ok(1..) => {}
             _ => break,
         }
-        // The reader of our output may be gone; the tests continue.
+        // The tests continue even if nobody reads the output any more.
         let _ = all.get(begun..).map(|new| to.write_all(new));
     }
     let _ = to.flush();

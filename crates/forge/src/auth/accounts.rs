@@ -23,7 +23,7 @@ const MAX_NAME_LENGTH: usize = 253;
 /// Origin of a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// An environment variable of ours.
+    /// An environment variable of [`Var`].
     Env(Var),
     /// An environment variable named in the configuration.
     Named(String),
@@ -354,8 +354,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Sessions of the old secret are removed last: leftover sessions do not work with the new
-        // secret.
+        // Sessions of the old secret are removed last. If this fails, the remaining sessions do no
+        // harm: they do not work with the new secret.
         if replaced {
             self.forget(&kind, account)?;
         }

@@ -77,7 +77,7 @@ impl GhHosts {
     }
 }
 
-/// A key with its full path, and its text, which is empty for a mapping.
+/// An entry of the file: its keys from the top, and its text. A mapping has an empty text.
 struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
@@ -107,7 +107,7 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
         let content = line.trim_start_matches(' ');
-        // gh leaves an empty mapping after the last logout.
+        // gh leaves the empty mapping `{}` after the last logout.
         if content.is_empty() || content.starts_with('#') || (line == "{}" && entries.is_empty()) {
             continue;
         }

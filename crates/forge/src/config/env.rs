@@ -216,7 +216,8 @@ mod tests {
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
     }
 
-    /// Exceptions: git documents its own variables, and `PATH` is only passed on to programs.
+    /// Variables of git and `PATH` are not listed: git documents its own, and `PATH` is only passed
+    /// on to programs.
     #[test]
     fn every_variable_read_by_code_is_listed() {
         fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
@@ -249,7 +250,7 @@ mod tests {
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             let text = text.split("#[cfg(test)]").next().unwrap();
-            // Code that computes a variable's name must ask `Env`.
+            // Only this file may compute the name of a variable; other code must ask `Env`.
             let may_compute = file.ends_with("config/env.rs");
             for call in ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("] {
                 for (at, _) in text.match_indices(call) {

@@ -15,8 +15,8 @@ use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// The most problems of a repository's file that are listed: a stranger chooses their number, and
-/// every command prints them.
+/// Maximum number of listed problems of a repository's file. A stranger decides how many problems
+/// the file has, and every command prints the list.
 const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Severity of a problem.

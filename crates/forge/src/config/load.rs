@@ -256,9 +256,9 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or state that a file sets, each once. Keys are compared ignoring case,
-    /// like states, and the repository's file wins. If one file spells a key in two ways, both
-    /// spellings are kept.
+    /// The keys with a host or state that a file sets, each once. Keys that differ only in case are
+    /// the same key, as states are; the key of the repository's file then replaces that of the
+    /// user's file. Two spellings in one file are both returned.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -371,7 +371,7 @@ impl Config {
         })
     }
 
-    /// The value that a variable gives to a key, or its invalid text.
+    /// The value that a variable gives to a key; the error is the variable's invalid text.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
         // `PAGER=` means no pager; other empty variables count as unset.
         let text = if name.key.name == "pager" {

@@ -34,9 +34,9 @@ use crate::{
     config::Env,
 };
 
-/// Maximum number of comments, the newest.
+/// Maximum number of comments; the newest are kept.
 const MAX_COMMENTS: usize = 5;
-/// Number of tickets read concurrently, with two requests each.
+/// Maximum number of tickets that are read concurrently; each takes two requests.
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -164,7 +164,7 @@ impl Jira {
             None => (2, "Bearer", token.to_owned()),
         };
         let authorization = format!("{scheme} {credential}");
-        // The text of the original error would contain the token.
+        // The original error is dropped, because its text contains the token.
         let unfit = |_| Error::new(ErrorKind::Config, "a header cannot hold the JIRA token");
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
         authorization.set_sensitive(true);
@@ -184,7 +184,7 @@ impl Jira {
                 mask(&mut answer, &[token, &credential]);
                 serde_json::from_value(answer)
             });
-            // serde's own message quotes the answer.
+            // serde's own message is dropped, because it quotes the answer.
             return read.map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
