@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn gh_only_command_or_flag_gets_advice() {
+    fn command_or_flag_that_only_gh_has_gets_advice() {
         for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
             let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
             let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn logged_token_fails_the_test_unrepeated() {
+    fn logged_token_fails_the_test_but_is_not_repeated() {
         let cases: [fn(); 5] = [
             || tracing::trace!("with {CANARY} in it"),
             || tracing::error!(token = CANARY, "refused"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn swallowed_panic_is_reported_at_the_end() {
+    fn dropped_log_watch_panics_if_a_token_was_found() {
         let watch = LogWatch(Arc::new(AtomicBool::new(true)));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(watch))).is_err());
         drop(LogWatch(Arc::default()));

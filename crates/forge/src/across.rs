@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn token_variable_belongs_to_one_host() {
+    async fn token_variable_counts_as_login_at_one_host() {
         let token = ("GH_TOKEN", "gho_0canary0");
         for (default_host, wanted) in [
             ("github.com", "github.com"),

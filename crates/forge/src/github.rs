@@ -313,7 +313,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn gh_runs_once_and_again_after_token_is_refused() {
+    async fn gh_runs_again_only_after_its_token_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let gh = dir.path().join("gh");
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_urls_replace_endpoints() {
+    fn configured_urls_replace_default_endpoints() {
         let moved = |name: &str, value: &str| {
             let dir = tempfile::tempdir().unwrap();
             std::fs::write(

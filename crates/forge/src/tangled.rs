@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn knot_of_setting_maps_remote_to_host() {
+    fn remote_at_configured_knot_belongs_to_tangled_host() {
         let (_dir, config) = config("[hosts.\"knot.example\"]\nknot_of = \"tangled.org\"\n");
         let id = forge_core::locator::parse_remote(
             "git@knot.example:alice.example/widget",

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_removed() {
+    fn colours_are_removed_from_output() {
         assert_eq!(plain("\u{1b}[32;1m1 passed\u{1b}[0m, x"), "1 passed, x");
     }
 }

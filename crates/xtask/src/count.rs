@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_test_summaries_are_added() {
+    fn cargo_test_summaries_are_summed_up() {
         let text = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n\
                     noise\n\
                     test result: FAILED. 1 passed; 2 failed; 0 ignored; finished in 0.00s\n";
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn run_without_summary_has_failed() {
+    fn run_without_summary_counts_as_failed() {
         let one = Count {
             passed: 0,
             failed: 1,

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn archive_pages_exist() {
+    fn pages_to_pack_exist_in_workspace() {
         for page in PAGES {
             assert!(root().join(page).is_file(), "{page}");
         }

@@ -106,7 +106,7 @@ pub struct AuthStatusArgs {
     /// Only this host
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// Flags for JSON output, for which no host is asked.
+    /// Flags for JSON output, which is made without asking the hosts.
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -115,7 +115,8 @@ const SECTIONS: PrFields = PrFields::STATS
     .with(PrFields::AUTO_MERGE)
     .with(PrFields::RULES);
 
-/// Prints the report. Exits with 1 if a service differs or is unreachable.
+/// Prints the report. Exits with 1 if a service is unreachable, or answers differently than
+/// expected.
 ///
 /// # Errors
 /// `config` for a broken configuration or store; with `--live` or `-R`, as opening the repository

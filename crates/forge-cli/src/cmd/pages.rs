@@ -16,7 +16,7 @@ pub(super) struct PagedItems<T> {
     pub total: Option<u64>,
     /// Whether more items exist.
     more: bool,
-    /// The number of items read, if forge filters them itself.
+    /// The number of items read, if this program filters them and not the forge.
     scanned: u64,
     /// The service that answered, if several can.
     source: Option<String>,
@@ -156,7 +156,7 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Prints how many items forge read for its own filter, and from which service.
+    /// Prints how many items this program read for its own filter, and from which service.
     pub fn print_scan_note(&self, ctx: &Ctx, many: &str) {
         let matching = self.total.unwrap_or(self.items.len() as u64);
         if let Some(source) = &self.source

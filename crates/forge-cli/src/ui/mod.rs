@@ -259,7 +259,7 @@ impl Ui {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// `✓ …` on stderr.
+    /// Prints `✓ …` on stderr.
     pub fn success(&self, line: &str) {
         self.note(&format!(
             "{} {}",
@@ -268,7 +268,7 @@ impl Ui {
         ));
     }
 
-    /// `! …` on stderr.
+    /// Prints `! …` on stderr.
     pub fn caution(&self, line: &str) {
         self.note(&format!(
             "{} {}",
@@ -306,7 +306,7 @@ impl Ui {
         }
     }
 
-    /// `Recovery: …` on stderr.
+    /// Prints `Recovery: …` on stderr.
     fn recovery(&self, hint: &Hint) {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }

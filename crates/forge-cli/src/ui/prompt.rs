@@ -144,8 +144,8 @@ pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usi
     .ok_or_else(cancelled)
 }
 
-/// The theme of a choice of several, with a cursor before its row: colour alone would mark the row,
-/// and not every terminal has colour.
+/// The theme for choosing several items. A cursor marks the current row: the default theme marks
+/// the row only by colour, and not every terminal has colour.
 struct WithCursor(ColorfulTheme);
 
 impl Theme for WithCursor {

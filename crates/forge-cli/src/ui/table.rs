@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_and_fit() {
+    fn columns_are_aligned_and_fit_the_width() {
         let rows = [
             row(&["#1", "Fix the thing that broke yesterday", "fix"]),
             row(&["#22", "x", "a"]),

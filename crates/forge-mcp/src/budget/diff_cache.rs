@@ -112,8 +112,8 @@ struct CachedDiff {
     read: Instant,
 }
 
-/// Caches diffs by pull request, start commit (for a partial diff) and ends. A server has one
-/// principal, so sharing the cache discloses nothing.
+/// Caches diffs by pull request, start commit (for a partial diff) and ends. All clients of a
+/// server use the same accounts, so sharing the cache discloses nothing.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<CachedDiff>>);
 

@@ -23,7 +23,8 @@ const TAIL_CHARS: usize = 500;
 /// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data that repeats the long texts of the model's text, in characters.
+/// Maximum length of data, in characters, that contains long texts (such as comments) which the
+/// text for the model also contains.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// The length limit of a call, in characters.
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn long_block_begins_on_page_with_room() {
+    fn long_block_begins_on_page_that_has_room() {
         let long = format!("head\n{}", "é line\n".repeat(2_000));
         let wide = format!("{}\n", "x".repeat(2_000));
         let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];

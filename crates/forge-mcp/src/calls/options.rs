@@ -42,7 +42,8 @@ pub struct ServerOptions {
     pub repos: AllowList,
     /// Directories; calls may also access the repositories in them.
     pub paths: AllowList,
-    /// The repositories among these that calls may change; an empty list allows all.
+    /// The repositories that calls may change, if [`Self::repos`] or [`Self::paths`] also allows
+    /// the access; an empty list adds no restriction.
     pub writable: AllowList,
     /// Whether calls that need a confirmation are refused if the client cannot ask the user.
     pub confirm_required: bool,

@@ -237,7 +237,7 @@ pub(crate) struct PullOut {
     /// Absent if the branch is gone and its head is unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_oid: Option<Clean>,
-    /// The commit that the author of a patch says it is of.
+    /// For a patch: the commit that, according to its author, the patch was made from.
     #[serde(skip)]
     claimed: Option<Clean>,
     pub base: Clean,
@@ -510,7 +510,7 @@ pub(crate) struct WriteOut {
     pub did: String,
     /// This was already so, and nothing was written
     pub unchanged: bool,
-    /// Steps done although the state was in effect before, for the text.
+    /// Steps that were done although the state was already in effect; only for the text.
     #[serde(skip)]
     pub all_the_same: Option<String>,
     /// Whether the index shows the write: immediate, confirmed, pending, pds_only or ineffective

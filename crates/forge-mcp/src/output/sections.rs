@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_has_list_items_of_its_blocks() {
+    fn page_data_has_items_of_its_blocks() {
         let listed = BlockList {
             first: 3,
             items: vec![1, 2],

@@ -59,8 +59,8 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Determines once, from `own`, the directories that are allowed without a list; skipped if
-    /// `id` does not depend on them.
+    /// Determines once, from `own`, the directories that are allowed without a list; does nothing
+    /// if the check of `id` does not need these directories.
     pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
         if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
             self.own.get_or_init(|| own).await;

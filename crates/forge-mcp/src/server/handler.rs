@@ -215,8 +215,8 @@ impl ServerHandler for Server {
         ))
     }
 
-    /// Accepts what the capabilities allow: only the content of an extension changes while the
-    /// server runs.
+    /// Accepts the subscriptions that the capabilities allow. Without an extension there are none,
+    /// because the content of the server does not change while it runs.
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,

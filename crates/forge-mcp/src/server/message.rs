@@ -8,7 +8,8 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Maximum memory of a parsed message, in bytes: twice the longest message of one text.
+/// Maximum memory of a parsed message, in bytes: twice the memory of the longest message that is a
+/// single text.
 const MAX_WEIGHT: usize = 32 * 1024 * 1024;
 
 /// The error for invalid bytes, with the request id if the bytes contain an id. Bytes that would

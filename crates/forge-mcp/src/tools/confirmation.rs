@@ -100,8 +100,9 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
     }
 }
 
-/// A branch or file in a question. Hidden characters, which could make it look like another name,
-/// are shown as their numbers; a name that could be mistaken for other text is cut and quoted.
+/// Formats a branch or file for a question. Hidden characters could make a name look like another
+/// name, so they are shown as numbers. A name that could be mistaken for other text is cut and
+/// quoted.
 pub(super) fn named(name: &str) -> String {
     if is_plain(name) {
         return name.to_owned();

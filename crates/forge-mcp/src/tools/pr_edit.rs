@@ -71,7 +71,7 @@ impl Tool for PrEdit {
         args: PrEditInput,
     ) -> Result<ToolOutput<reviewers::ReviewersOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        // Checked before any write, because the draft state is changed last.
+        // The draft state is changed last. Its capability is checked here, before any write.
         if args.draft.is_some() {
             can(&target.repo, &[Capability::PrDraft])?;
         }
@@ -164,7 +164,7 @@ impl Tool for PrEdit {
     }
 }
 
-/// Returns true if a list means everything.
+/// Returns true if a list contains `-`, which means all current items.
 pub(super) fn is_all(names: &[String]) -> bool {
     names.iter().any(|name| name.trim() == CLEARED)
 }

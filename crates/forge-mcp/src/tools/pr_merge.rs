@@ -254,7 +254,8 @@ impl OpenRequirements {
         found.map_or(RequirementStatus::Met, |known| known.2)
     }
 
-    /// Fails if a requirement is open that was met before, or not met that was unknown before.
+    /// Fails if a requirement is worse than in the question: open although it was met, or unmet
+    /// although it was unknown.
     fn still(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
@@ -274,8 +275,9 @@ impl OpenRequirements {
     }
 }
 
-/// Returns true for a requirement that may clear while the user thinks, which would invalidate the
-/// answer: running checks, and unknown requirements that time or CI clears and that have no counts.
+/// Returns true for a requirement that may become met while the user thinks, which would invalidate
+/// the answer. These are running checks, and unknown requirements without counts that only time or
+/// CI can clear.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished

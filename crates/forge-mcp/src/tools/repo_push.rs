@@ -101,7 +101,7 @@ fn answer(
     }
 }
 
-/// The error for a full ref name, which some forges read as the branch in it.
+/// The error for a full ref name: some forges would read `refs/heads/x` as the branch `x`.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
     Error::invalid("branch", format!("'{shown}' is not a branch name"))

@@ -695,7 +695,7 @@ mod tests {
     }
 
     #[test]
-    fn token_variables_win_only_for_own_hosts() {
+    fn token_variables_override_store_only_for_own_hosts() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
         let config =
@@ -835,7 +835,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_account_wins_and_must_exist() {
+    fn configured_account_overrides_active_one_and_must_be_stored() {
         let place = Place::new();
         place.login("github.com", "alice", "a");
         place.login("github.com", "bob", "b");

@@ -83,7 +83,7 @@ struct YamlEntry<'a> {
     text: &'a str,
 }
 
-/// `<host>.oauth_token`, else the token of the user named by `<host>.user`.
+/// Finds the active token: `<host>.oauth_token`, else the token of the user named by `<host>.user`.
 fn active<'a>(entries: &[YamlEntry<'a>], host: &str) -> Option<&'a str> {
     let of = |below: &[&str]| {
         let found = entries.iter().find(|entry| {
@@ -143,7 +143,7 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     Ok(entries)
 }
 
-/// `key: text`, `key:` or `key: {}`.
+/// Parses a line: `key: text`, `key:` or `key: {}`.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = match quoted(line) {
         Some((key, rest)) => (key, rest.strip_prefix(':')?),

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_variables_are_hidden_from_children() {
+    fn secret_variables_are_hidden_from_child_processes() {
         let is_secret = |name: &&str| name.contains("TOKEN") || name.contains("PASSWORD");
         let mut secret: Vec<_> = Var::ALL
             .iter()
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_variable_is_unset_and_first_wins() {
+    fn empty_variable_counts_as_unset_and_is_skipped() {
         let env = Env::fixed([("GH_REPO", "b/b"), ("FORGE_REPO", "")]);
         assert_eq!(env.get(Var::ForgeRepo), None);
         assert!(!env.is_set(Var::ForgeRepo));

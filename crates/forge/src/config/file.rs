@@ -52,7 +52,7 @@ pub struct Problem {
     pub hint: Hint,
 }
 
-/// `file:line:column: message`.
+/// Formats the problem: `file:line:column: message`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((path, line, column)) = &self.at {
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_shape_are_read() {
+    fn values_of_every_type_are_parsed() {
         let (settings, problems) = read(
             "timeout_s = 30\nprompt = false\nmerge.method = \"squash\"\n\
              [hosts.\"Git.Example.org:8443\"]\nkind = \"github\"\n\
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_host_keeps_kind() {
+    fn kind_of_built_in_host_cannot_be_changed() {
         let (_, problems) = read("hosts.\"github.com\".kind = \"tangled\"", FileOwner::User);
         assert_eq!(
             problems,

@@ -828,7 +828,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_defaults_are_values() {
+    fn key_names_are_unique_and_defaults_are_valid() {
         let mut names: Vec<_> = KEYS.iter().map(|k| k.name).collect();
         names.sort_unstable();
         names.dedup();
@@ -862,7 +862,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_keys_are_a_closed_list() {
+    fn only_three_keys_are_allowed_in_repository_file() {
         let of_repo = KEYS.iter().filter_map(|key| match key.scope {
             KeyScope::Repo(_) => Some(key.name),
             KeyScope::User(_) => None,
@@ -920,7 +920,7 @@ mod tests {
     }
 
     #[test]
-    fn dialect_name_is_a_host_key() {
+    fn dialect_key_belongs_to_one_host() {
         for (text, row) in [
             ("hosts.tangled.org.dialect.knot_merge", "<nsid>"),
             ("hosts.tangled.org.dialect.field_title", "<word>"),

@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_pager_is_set_and_empty_editor_is_unset() {
+    fn empty_pager_counts_as_set_and_empty_editor_as_unset() {
         let (dir, cwd) = setup("pager = \"less\"\neditor = \"ed\"", "");
         let config = Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
         assert_eq!(config.get("pager").unwrap().value.as_deref(), Some(""));
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn first_config_error_counts_further_problems() {
+    fn first_config_error_states_number_of_further_problems() {
         let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
         assert_eq!(e.code(), "config");
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_file_error_is_ignored_without_that_file() {
+    fn config_without_repository_file_ignores_its_errors() {
         let (dir, cwd) = setup("merge.method = \"squash\"", "");
         let file = dir.path().join("work/.forge.toml");
         let huge = "#".repeat(2 << 20);

@@ -315,7 +315,7 @@ struct Status {
     category: Category,
 }
 
-/// `new`, `indeterminate`, `done` or `undefined`.
+/// The category of a status: `new`, `indeterminate`, `done` or `undefined`.
 #[derive(Deserialize)]
 struct Category {
     key: String,

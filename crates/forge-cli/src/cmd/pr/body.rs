@@ -68,7 +68,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Stops slightly above the maximum length in bytes, so that endless input is also cut.
+/// Reads at most slightly more than the maximum length in bytes, so that endless input ends.
 fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(max)
         .unwrap_or(u64::MAX)

@@ -263,7 +263,7 @@ async fn fetched(
         return Err(Error::new(kind, message).with_hint("try again"));
     }
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
-        // The fork's owner allows maintainers to push, so pulls and pushes use its branch.
+        // The fork's owner allows maintainers to push, so pulls and pushes use the fork's branch.
         Some(fork) => (fork.clone(), branch, Some(fork)),
         // As in gh, a push goes to the base repository, under the branch's name.
         None => {

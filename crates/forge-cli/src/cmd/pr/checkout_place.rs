@@ -81,7 +81,8 @@ pub(super) async fn place(
         (None, Some(_)) if is_current && local == BranchRelation::Behind => {
             (vec!["merge", "--quiet", "--ff-only"], Some(tip))
         }
-        // Keeps uncommitted changes, or fails and keeps the branch.
+        // `reset --keep` keeps uncommitted changes. If this is impossible, git fails and the branch
+        // does not move.
         (None, Some(_)) if is_current => (vec!["reset", "--quiet", "--keep"], Some(tip)),
         (None, Some(name)) => (
             vec!["switch", "--quiet", "--no-track", "-C", name],

@@ -278,7 +278,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
-/// `workflow/name (event)`, as far as known.
+/// The full name of a check: `workflow/name (event)`, as far as known.
 fn full_name(c: &Check) -> String {
     let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
     let workflow = known(&c.workflow).map(|w| format!("{w}/"));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_match_gh() {
+    fn exit_codes_of_checks_match_gh() {
         use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
         let of =
             |all: &[CheckStatus]| exit(&all.iter().map(|s| check("x", *s)).collect::<Vec<_>>());

@@ -250,7 +250,8 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found,
-        // The forge checks again when the pull request is created.
+        // A temporary failure does no harm: the forge checks again when the pull request is
+        // created.
         Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
         Err(e) => return Err(e),
     };
@@ -308,7 +309,7 @@ fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
 const FORK_PAUSES: [u64; 2] = [2, 4];
 
 impl Push {
-    /// `'topic' to origin`.
+    /// Describes the push for the user: `'topic' to origin`.
     pub(super) fn name(&self) -> String {
         let branch = text::one_line(&self.branch);
         match &self.remote {
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn fork_url_follows_the_repository_url() {
+    fn fork_url_is_derived_from_repository_url() {
         let (base, fork) = (repo("Octo", "tools"), repo("mona", "tools-1"));
         for (url, wanted) in [
             (
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn head_for_fork_has_owner_or_repository() {
+    fn head_in_fork_is_named_with_owner_or_repository() {
         let base = repo("octo", "tools");
         let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
         assert_eq!(head("octo", "tools"), "t");

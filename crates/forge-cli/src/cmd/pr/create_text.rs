@@ -278,7 +278,7 @@ async fn ask_text(
             };
             match prompt::choose("Body", &["Open the editor", keep])? {
                 0 => {
-                    // Kept before the editor runs, because the editor may fail.
+                    // The text is stored before the editor runs, because the editor may fail.
                     draft.body.clone_from(&start);
                     editor::edit(command.as_deref(), &start)?
                 }

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_paths_are_quoted() {
+    fn unusual_paths_are_quoted() {
         assert_eq!(path_line("a b/ä.rs"), "a b/ä.rs");
         assert_eq!(path_line("a\n\"b\u{1b}"), "\"a\\n\\\"b\\033\"");
         assert_eq!(path_line("\u{9b}"), "\"\\302\\233\"");

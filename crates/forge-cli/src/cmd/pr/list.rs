@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn row_has_the_columns_of_gh() {
+    fn list_row_has_the_columns_of_gh() {
         let row_of = |state, draft| {
             row(&PullRequest {
                 state,

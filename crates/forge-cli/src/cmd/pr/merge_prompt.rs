@@ -35,7 +35,7 @@ pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
     ui.note(&format!("  {}", facts.join(" • ")));
 }
 
-/// `checks: 1 failing, 2 successful`; `None` where the forge has no checks.
+/// The line `checks: 1 failing, 2 successful`; `None` if the forge has no checks.
 fn checks(pull: &PullRequest) -> Option<String> {
     let checks = &pull.checks.as_ref()?.checks;
     let words = [

@@ -90,7 +90,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
     })
 }
 
-/// `the field State (Todo, Doing)`.
+/// Describes an item to create: `the field State (Todo, Doing)`.
 fn in_words(setup: &SetupItem) -> String {
     let options = match setup.options.is_empty() {
         true => String::new(),

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_are_shown_to_the_minute() {
+    fn times_are_shown_to_the_minute() {
         let mut html = HtmlWriter::default();
         html.time("2026-03-01T12:34:56Z".parse().unwrap());
         html.time("2026-03-01T12:34:56+02:00".parse().unwrap());
