@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
         read_only_handle_refuses_writes [PrClose];
         a_dry_run_writes_nothing [PrClose];
         timed_out_write_is_ambiguous;
-        observer_is_told_of_every_call;
+        observer_is_notified_of_every_call;
         error_names_the_operation;
     ];
 }
@@ -138,7 +138,7 @@ impl Observer for Notes {
     fn rate_limited(&self, _host: &str, _wait: Duration) {}
 }
 
-async fn observer_is_told_of_every_call(fx: Fixture) {
+async fn observer_is_notified_of_every_call(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let notes = Arc::new(Notes::default());
     let observer: Arc<dyn Observer> = notes.clone();
