@@ -176,7 +176,7 @@ impl Forges {
         let kind = self.hosts().kind_of(host).ok_or_else(|| {
             let shown = forge_core::text::one_line(host);
             Error::invalid("owner", format!("no forge is known at '{shown}'"))
-                .with_hint("name the owner alone, or behind a known host, as in github.com/<owner>")
+                .with_hint("name the owner alone, or after a known host, as in github.com/<owner>")
         })?;
         let path = RepoPath::Named {
             owner: String::new(),
@@ -214,7 +214,7 @@ impl Forges {
         if hosts.is_empty() {
             let host = self.hosts().default_host().to_owned();
             let message = format!(
-                "{MINE} needs an account: none is stored, in the environment, or logged in with gh"
+                "{MINE} needs an account, and there is none in the store, in the environment or in gh's login"
             );
             return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
                 .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));

@@ -191,7 +191,7 @@ impl Tokens {
                 format!("there is no account for {host}: {why}"),
             )
             .with_hint(
-                Hint::new("log in, or install gh, which can read it")
+                Hint::new("log in, or install gh, which reads its own file")
                     .with_action(Action::new(Call::Login).with(Param::Host, host)),
             )),
             (None, Ok(_)) => Ok(None),

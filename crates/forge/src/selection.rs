@@ -139,12 +139,12 @@ impl SelectedPull {
         let names: Vec<String> = others.iter().take(MAX_NAMED).map(name).collect();
         (!names.is_empty()).then(|| {
             Warning::new(format!(
-                "branch \"{head}\" has {} pull requests; #{} is taken, others are {}",
+                "branch \"{head}\" has {} pull requests; #{} is used, others are {}",
                 matches.len(),
                 self.id.key,
                 names.join(", ")
             ))
-            .with_hint("name another one by its number")
+            .with_hint("to use another pull request, name it by its number")
         })
     }
 

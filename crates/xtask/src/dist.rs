@@ -189,7 +189,7 @@ fn licences(shipped: &[&Value]) -> Result<String> {
         let found = licence_texts(manifest.parent().unwrap_or(manifest))?;
         ensure!(
             licence.is_some() || !found.is_empty(),
-            "{name} names no licence and has none"
+            "{name} names no licence and contains no licence text"
         );
         writeln!(list, "{name}: {}", licence.unwrap_or("see its text"))?;
         for text in found {

@@ -56,7 +56,7 @@ impl TestReport {
         let hidden = String::from_utf8_lossy(&hidden);
         if ok && hidden.is_empty() && command.get_args().next().is_some_and(|a| a == "nextest") {
             self.broken.push(format!(
-                "{name} (nextest has not kept what the tests printed)"
+                "{name} (nextest has not stored the output of the tests)"
             ));
             self.count.failed += 1;
         }
@@ -262,7 +262,7 @@ pub fn run(extent: Extent) -> Result<bool> {
 
     if !nextest {
         report.skip(
-            "a search of what passing tests print for tokens",
+            "a search for tokens in the output of passing tests",
             "no nextest",
         );
     }
@@ -274,7 +274,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         &format!("behaviour on git {}", current.version),
         behaviour(),
     )?;
-    let panicked = || anyhow!("what runs beside the tests has panicked");
+    let panicked = || anyhow!("a thread that runs beside the tests has panicked");
     let found = peers_found.join().map_err(|_| panicked())?;
     let compiled = compiled.join().map_err(|_| panicked())?;
     for (backend, checked) in compiled.alone {

@@ -156,7 +156,7 @@ async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
     if let (Some(text), false) = (&args.repo, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
     {
-        let message = "the network alone knows the repository of a record";
+        let message = "the repository of a record is known only to the services, which are asked with `--live`";
         return Err(Error::invalid("repo", message).with_hint("pass `--live`"));
     }
     let repo = ctx.repo(args.repo.as_deref()).await?;

@@ -112,7 +112,8 @@ pub(super) async fn each<T>(
             None => return Ok(()),
         }
     }
-    Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES)).with_hint("see the page on the forge"))
+    Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES))
+        .with_hint("see the list on the page of the forge"))
 }
 
 /// Reads a whole list, in pages as long as the forge allows.

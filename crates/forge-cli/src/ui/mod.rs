@@ -412,7 +412,7 @@ impl Ui {
             )),
             // The warning above contains the recovery.
             Ingestion::Pending { uri: None, .. } => self.caution(
-                "pending: no record of it is known to be written, so that nothing can show it",
+                "pending: it is not known whether a record was written, so no index can be asked",
             ),
             Ingestion::Pending {
                 uri: Some(uri),
@@ -445,7 +445,7 @@ impl Ui {
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(Hint::new("look what can be done").with_action(look)));
+                .with_hint(Hint::new("see what can be done").with_action(look)));
             }
         }
         Ok(outcome.value)

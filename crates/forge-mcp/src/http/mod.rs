@@ -67,7 +67,7 @@ impl Bearer {
                 "token",
                 "the bearer token has fewer than 16 characters, or blanks",
             )
-            .with_hint("leave it away to have one made"));
+            .with_hint("omit the token to have one generated"));
         }
         Ok(Self(token.into()))
     }

@@ -429,7 +429,7 @@ impl PullOut {
             text.push_str(&format!(" | {} +{a} -{d}", super::files(f)));
         }
         if let Some(commit) = &self.claimed {
-            text.push_str(&format!(" | by its author's word commit {}", name(commit)));
+            text.push_str(&format!(" | commit {}, as its author claims", name(commit)));
         }
         text.push('\n');
         if let Some(state) = self
@@ -439,7 +439,7 @@ impl PullOut {
         {
             text.push_str(&format!("merge: {state}"));
             if state == "unknown" {
-                text.push_str(" (not worked out yet: ask again in some seconds)");
+                text.push_str(" (not computed yet: ask again in some seconds)");
             }
             let is_news = |s: &&Clean| !["CLEAN", "UNKNOWN"].contains(&s.as_data());
             if let Some(status) = self.merge_status.as_ref().filter(is_news) {

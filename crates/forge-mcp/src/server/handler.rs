@@ -210,7 +210,7 @@ impl ServerHandler for Server {
             ));
         }
         Err(ErrorData::invalid_params(
-            format!("the params of {shown} are not what it takes"),
+            format!("the params of {shown} are invalid"),
             None,
         ))
     }

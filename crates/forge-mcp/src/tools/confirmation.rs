@@ -59,7 +59,7 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
             let commit = named(commit);
-            format!("{patch} (by its author's word commit {commit})")
+            format!("{patch} (commit {commit}, as its author claims)")
         }
         (_, _) => pull.head_id().unwrap_or("unknown").to_owned(),
     }

@@ -188,7 +188,9 @@ fn lost() -> Error {
 /// repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
-    let hint = Hint::from(format!("all but draft is written: set draft alone{more}"));
+    let hint = Hint::from(format!(
+        "all other changes are written: set draft alone{more}"
+    ));
     let set = Action::op(Op::PrSetDraft).with(Param::Draft, draft.to_string());
     e.with_retry(Retry::Never).with_hint(hint.with_action(set))
 }

@@ -222,7 +222,7 @@ fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
         }
         PrState::Merged => {
             let open = Action::op(Op::PrCreate);
-            let hint = Hint::fixed("open another pull request for what is new", open);
+            let hint = Hint::fixed("open another pull request for the new commits", open);
             (Precondition::Merged, hint)
         }
     };

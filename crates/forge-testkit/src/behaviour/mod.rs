@@ -163,7 +163,7 @@ use cases;
 /// Asserts that a call failed with `code`, a message of one line, and no token; returns the error.
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     let error = match result {
-        Ok(value) => panic!("it succeeded, and had to fail with {code}: {value:?}"),
+        Ok(value) => panic!("the call succeeded, but had to fail with {code}: {value:?}"),
         Err(error) => error,
     };
     canary::refuse(

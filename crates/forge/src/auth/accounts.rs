@@ -494,7 +494,7 @@ impl Accounts {
                     .with_action(Action::new(Call::Login).with(Param::Host, host))
             } else {
                 let names = names.join(", ");
-                Hint::from(format!("say which of the hosts with accounts ({names})"))
+                Hint::from(format!("name one of the hosts with accounts ({names})"))
                     .with_action(CHOOSE_HOST)
             };
             Error::not_found(Noun::Account, format!("no account is stored for {host}"))
@@ -565,7 +565,7 @@ impl Accounts {
 
 /// Recovery for a host of unknown kind.
 static WHICH_KIND: Hint = Hint::fixed(
-    "say which forge runs there, github or tangled",
+    "name the kind of forge at the host: github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),
 );
 /// Repeats the failed call with an account that the caller chooses.
@@ -582,7 +582,7 @@ fn which(host: &str, stored: &StoredHost) -> Error {
         "account",
         format!("{host} has several accounts: {}", names.join(", ")),
     )
-    .with_hint(Hint::new("say which account").with_action(CHOOSE_ACCOUNT))
+    .with_hint(Hint::new("name one of the accounts").with_action(CHOOSE_ACCOUNT))
 }
 
 /// Parses the token in a variable.
@@ -614,7 +614,7 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
     let why = if account.is_empty() {
         "it is empty"
     } else if account.len() > MAX_NAME_LENGTH || !account.bytes().all(plain) {
-        "it has other letters than an account's name"
+        "it has characters that no account name has"
     } else {
         match account_shape(kind).map_or(Ok(()), |shape| shape.check_name(account)) {
             Ok(()) => return Ok(account),

@@ -60,20 +60,16 @@ impl GhHosts {
             Err(e) => return Err(format!("{} cannot be read: {e}", self.name())),
         };
         if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("{} is too large to be gh's", self.name()));
+            return Err(format!("{} is too large for a file of gh", self.name()));
         }
-        let entries = parse(&text).map_err(|line| {
-            format!(
-                "line {line} of {} is not written as gh writes it",
-                self.name()
-            )
-        })?;
+        let entries = parse(&text)
+            .map_err(|line| format!("line {line} of {} is not in the format of gh", self.name()))?;
         let Some(token) = active(&entries, host) else {
             return Ok(None);
         };
         parse_secret(token)
             .map(Some)
-            .map_err(|_| format!("the token of {host} in {} is none", self.name()))
+            .map_err(|_| format!("the token of {host} in {} is malformed", self.name()))
     }
 }
 

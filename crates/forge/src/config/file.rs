@@ -260,7 +260,7 @@ impl SettingsReader<'_> {
                 span,
                 Level::Warning,
                 format!("`{text}` cannot be set by a repository: {why}"),
-                Hint::new("the line is ignored: set it for yourself, or take it out").with_action(
+                Hint::new("the line is ignored: set the key in your own configuration, or remove the line").with_action(
                     Action::new(Call::ConfigSet)
                         .with(Param::Key, &text)
                         .choose(Param::Value),
@@ -418,7 +418,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
         ) => {
             format!("is '{}'", sanitize_text(value))
         }
-        (Some(_), _) => "has a value that does not fit".to_owned(),
+        (Some(_), _) => "has an invalid value".to_owned(),
         (None, _) => "is not a plain value".to_owned(),
     };
     format!("`{name}` {value}; it takes {}", ty.accepts())

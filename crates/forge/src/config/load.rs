@@ -227,7 +227,7 @@ impl Config {
                     "there is no work tree of a git repository here, so there is no .forge.toml",
                 )
                 .with_hint(
-                    Hint::new("go to a repository, or set it for yourself")
+                    Hint::new("change to a repository, or set the key in your own configuration")
                         .with_action(FOR_YOURSELF),
                 )
             })

@@ -165,7 +165,12 @@ impl Jira {
         };
         let authorization = format!("{scheme} {credential}");
         // The original error is dropped, because its text contains the token.
-        let unfit = |_| Error::new(ErrorKind::Config, "a header cannot hold the JIRA token");
+        let unfit = |_| {
+            Error::new(
+                ErrorKind::Config,
+                "the JIRA token has characters that an HTTP header cannot hold",
+            )
+        };
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
         authorization.set_sensitive(true);
         let request = Request::get(format!("{base_url}/rest/api/{version}/{path}"))
@@ -207,7 +212,7 @@ impl Jira {
             self.host()
         );
         Err(Error::new(ErrorKind::Protocol, message)
-            .with_hint("look whether jira.base_url is the address of JIRA itself"))
+            .with_hint("check whether jira.base_url is the address of JIRA itself"))
     }
 
     fn silent(&self) -> Error {
@@ -235,14 +240,15 @@ impl Jira {
         let host = self.host();
         let message = format!("JIRA at {host} reports an unknown status category for {key}");
         Error::new(ErrorKind::Protocol, message)
-            .with_hint("look at the ticket in JIRA, or whether jira.base_url is right")
+            .with_hint("look at the ticket in JIRA, or check whether jira.base_url is right")
     }
 
     fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
         let host = self.host();
         let is_jiras = || serde_json::from_slice::<JiraErrors>(body).is_ok();
         if status.is_redirection() {
-            let message = format!("JIRA at {host} redirects, and a token follows no redirect");
+            let message =
+                format!("JIRA at {host} redirects, and the token is not sent to another address");
             return Error::new(ErrorKind::Protocol, message)
                 .with_hint("set jira.base_url to the address that it redirects to");
         }
@@ -251,7 +257,7 @@ impl Jira {
                 bucket: "jira".to_owned(),
                 reset: None,
             };
-            return Error::new(kind, format!("JIRA at {host} asks to slow down"))
+            return Error::new(kind, format!("JIRA at {host} limits the rate of requests"))
                 .with_hint("try again in some minutes");
         }
         match status {

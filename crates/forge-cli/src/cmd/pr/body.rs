@@ -55,7 +55,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     })?;
     if text.trim().is_empty() {
         return Err(Error::invalid("body", format!("{name} is empty"))
-            .with_hint("write something into it, or pass --body \"\" where no text is wanted"));
+            .with_hint("write something into it, or pass --body \"\" for an empty text"));
     }
     let length = text.chars().count();
     if length > max {

@@ -141,7 +141,7 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
             Noun::PullRequest,
             format!("no pull request of {} is open", repo.id()),
         )
-        .with_hint("name a closed one by its number"));
+        .with_hint("name a closed pull request by its number"));
     }
     let rows: Vec<&str> = lines.iter().map(String::as_str).collect();
     let chosen = prompt::choose("Select a pull request", &rows)?;

@@ -325,9 +325,12 @@ async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()
             let merge = Action::op(Op::PrMerge)
                 .on(&created.id.key)
                 .with(Param::Auto, "true");
-            let message = format!("it is open, and is not merged by itself: {}", e.message());
+            let message = format!(
+                "the pull request is open, but neither merged nor queued for auto-merge: {}",
+                e.message()
+            );
             Err(Error::new(e.kind().clone(), message)
-                .with_hint(Hint::new("mend that, then have it merged").with_action(merge)))
+                .with_hint(Hint::new("fix the cause, then merge it").with_action(merge)))
         }
     }
 }

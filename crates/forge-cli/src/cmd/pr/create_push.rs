@@ -276,7 +276,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     let base = base.and_then(|name| config.remote(&name));
     let name = repo_name(&fork);
     let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
-        let message = format!("{name} is made, and no remote says how to reach it");
+        let message = format!("{name} was created, but no remote has its address");
         return Err(Error::invalid("push", message)
             .with_hint("add it with `git remote add`, push to it, and try again"));
     };

@@ -104,7 +104,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     }
     if is_empty && !asked.is_empty() {
         ctx.ui.caution(&format!(
-            "no changed file matches {asked}; paths are named from the top of the repository"
+            "no changed file matches {asked}; paths start at the top of the repository"
         ));
     }
     Ok(Exit::Ok)
@@ -122,7 +122,8 @@ fn weight(file: &FileChange) -> usize {
 fn too_many_names() -> Error {
     let most = call::MAX_HELD >> 20;
     let message = format!("the names of the changed files take more than {most} MiB");
-    Error::new(ErrorKind::Protocol, message).with_hint("pass --name-only, which prints one by one")
+    Error::new(ErrorKind::Protocol, message)
+        .with_hint("pass --name-only, which prints the names without collecting them")
 }
 
 async fn each_file(

@@ -240,7 +240,7 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         ctx.ui.caution(&match open.source {
             RequirementSource::Own => {
                 format!(
-                    "{rule} {status}: {evidence} (a rule of forge itself, which stops no merge)"
+                    "{rule} {status}: {evidence} (a rule of forge itself, which does not stop a merge)"
                 )
             }
             source => format!("{rule} ({}) {status}: {evidence}", source.name()),
@@ -323,7 +323,7 @@ fn report(ctx: &Ctx, merge: &Merge, method: Option<MergeMethod>) {
     }
     if merge.queued {
         ctx.ui.success(&format!(
-            "Pull request {} will be merged by itself when all requirements are met",
+            "Pull request {} will be merged automatically when all requirements are met",
             pull_with_title(pull)
         ));
         return;

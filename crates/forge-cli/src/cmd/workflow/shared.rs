@@ -83,7 +83,7 @@ pub(super) fn command_named<'n>(
             names.join(", ")
         );
         Error::invalid("command", message).with_hint(
-            "retry with --command and one of them; the states of each: forge workflow show",
+            "retry with --command and one of them; `forge workflow show` lists the states of each",
         )
     })
 }
