@@ -153,8 +153,8 @@ impl Ctx {
         }
     }
 
-    /// The trust in the base repository: the current repository is the user's own; another local
-    /// one, reached through a remote or `forge.repo`, must not run anything.
+    /// Decides how far to trust the base repository. The current repository is the user's own.
+    /// Another local repository, found through a remote or `forge.repo`, must not run anything.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);

@@ -137,8 +137,8 @@ impl Forges {
         self.tangled.usual_host(self)?.check_ingestion(&uri).await
     }
 
-    /// Puts one of the user's records again with an insignificant change, so that an index that
-    /// lost the record ingests the record again.
+    /// Writes one of the user's records again with an insignificant change, so that an index that
+    /// lost the record ingests it again.
     ///
     /// # Errors
     /// The errors of [`Self::check_ingestion`]; `permission_denied` for another account's record.
@@ -166,7 +166,7 @@ impl Forges {
         &self.github
     }
 
-    /// State shared by the repositories on this machine.
+    /// The cache that the repositories on this machine share.
     #[cfg(feature = "local")]
     pub(crate) fn local(&self) -> Arc<forge_local::StoreCache> {
         Arc::clone(&self.local)

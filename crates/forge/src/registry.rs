@@ -130,7 +130,7 @@ impl AccountShape {
         self.secret
     }
 
-    /// Whether the host finds the account's name from the secret.
+    /// Returns true if the host finds the account's name from the secret.
     #[must_use]
     pub fn is_named_by_secret(&self) -> bool {
         self.owner.is_some()
@@ -175,8 +175,8 @@ pub(crate) async fn pin_login(
     }
 }
 
-/// The account that `secret` belongs to at a host of `kind`; `None` on forges where the first use of
-/// a secret shows whether it is right.
+/// The account that `secret` belongs to at a host of `kind`; `None` on forges that check a secret
+/// only at its first use.
 ///
 /// # Errors
 /// The backend's errors: `unauthenticated` if the host refuses the secret.
@@ -306,7 +306,7 @@ pub(crate) async fn open_record(
     Ok((open(forges, &pr.repo, policy).await?, Some(pr.key)))
 }
 
-/// Whether this build can open repositories of `kind`.
+/// Returns true if this build can open repositories of `kind`.
 pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }

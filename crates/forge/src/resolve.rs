@@ -68,7 +68,7 @@ pub(crate) async fn clone_of(
     of(&[&[info.id][..], &info.aliases].concat())
 }
 
-/// Whether `place` is in `repo` itself, or in a clone of it.
+/// Returns true if `place` is in `repo` itself, or in a clone of it.
 pub(crate) async fn is_of(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
     let root = forge_git::root(place.git()).await.ok();
     let root = root.and_then(|root| root.canonicalize().ok());
@@ -94,7 +94,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
     locator::parse_remote(url, &hosts.clone().with_alias(name, &real))
 }
 
-/// Whether git uses ssh for a remote: then its host may be an alias of `ssh_config`.
+/// Returns true if git uses ssh for a remote: then its host may be an alias of `ssh_config`.
 fn is_ssh(url: &str) -> bool {
     match url.split_once("://") {
         Some((scheme, _)) => ["ssh", "git+ssh", "ssh+git"]
@@ -162,7 +162,7 @@ impl<'a> RemoteCandidate<'a> {
     }
 }
 
-/// Whether git would accept a directory as a repository: a work tree, or a git directory.
+/// Returns true if git would accept a directory as a repository: a work tree, or a git directory.
 fn is_repository(dir: &Path) -> bool {
     dir.join(".git").exists() || (dir.join("HEAD").is_file() && dir.join("objects").is_dir())
 }

@@ -86,7 +86,7 @@ impl SelectedPull {
         })
     }
 
-    /// Whether several open pull requests share this one's head branch.
+    /// Returns true if several open pull requests share this one's head branch.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let matches = self.matches.iter().flat_map(|(_, matches)| matches);
@@ -174,8 +174,8 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Whether `repo` is the repository at this place. If so, the branches of `repo` are the work
-    /// tree's branches, wherever those are pushed to.
+    /// Returns true if `repo` is the repository at this place. If so, the branches of `repo` are
+    /// the work tree's branches, wherever those are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -298,7 +298,7 @@ fn detached() -> Error {
     .with_hint("name the pull request by number, URL or branch")
 }
 
-/// Whether the head of the found pull request is the default branch.
+/// Returns true if the head of the found pull request is the default branch.
 async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
     Ok(match found.head_is_default {
         Some(is_default) => is_default,

@@ -175,7 +175,7 @@ fn is_listed_impl(line: &str) -> bool {
     line.starts_with("impl") && !UNLISTED.iter().any(|part| line.contains(part))
 }
 
-/// Whether the first item of crate `name` in the line is one of `exported`.
+/// Returns true if the first item of crate `name` in the line is one of `exported`.
 fn is_exported(line: &str, name: &str, exported: &[&str]) -> bool {
     exported.is_empty()
         || line

@@ -7,7 +7,7 @@ use crate::{
     gh, git,
 };
 
-/// What to measure.
+/// The measurements to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BenchExtent {
     /// Everything, for `docs/reference/benchmarks.md`.

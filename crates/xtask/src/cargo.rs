@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// Whether this is a CI run, which must not skip a lane.
+/// Returns true if this is a CI run, which must not skip a lane.
 pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|v| !v.is_empty() && v != "false")
 }
@@ -38,7 +38,7 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Whether `cargo <args>` succeeds.
+/// Returns true if `cargo <args>` succeeds.
 pub fn has(args: &[&str]) -> bool {
     cargo(args)
         .stdout(Stdio::null())

@@ -29,7 +29,7 @@ struct DemoStep {
     say: &'static str,
     /// The typed line.
     line: &'static str,
-    /// Whether the step fails on purpose, to show a refusal.
+    /// True if the step fails on purpose, to show a refusal.
     refused: bool,
 }
 

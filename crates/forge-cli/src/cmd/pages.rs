@@ -14,7 +14,7 @@ pub(super) struct PagedItems<T> {
     pub items: Vec<T>,
     /// The total, if the forge reports it.
     pub total: Option<u64>,
-    /// Whether more items exist.
+    /// True if more items exist.
     more: bool,
     /// The number of items read, if this program filters them and not the forge.
     scanned: u64,

@@ -37,7 +37,7 @@ impl Cell {
 pub struct Column {
     /// The heading; empty for none.
     pub title: &'static str,
-    /// Whether the column shrinks if the table is too wide.
+    /// True if the column shrinks in a table that is too wide.
     pub shrinks: bool,
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn pin(at: ResultPosition, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
-/// Returns the position that [`pin`] bound. `before` hashes the current content before a position,
-/// and `what` names that content in errors.
+/// Returns the position that [`pin`] bound. `before` returns a hash of the current content before a
+/// position; `what` names that content in errors.
 ///
 /// # Errors
 ///

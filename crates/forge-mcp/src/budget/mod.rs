@@ -152,7 +152,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
                 block: at.block + 1,
                 offset: 0,
             };
-            // A page with only empty blocks still has room for a long block.
+            // Empty blocks take no room, so a long block may follow them on the page.
             shown |= !rest.is_empty();
             continue;
         }

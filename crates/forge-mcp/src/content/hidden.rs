@@ -81,7 +81,8 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // The marker is in the title itself, where a page hides the marker as well.
+        // Only for the HTML comment: the marker of a link's title stays in the title, which a page
+        // hides.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }

@@ -154,7 +154,7 @@ impl CheckOut {
     }
 }
 
-/// One line; for a check that did not succeed, also the reason and the URL.
+/// Formats one line; for a check that did not succeed, also the reason and the URL.
 impl SectionItem for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {

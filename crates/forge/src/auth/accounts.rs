@@ -85,7 +85,7 @@ pub struct AccountStatus {
     pub kind: ForgeKind,
     /// Account; `None` for a token from the environment.
     pub account: Option<String>,
-    /// Whether the credential is in use.
+    /// True if the credential is in use.
     pub active: bool,
     /// Origin: the name of a variable, or the path of the store.
     pub source: CredentialSource,
@@ -104,11 +104,11 @@ pub struct Login {
     pub host: String,
     /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// Whether an existing account got a new secret.
+    /// True if an existing account got a new secret.
     pub replaced: bool,
     /// A variable that is set and overrides the stored credential.
     pub shadowed_by: Option<Var>,
-    /// Whether this build has a backend for the host. Without a backend the secret is stored
+    /// True if this build has a backend for the host. Without a backend the secret is stored
     /// unchecked.
     pub has_backend: bool,
 }

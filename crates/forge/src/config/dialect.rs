@@ -262,7 +262,7 @@ pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     }
 }
 
-/// Whether `text` has the form of a value for a key in [`WORDS`].
+/// Returns true if `text` has the form of a value for a key in [`WORDS`].
 pub(super) fn is_word(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -271,7 +271,7 @@ pub(super) fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Whether `text` is an NSID, optionally with a fragment.
+/// Returns true if `text` is an NSID, optionally with a fragment.
 pub(super) fn is_nsid(text: &str) -> bool {
     let (nsid, fragment) = match text.split_once('#') {
         Some((nsid, fragment)) => (nsid, Some(fragment)),

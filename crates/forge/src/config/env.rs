@@ -119,7 +119,7 @@ impl Env {
         Self(None)
     }
 
-    /// Whether this is the environment of the process.
+    /// Returns true if this is the environment of the process.
     #[must_use]
     pub const fn is_process(&self) -> bool {
         self.0.is_none()
@@ -174,7 +174,7 @@ impl Env {
             .map(PathBuf::from)
     }
 
-    /// Whether a variable is set and not empty.
+    /// Returns true if a variable is set and not empty.
     #[must_use]
     pub fn is_set(&self, var: Var) -> bool {
         self.raw(var).is_some_and(|text| !text.is_empty())

@@ -388,7 +388,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// Whether any key lies below this path.
+/// Returns true if any key lies below this path.
 fn is_section(path: &[&str]) -> bool {
     KEYS.iter().any(|key| {
         let mut parts = key.name.split('.');

@@ -60,7 +60,7 @@ const MAX_LISTED: usize = 50;
 const MAX_SECONDS: u64 = 86_400;
 
 impl ValueType {
-    /// Whether a file may give the value as an array.
+    /// Returns true if a file may give the value as an array.
     pub(super) const fn is_list(self) -> bool {
         matches!(
             self,
@@ -177,7 +177,7 @@ fn is_project(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
-/// Whether tokens may be sent to this URL: https, or http that stays on this machine.
+/// Returns true if tokens may be sent to this URL: https, or http that stays on this machine.
 fn is_endpoint(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -226,7 +226,7 @@ pub struct ConfigKey {
     pub fallback: &'static [Var],
     /// The key's value if the variable is set, whatever the variable's text.
     pub env_means: Option<&'static str>,
-    /// Whether the value may name an environment variable, as `${NAME}`.
+    /// True if the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
     /// Description in one sentence.
     pub doc: &'static str,

@@ -95,12 +95,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Whether `.forge.toml` has a value or an error.
+    /// Returns true if `.forge.toml` has a value or an error.
     pub(crate) fn has_repo_file(&self) -> bool {
         !self.repo.settings.is_empty() || self.check_repo_file().is_err()
     }
 
-    /// Whether the values of `.forge.toml` may be used.
+    /// Checks that the values of `.forge.toml` may be used.
     ///
     /// # Errors
     /// `config` for the first error.
@@ -113,8 +113,8 @@ impl Config {
         path == Some(&self.repo.path)
     }
 
-    /// Fails with the first error in `.forge.toml` if `of_repo`, else in the rest of the
-    /// configuration.
+    /// Fails with the first error of one part of the configuration: `.forge.toml` if `of_repo` is
+    /// true, else all other files and the variables.
     fn check(&self, of_repo: bool) -> Result<()> {
         let is_error = |p: &&Problem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
         let mut errors = self.problems.iter().filter(is_error);

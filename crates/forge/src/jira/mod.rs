@@ -57,7 +57,7 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             env: forges.config().env().clone(),
             http: OnceLock::new(),
         },
-        // The error is reported when a ticket is requested: nothing else needs JIRA.
+        // The error is reported only when a ticket is requested, because nothing else needs JIRA.
         Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))

@@ -22,13 +22,13 @@ pub(super) struct CheckoutHead {
 pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
-    /// Whether the user chose the local branch's name; otherwise the author chose the name.
+    /// True if the user chose the local branch's name; otherwise the author chose the name.
     pub is_named: bool,
     /// A new work tree instead of the current one.
     pub worktree: Option<&'a Path>,
-    /// Whether an existing branch may lose commits.
+    /// True if an existing branch may lose commits.
     pub force: bool,
-    /// Whether submodules are also updated.
+    /// True if submodules are also updated.
     pub submodules: bool,
 }
 

@@ -54,7 +54,7 @@ pub async fn has_branch(
     Ok(tip.is_some())
 }
 
-/// Warns if the current branch, which selected `pull`, has commits that `pull` lacks.
+/// Warns if the current branch has commits that `pull` lacks. `pull` was found by this branch.
 pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;

@@ -25,7 +25,7 @@ pub(super) struct Push {
     branch: String,
     /// The branch's name at the remote.
     name: String,
-    /// Whether the user chose the target with one key press.
+    /// True if the user chose the target with one key press.
     pub(super) asked: bool,
 }
 
@@ -238,8 +238,8 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     head
 }
 
-/// Refuses invalid pull requests before a title is asked for or anything is pushed: equal head and
-/// base, or an existing pull request of the same branches.
+/// Refuses equal head and base, and an existing pull request of the same branches, before the user
+/// is asked for a title and before a push.
 pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
     let Some(base) = base else { return Ok(()) };
     let branch = text::one_line(&head.branch);

@@ -227,8 +227,8 @@ async fn stream(
             Some(Err(e)) => Err(e),
             None => printer.finish(&mut out),
         };
-        // Each chunk is printed at once, and before a failure is reported: the reader may wait for
-        // the first line while git still computes the last.
+        // Each chunk is printed at once, because the reader may wait for the first line while git
+        // still computes the last. A failure is reported after the chunks.
         let wanted = match &mut pager {
             Some(pager) => pager.write(&out)?,
             None => {

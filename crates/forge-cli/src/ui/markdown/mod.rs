@@ -118,7 +118,7 @@ struct TerminalRenderer {
     links: Vec<String>,
     rows: Vec<Vec<String>>,
     html: String,
-    /// Whether a quote has just begun. Its first block needs no empty line.
+    /// True if a quote has just begun. Its first block needs no empty line.
     fresh: bool,
 }
 
@@ -283,7 +283,7 @@ impl TerminalRenderer {
         }
     }
 
-    /// Whether the text of the current paragraph ends with `end`, which is not empty.
+    /// Returns true if the text of the current paragraph ends with `end`, which is not empty.
     fn ends_with(&self, end: &str) -> bool {
         let mut left = end;
         for span in self.spans.iter().rev() {

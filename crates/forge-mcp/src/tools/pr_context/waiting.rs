@@ -109,7 +109,8 @@ impl WaitedOut {
 }
 
 /// Waits for the condition. If the condition is not met in time, also returns the cursor with which
-/// to resume. Returns `None` if the cursor is of a further page, since the wait has then ended.
+/// to resume. Returns `None` if the cursor belongs to a further page: then the wait has already
+/// ended.
 pub(super) async fn wait_for(
     call: &CallContext,
     target: &PullTarget,
