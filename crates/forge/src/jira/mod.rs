@@ -170,6 +170,7 @@ impl Jira {
                 ErrorKind::Config,
                 "the JIRA token has characters that an HTTP header cannot hold",
             )
+            .with_hint("log in to JIRA again with the token alone")
         };
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
         authorization.set_sensitive(true);
@@ -278,6 +279,7 @@ impl Jira {
             }
             StatusCode::NOT_FOUND if is_jiras() => {
                 Error::not_found(Noun::Issue, format!("JIRA at {host} has no such ticket"))
+                    .with_hint("check the key, and whether the account may read the project")
             }
             _ => {
                 let kind = ErrorKind::Upstream {
