@@ -213,9 +213,8 @@ impl Forges {
         }
         if hosts.is_empty() {
             let host = self.hosts().default_host().to_owned();
-            let message = format!(
-                "{MINE} needs an account, and there is none in the store, in the environment or in gh's login"
-            );
+            let message =
+                format!("{MINE} needs an account: the store, the environment and gh have none");
             return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
                 .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));
         }

@@ -156,8 +156,8 @@ async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
     if let (Some(text), false) = (&args.repo, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
     {
-        let message = "the repository of a record is known only to the services, which are asked with `--live`";
-        return Err(Error::invalid("repo", message).with_hint("pass `--live`"));
+        let message = "only the services know the repository of a record";
+        return Err(Error::invalid("repo", message).with_hint("pass `--live` to ask the services"));
     }
     let repo = ctx.repo(args.repo.as_deref()).await?;
     let policy = repo.client().policy().clone();

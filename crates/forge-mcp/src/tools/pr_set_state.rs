@@ -67,7 +67,7 @@ impl Tool for PrSetState {
         if args.state == PrStateArg::Open && args.delete_branch {
             return Err(Error::invalid(
                 "delete_branch",
-                "state=open and delete_branch exclude each other: an open pull request needs its branch",
+                "an open pull request needs its branch, so state=open excludes delete_branch",
             )
             .with_hint("omit delete_branch")
             .into());

@@ -105,7 +105,7 @@ impl Tool for WorkflowAdvance {
             (true, Some(_)) => {
                 return Err(Error::invalid(
                     "target_state",
-                    "target_state does not apply to a parent, which moves to the state of its sub-issues",
+                    "target_state is not for a parent, which follows its sub-issues",
                 )
                 .with_hint("pass only one of target_state and parent")
                 .into());

@@ -260,11 +260,12 @@ impl SettingsReader<'_> {
                 span,
                 Level::Warning,
                 format!("`{text}` cannot be set by a repository: {why}"),
-                Hint::new("the line is ignored: set the key in your own configuration, or remove the line").with_action(
-                    Action::new(Call::ConfigSet)
-                        .with(Param::Key, &text)
-                        .choose(Param::Value),
-                ),
+                Hint::new("the line is ignored: set the key for yourself, or remove the line")
+                    .with_action(
+                        Action::new(Call::ConfigSet)
+                            .with(Param::Key, &text)
+                            .choose(Param::Value),
+                    ),
             );
         }
         let plain = match item.as_value() {
