@@ -26,7 +26,8 @@ pub struct Ctx {
     place: WorkingDir,
 }
 
-/// Lets hints name the repository of the command line's pull request or issue.
+/// Records the repository of the pull request or issue on the command line, so that hints can name
+/// this repository.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();

@@ -339,8 +339,8 @@ impl Forges {
     /// Nothing is sent to a forge.
     ///
     /// # Errors
-    /// `invalid_input` for anything but an issue: for the URL of a pull request, with the command
-    /// that shows it.
+    /// `invalid_input` for anything but an issue. For the URL of a pull request, the hint is the
+    /// command that shows the pull request.
     pub fn issue_locator(&self, text: &str) -> Result<Locator> {
         let shown = forge_core::text::one_line(text);
         let is_pull = || {

@@ -119,8 +119,8 @@ const SECTIONS: PrFields = PrFields::STATS
 /// expected.
 ///
 /// # Errors
-/// `config` for a broken configuration or store; with `--live` or `-R`, as opening the repository
-/// does.
+/// `config` for a broken configuration or store; with `--live` or `-R`, also the errors of opening
+/// the repository.
 pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let forges = ctx.forges()?;

@@ -1,4 +1,4 @@
-//! Binds a confirmation to the facts in its question: the head that was read, and others.
+//! Binds a confirmation to the facts in its question, such as the head that was read.
 
 use std::fmt::Debug;
 

@@ -99,7 +99,7 @@ impl LinkedIssuesPlan {
     }
 }
 
-/// What became of the issues that a merged pull request closes.
+/// The effects of a merge on the issues that the pull request closes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct LinkedIssuesOut {
     /// Issues that the merge closed or moved

@@ -787,7 +787,7 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// The reason to refuse a value of the right type: built-in hosts keep their kind.
+    /// Returns the reason to refuse another kind for a built-in host; `None` for every other value.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;

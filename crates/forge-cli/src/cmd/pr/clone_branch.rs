@@ -59,8 +59,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // The commit id of a patch is only a claim of its author. In the forge's own repository, the
-    // branch itself is the head.
+    // No warning for a patch, whose commit id is only a claim of its author. None in the forge's
+    // own repository either, where the branch itself is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }

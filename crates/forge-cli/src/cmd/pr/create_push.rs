@@ -223,7 +223,7 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarge
     Ok(found)
 }
 
-/// A branch of `place`, as a pull request in `base` refers to it.
+/// Names a branch of `place` in the form that a pull request in `base` uses.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
