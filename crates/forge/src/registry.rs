@@ -155,7 +155,7 @@ impl AccountShape {
     }
 }
 
-/// Finds no pin. For forges whose account names do not change owners, and for backends that this
+/// Finds no pin, for forges whose account names do not change owners and for backends that this
 /// build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 

@@ -70,7 +70,7 @@ pub fn io_error(e: io::Error) -> Error {
 /// The context key of a failure to print a result.
 const UNPRINTED: &str = "unprinted";
 
-/// Marks a failure to print a result, so that completed writes are reported elsewhere.
+/// Marks a failure to print a result, so that the command's error also names the completed writes.
 fn unprinted(e: Error) -> Error {
     e.with_context(UNPRINTED, "stdout")
 }

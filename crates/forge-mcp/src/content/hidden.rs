@@ -81,8 +81,7 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // Only for the HTML comment: the marker of a link's title stays in the title, which a page
-        // hides.
+        // Not checked for the link: its marker stays in the title, which a page hides.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }

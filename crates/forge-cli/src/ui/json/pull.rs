@@ -13,7 +13,8 @@ use super::{Field, Json, thread::thread};
 
 macro_rules! fields {
     ($($name:literal $needs:ident $get:expr;)*) => {
-        /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, by name.
+        /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, sorted by
+        /// name.
         ///
         /// A field that the forge does not support has gh's value for missing data: `null`, `""`,
         /// `[]`, `false` or 0.
