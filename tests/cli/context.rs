@@ -111,8 +111,8 @@ fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
         (found["pr"]["number"].clone(), found["warnings"].clone())
     };
     let told = |taken: u64, others: &str| {
-        let others = format!("#{taken} is taken, others are {others}");
-        let hint = "Recovery: name another one by its number";
+        let others = format!("#{taken} is used, others are {others}");
+        let hint = "Recovery: to use another pull request, name it by its number";
         let warning = format!("branch \"feature\" has 2 pull requests; {others}. {hint}");
         (json!(taken), json!([warning]))
     };
@@ -120,7 +120,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
     // Every read command takes the newest pull request, and prints which one.
-    let taken = "#2 is taken, others are #1 into main (open)";
+    let taken = "#2 is used, others are #1 into main (open)";
     for args in [
         &["view", "feature", "--json", "number"][..],
         &["diff", "feature"],

@@ -325,7 +325,8 @@ fn merge_on_a_terminal_names_the_open_requirements() {
     };
     let out = merge(&[]).env("FORGE_FORCE_TTY", "100").output().success();
     let stderr = out.stderr_text();
-    let said = "approved is not met: 0 approval(s) (a rule of forge itself, which stops no merge)";
+    let said =
+        "approved is not met: 0 approval(s) (a rule of forge itself, which does not stop a merge)";
     let (at, done) = (stderr.find(said), stderr.find("Merged pull request"));
     assert!(at.is_some() && at < done, "{stderr}");
 }

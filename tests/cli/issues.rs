@@ -128,7 +128,7 @@ fn title_and_body_are_edited() {
         (&"It broke".into(), &"Once.\n".into())
     );
     let out = world.forge(&["issue", "edit", "1"]).output().exits(1);
-    assert!(out.stderr_text().contains("nothing to change was named"));
+    assert!(out.stderr_text().contains("no change was named"));
 }
 
 /// Adds and removes labels of issue 1 with `run`. The labels `bug`, `help wanted` and `question`
@@ -260,7 +260,7 @@ fn relations_are_added_shown_and_removed() {
     assert_eq!(of("3")["parent"]["number"], 1);
     assert_eq!(numbers(&of("1")["blockedBy"]), [0; 0]);
     let wrong = edit(&["1", "--remove-sub-issue", "2"]).output().exits(1);
-    let _ = wrong.says("is not part of another issue");
+    let _ = wrong.says("is not a sub-issue");
     edit(&["1", "--remove-sub-issue", "3", "--add-blocking", "3"]).ok();
     edit(&["2", "--parent", &url(&world, 3)]).ok();
     assert_eq!(numbers(&of("3")["blockedBy"]), [1]);

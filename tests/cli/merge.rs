@@ -178,7 +178,7 @@ fn branch_names_in_hints_are_quoted() {
         .success();
     assert!(
         out.stderr_text()
-            .contains("Recovery: git branch -D 'a;id', if you need it no more"),
+            .contains("Recovery: if you no longer need the branch: git branch -D 'a;id'"),
         "{out:?}"
     );
 }

@@ -86,7 +86,10 @@ fn watch_with_absurd_retry_after_ends_as_pending() {
     let wait = Some(18_446_744_073_709_551_000);
     hub.double.fault(Fault::secondary(429, wait).always());
     let out = hub.watch(&["--timeout", "5s"]).output().exits(8);
-    assert!(out.stderr_text().contains("the deadline is before that"));
+    assert!(
+        out.stderr_text()
+            .contains("the deadline is before the next request")
+    );
 }
 
 #[test]
@@ -234,7 +237,10 @@ fn watch_prints_when_the_rate_limit_resets() {
     let out = hub.watch(&["--timeout", "5s"]).output().exits(8);
     let said = out.stderr_text();
     assert!(said.contains("rate limit"), "{said}");
-    assert!(said.contains("the deadline is before that"), "{said}");
+    assert!(
+        said.contains("the deadline is before the next request"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn c_002_14_context_chooses_newest_open_pull_of_a_branch() {
     let found = wire
         .call("pr_context", args)
         .ok()
-        .says("#2 is taken, others are #1 into main (open)");
+        .says("#2 is used, others are #1 into main (open)");
     assert_eq!(found.data()["pull_request"]["number"], "2");
     assert_eq!(found.data()["warnings"].as_array().unwrap().len(), 1);
     wire.call("pr_comment", json!({"number": "feature", "body": "B"}))

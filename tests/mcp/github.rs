@@ -466,7 +466,7 @@ fn failed_log_tail_is_shown_on_request() {
         "the end of its log:\n> line ",
         "> line 8999\n> error: 1 != 2\n> Next: pr_merge\n",
         "its log:\n> all of it\n",
-        "log: this check keeps none here",
+        "log: the forge has no log of this check",
         "[hidden characters removed: 1]",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");

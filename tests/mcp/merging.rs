@@ -174,7 +174,7 @@ fn error_of_partial_edit_names_the_finished_part() {
     let half = wire
         .call("pr_edit", edit)
         .fails("precondition_failed")
-        .says("all but draft is written: set draft alone");
+        .says("all other changes are written: set draft alone");
     let rest = &half.data()["error"]["next"]["arguments"];
     assert_eq!(
         (&rest["number"], &rest["draft"]),

@@ -230,7 +230,7 @@ fn merge_consent_ends_when_round_is_replaced() {
         .call("pr_merge", with(json!({})))
         .fails("invalid_input")
         .says(seen.as_str().unwrap())
-        .says(&format!("by its author's word commit {commit}"));
+        .says(&format!("commit {commit}, as its author claims"));
     let pds = t.world.pds();
     let (_, mut record) = pds.record(&uri).unwrap();
     let of_patch = patch.lines().map(|line| match line.strip_prefix('+') {
@@ -455,7 +455,7 @@ fn unverified_merged_status_is_marked() {
         let args = json!({"repo": WIDGET, "number": uri, "delete_branch": delete});
         wire.call("pr_merge", args)
             .fails("precondition_failed")
-            .says("not proved to be merged")
+            .says("is not verified")
             .says(&said)
             .says("Next: pr_set_state {");
     }
@@ -491,7 +491,7 @@ fn merge_without_status_record_names_no_record() {
     assert_eq!(merged.data()["ingestion_detail"], json!({"waited_ms": 0}));
     assert!(!merged.text().contains("is stored"), "{}", merged.text());
     merged
-        .says("visible to others: pending (no record of it is known to be written)")
+        .says("visible to others: pending (it is not known whether a record was written)")
         .says("merged on the knot, but not recorded")
         .says(&format!(
             ": pr_merge {{\"method\":\"rebase\",\"number\":\"{uri}\","

@@ -339,7 +339,8 @@ fn create_with_disallowed_auto_merge_still_opens_pull() {
         "{out:?}"
     );
     assert!(
-        out.stderr_text().contains("it is open, and is not merged"),
+        out.stderr_text()
+            .contains("is open, but neither merged nor queued"),
         "{out:?}"
     );
     assert_eq!(world.fields(Tool::Gh, "1", "state")["state"], "OPEN");

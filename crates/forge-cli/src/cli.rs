@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn flag_is_not_read_as_an_optional_value() {
+    fn next_flag_is_not_taken_for_an_optional_value() {
         let pr::PrCommand::View(args) = read(&["view", "7", "--json", "-q", "-1"]) else {
             panic!("another command");
         };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn last_of_two_flags_wins() {
+    fn last_of_two_equal_flags_counts() {
         let pr::PrCommand::Comment(args) = read(&["comment", "-b", "x", "-e", "-e", "-b", "y"])
         else {
             panic!("another command");

@@ -26,7 +26,8 @@ pub struct Ctx {
     place: WorkingDir,
 }
 
-/// Lets hints name the repository of the command line's pull request or issue.
+/// Records the repository of the pull request or issue on the command line, so that hints can name
+/// this repository.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();
@@ -153,8 +154,8 @@ impl Ctx {
         }
     }
 
-    /// The trust in the base repository: the current repository is the user's own; another local
-    /// one, reached through a remote or `forge.repo`, must not run anything.
+    /// Decides how far to trust the base repository. The current repository is the user's own.
+    /// Another local repository, found through a remote or `forge.repo`, must not run anything.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);

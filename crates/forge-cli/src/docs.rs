@@ -297,7 +297,7 @@ mod tests {
             let typed = command.split(" <").next().unwrap_or(command);
             let read = Cli::read(typed.replace('\'', "").split_whitespace());
             let refused = read.err().filter(|e| {
-                // A group of commands, without a command of the group.
+                // The page may name a group of commands without a subcommand.
                 e.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             });
             assert!(refused.is_none(), "{command}: {refused:?}");

@@ -123,8 +123,8 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         .map(|(_, _, advice)| *advice)
 }
 
-/// Removes misleading tips of clap: to pass an unknown flag as a value, all similar commands but the
-/// nearest, and every similar name if there is `advice`.
+/// Removes misleading tips of clap: the tip to pass an unknown flag as a value, all similar
+/// commands except the nearest, and, if there is `advice`, every similar name.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn gh_only_command_or_flag_gets_advice() {
+    fn command_or_flag_that_only_gh_has_gets_advice() {
         for (name, place, wanted) in COMMANDS.iter().chain(FLAGS) {
             let words = place.trim_start_matches("forge").replace("[OPTIONS]", "");
             let words: Vec<&str> = words.split_whitespace().chain([*name]).collect();

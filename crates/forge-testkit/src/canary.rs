@@ -1,7 +1,7 @@
 //! A marker that every test token contains and that no program may print.
 
-/// The marker. The output of every program under test, and of every lane of `cargo xtask test`, is
-/// searched for it. The GitHub double accepts only tokens that contain it.
+/// The marker. Tests search the output of every program under test for the marker; `cargo xtask
+/// test` searches the output of every lane. The GitHub double accepts only tokens that contain it.
 pub const CANARY: &str = include_str!("canary.txt");
 
 /// Panics if a program has printed a token; the message does not repeat the token.
@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_token_fails_the_test_unrepeated() {
+    fn printed_token_fails_the_test_but_is_not_repeated() {
         for text in ["echo gho_${T}x", "echo gho_${T}x >&2"] {
             let run = echo(text).env("T", CANARY);
             let failed = std::panic::catch_unwind(|| run.output());

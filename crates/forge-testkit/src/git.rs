@@ -12,8 +12,8 @@ use crate::Run;
 
 /// Returns the git program that tests use: `FORGE_GIT`, or the first `git` of `PATH`.
 ///
-/// The path is absolute, because std copies the page tables of the whole process (`fork`) to start a
-/// bare name under a `PATH` that the command sets.
+/// The path is absolute for speed: if a command sets `PATH` and the program is a bare name, std
+/// uses `fork`, which copies the page tables of the whole process.
 #[must_use]
 pub fn git_program() -> PathBuf {
     static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -137,7 +137,8 @@ impl GitDir {
         &self.path
     }
 
-    /// Returns a run of git in this repository, as [`Identity::ADA`], without user configuration.
+    /// Returns a [`Run`] of git in this repository, as [`Identity::ADA`], without user
+    /// configuration.
     pub fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Run {
         Identity::ADA
             .variables()
@@ -199,7 +200,7 @@ impl GitDir {
         self.oid(&reference).expect("the commit that was just made")
     }
 
-    /// Updates the work tree if `branch` is checked out, as after a commit in the work tree.
+    /// Updates the work tree to the new commit of `branch`, if `branch` is checked out.
     pub fn catch_up(&self, branch: &str) {
         let head = std::fs::read_to_string(self.path().join(".git/HEAD")).unwrap_or_default();
         if head.trim_end() == format!("ref: refs/heads/{branch}") {

@@ -16,8 +16,8 @@ use crate::CANARY;
 /// True if a token was traced after the first call of [`watch_logs`].
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Starts to panic at every span or event of this process that contains a test token, at any level.
-/// A task may catch that panic, so dropping the returned value panics as well.
+/// From this call on, every span or event of this process that contains a test token panics, at any
+/// level. A task may catch that panic, so dropping the returned value panics as well.
 ///
 /// # Panics
 ///
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn logged_token_fails_the_test_unrepeated() {
+    fn logged_token_fails_the_test_but_is_not_repeated() {
         let cases: [fn(); 5] = [
             || tracing::trace!("with {CANARY} in it"),
             || tracing::error!(token = CANARY, "refused"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn swallowed_panic_is_reported_at_the_end() {
+    fn dropped_log_watch_panics_if_a_token_was_found() {
         let watch = LogWatch(Arc::new(AtomicBool::new(true)));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(watch))).is_err());
         drop(LogWatch(Arc::default()));

@@ -8,7 +8,7 @@ use std::{
 
 use crate::canary;
 
-/// A program to run, with exactly the environment that the program sees.
+/// A program to run, with its whole environment.
 #[derive(Clone, Debug)]
 pub struct Run {
     program: PathBuf,

@@ -53,7 +53,7 @@ impl Scratch {
         path
     }
 
-    /// Returns a run of `program` in the root of the directory, with this home.
+    /// Returns a [`Run`] of `program` in the root of the directory, with this home.
     pub fn run(&self, program: impl Into<PathBuf>) -> Run {
         self.variables()
             .into_iter()
@@ -62,7 +62,7 @@ impl Scratch {
             })
     }
 
-    /// Returns a run of the `forge` binary in `dir`, as `identity`, with this home.
+    /// Returns a [`Run`] of the `forge` binary in `dir`, as `identity`, with this home.
     #[must_use]
     pub fn forge(&self, dir: &Path, identity: &Identity) -> Run {
         identity

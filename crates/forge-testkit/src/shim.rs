@@ -72,11 +72,12 @@ pub struct GitShim {
     plan: ShimPlan,
 }
 
-/// The number of a call is that of the first directory that can be created, so that two concurrent
-/// calls get two numbers. Without the trap, a shell that prints "Killed" after its caller has gone
-/// would die of SIGPIPE. A background job reads /dev/null unless its input is first saved in
-/// another descriptor. A caller that needs the last block before it writes anything would wait
-/// forever, so the block is sent after a minute, and the file `late` records this.
+/// The program, a shell script. Each call creates the first numbered directory that does not exist;
+/// the number of this directory is the number of the call, so that concurrent calls get different
+/// numbers. `trap` keeps the shell alive when it prints "Killed" after its caller has gone, which
+/// raises SIGPIPE. The input is saved in descriptor 3, because a background job would read
+/// /dev/null. The last block of a diff is sent after a minute at the latest, for a caller that
+/// needs the block before it writes anything; the file `late` records this.
 const SCRIPT: &str = r#"#!/bin/sh
 n=1
 while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done
@@ -182,7 +183,8 @@ impl GitShim {
         if at == 0 || !self.state.join(at.to_string()).exists() {
             return false;
         }
-        // A caller that ended by itself has already ended its git, perhaps before the kill.
+        // A caller with an exit code has ended its git, perhaps before the kill, so a short wait
+        // suffices.
         let patience = Duration::from_secs(if code.is_some() { 1 } else { 60 });
         let begun = Instant::now();
         while !self.state.join("ended").exists() {

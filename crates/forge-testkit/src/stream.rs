@@ -35,8 +35,8 @@ impl Run {
         self.reading(|| ())
     }
 
-    /// Reads as [`Self::read`] does, with this git, which releases the last block of a diff after
-    /// the first line was read.
+    /// Reads like [`Self::read`], with `shim` as git. The shim releases the last block of a diff
+    /// after the first line was read.
     ///
     /// # Panics
     ///

@@ -18,7 +18,7 @@ use crate::Run;
 /// Time without output after which a test fails. The value is generous because it only ends a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time without output after which a program is taken to wait for keys.
+/// Time without output after which a program counts as waiting for keys.
 const QUIET: Duration = Duration::from_millis(150);
 
 /// Maximum time until a key shows on the screen; the keys of a password never show.
@@ -151,8 +151,8 @@ impl Terminal {
     /// Panics as [`Self::expect`] does.
     pub fn reply(&mut self, question: &str, keys: &str) {
         self.expect(question);
-        // gh queries the cursor position after the question, and takes keys that arrive before the
-        // reply for a part of the reply.
+        // gh queries the cursor position after a question. Keys that arrive before the terminal's
+        // reply would become part of the reply.
         while self.is_readable(QUIET) && self.read_some() {}
         // Keys are sent one after the other, as a person types. A program that leaves raw mode
         // between two keys can lose keys that wait.
@@ -182,18 +182,19 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Whether the terminal shows what is typed.
+    /// Returns true if the terminal shows typed keys.
     ///
     /// # Panics
     ///
-    /// Panics if the terminal does not say so.
+    /// Panics if the modes of the terminal cannot be read.
     #[must_use]
     pub fn echoes(&self) -> bool {
         let modes = tcgetattr(&self.master).expect("the modes of the terminal");
         modes.local_modes.contains(LocalModes::ECHO)
     }
 
-    /// Presses Ctrl-C until the program ends: a program that has just asked may not read keys yet.
+    /// Presses Ctrl-C until the program ends. One press may be lost, because a program that has
+    /// just asked a question may not read keys yet.
     ///
     /// # Panics
     ///

@@ -176,7 +176,7 @@ impl Forges {
         let kind = self.hosts().kind_of(host).ok_or_else(|| {
             let shown = forge_core::text::one_line(host);
             Error::invalid("owner", format!("no forge is known at '{shown}'"))
-                .with_hint("name the owner alone, or behind a known host, as in github.com/<owner>")
+                .with_hint("name the owner alone, or after a known host, as in github.com/<owner>")
         })?;
         let path = RepoPath::Named {
             owner: String::new(),
@@ -213,17 +213,17 @@ impl Forges {
         }
         if hosts.is_empty() {
             let host = self.hosts().default_host().to_owned();
-            let message = format!(
-                "{MINE} needs an account: none is stored, in the environment, or logged in with gh"
-            );
+            let message =
+                format!("{MINE} needs an account: the store, the environment and gh have none");
             return Err(Error::new(ErrorKind::Unauthenticated { host }, message)
                 .with_hint(Hint::new("log in first").with_action(Action::new(Call::Login))));
         }
         Ok(hosts)
     }
 
-    /// Whether a token variable, which fits several hosts, applies to the host of `account`: the
-    /// default host or, if another forge runs there, the built-in host.
+    /// Returns true if a token variable counts as a login at the host of `account`. A variable fits
+    /// several hosts, but counts only at the default host or, if that host has another kind of
+    /// forge, at the built-in host.
     fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
         let default_host = self.hosts().default_host();
         let of_default = self.hosts().kind_of(default_host);
@@ -238,7 +238,8 @@ impl HostGroup {
         self.client.list_across(&self.scope, queries, limit).await
     }
 
-    /// The queries of a status: the second one only on forges with review requests.
+    /// The queries of a status: the viewer's own pull requests and, on forges with review requests,
+    /// those that wait for the viewer's review.
     fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
         let capabilities = self.client.forge().capabilities();
         let fields = match capabilities.has(Capability::Checks) {
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn token_variable_belongs_to_one_host() {
+    async fn token_variable_counts_as_login_at_one_host() {
         let token = ("GH_TOKEN", "gho_0canary0");
         for (default_host, wanted) in [
             ("github.com", "github.com"),

@@ -101,7 +101,7 @@ impl ForgesBuilder {
             if is_taken || registry::has_backend(kind) {
                 let message = format!("cannot register a backend: '{kind}' has one already");
                 return Err(Error::invalid("backend", message)
-                    .with_hint("choose another word for the kind"));
+                    .with_hint("choose another name for the kind"));
             }
             for host in &backend.hosts {
                 hosts = with_host(hosts, host, kind)?;

@@ -40,7 +40,7 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
     issue.repo.comparison_key() == repo.comparison_key()
 }
 
-/// Whether `named`, in a text of `repo`, refers to `issue`.
+/// Returns true if `named`, in a text of `repo`, refers to `issue`.
 fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
         (MentionTarget::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,
@@ -54,7 +54,7 @@ fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     }
 }
 
-/// `#7`, `owner/name#7`, or an at-uri.
+/// Names an issue in a text of `repo`: `#7`, `owner/name#7`, or an at-uri.
 fn name_of(issue: &IssueId, repo: &RepoId) -> String {
     let is_near = issue.repo.kind == repo.kind && issue.repo.host == repo.host;
     match (&issue.key, issue.repo.owner_and_name()) {

@@ -49,7 +49,7 @@ fn word(support: Support) -> &'static str {
     }
 }
 
-/// Writes the details that the table's words leave out.
+/// Writes how each capability of a backend is provided, and why others are missing.
 fn details(out: &mut String, backend: &Backend) {
     let rows = Capability::ALL
         .iter()

@@ -107,7 +107,7 @@ impl Forges {
         }
     }
 
-    /// Sets how long writes wait for the index, overriding the configuration; zero does not wait.
+    /// Sets how long writes wait for the index, overriding the configuration; zero means no wait.
     /// Forges that show a write at once are not affected. Only repositories opened afterwards use
     /// the value.
     #[must_use]
@@ -137,8 +137,8 @@ impl Forges {
         self.tangled.usual_host(self)?.check_ingestion(&uri).await
     }
 
-    /// Puts one of the user's records again with an insignificant change, so that an index that
-    /// lost the record ingests the record again.
+    /// Writes one of the user's records again with an insignificant change, so that an index that
+    /// lost the record ingests it again.
     ///
     /// # Errors
     /// The errors of [`Self::check_ingestion`]; `permission_denied` for another account's record.
@@ -166,7 +166,7 @@ impl Forges {
         &self.github
     }
 
-    /// State shared by the repositories on this machine.
+    /// The cache that the repositories on this machine share.
     #[cfg(feature = "local")]
     pub(crate) fn local(&self) -> Arc<forge_local::StoreCache> {
         Arc::clone(&self.local)
@@ -314,8 +314,8 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
-    /// Opens the repository of a locator and returns the key of its issue. `owner/repo#7` and
-    /// `file:///…#7` can be a pull request or an issue, depending on the caller.
+    /// Opens the repository of a locator and returns the key of its issue. A locator such as
+    /// `owner/repo#7` or `file:///…#7` can name a pull request or an issue; here it names an issue.
     ///
     /// # Errors
     /// The errors of [`Self::open_locator`]; `invalid_input` for anything but an issue.
@@ -339,8 +339,8 @@ impl Forges {
     /// Nothing is sent to a forge.
     ///
     /// # Errors
-    /// `invalid_input` for anything but an issue: for the URL of a pull request, with the command
-    /// that shows it.
+    /// `invalid_input` for anything but an issue. For the URL of a pull request, the hint is the
+    /// command that shows the pull request.
     pub fn issue_locator(&self, text: &str) -> Result<Locator> {
         let shown = forge_core::text::one_line(text);
         let is_pull = || {

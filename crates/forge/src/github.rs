@@ -124,7 +124,8 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
-/// How long a missing login of gh is cached: a process may run for weeks.
+/// How long "gh has no login" is cached. A process may run for weeks, and must notice a later
+/// login.
 const NO_LOGIN_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Tokens from the environment, then from the store, then from gh's login.
@@ -133,8 +134,8 @@ struct Tokens {
     accounts: Accounts,
     file: GhHosts,
     gh: Gh,
-    /// Tokens of gh's login by host, read once and again after a refusal. A missing token is
-    /// retried after a while.
+    /// Tokens of gh's login by host. A token is read once, and again after the host refused it. A
+    /// missing token is read again after [`NO_LOGIN_LIFETIME`].
     from_gh: Mutex<HashMap<String, (Option<Secret>, Instant)>>,
     /// Origin of the last token of a host, for errors.
     origins: std::sync::Mutex<HashMap<String, String>>,
@@ -168,7 +169,7 @@ impl Tokens {
     }
 
     /// gh's token: from gh's file, which needs no process, else from the gh program, which reads
-    /// the keyring and renews expired tokens. Never returns `refused` again.
+    /// the keyring and renews expired tokens. Never returns the token `refused`.
     ///
     /// # Errors
     /// `unauthenticated` if the file is unusable and the program has no token either.
@@ -190,7 +191,7 @@ impl Tokens {
                 format!("there is no account for {host}: {why}"),
             )
             .with_hint(
-                Hint::new("log in, or install gh, which can read it")
+                Hint::new("log in, or install gh, which reads its own file")
                     .with_action(Action::new(Call::Login).with(Param::Host, host)),
             )),
             (None, Ok(_)) => Ok(None),
@@ -312,7 +313,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn gh_runs_once_and_again_after_token_is_refused() {
+    async fn gh_runs_again_only_after_its_token_is_refused() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let gh = dir.path().join("gh");
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_urls_replace_endpoints() {
+    fn configured_urls_replace_default_endpoints() {
         let moved = |name: &str, value: &str| {
             let dir = tempfile::tempdir().unwrap();
             std::fs::write(

@@ -130,7 +130,7 @@ impl AccountShape {
         self.secret
     }
 
-    /// Whether the host finds the account's name from the secret.
+    /// Returns true if the host finds the account's name from the secret.
     #[must_use]
     pub fn is_named_by_secret(&self) -> bool {
         self.owner.is_some()
@@ -155,7 +155,8 @@ impl AccountShape {
     }
 }
 
-/// Finds no pin: account names do not change owners, or this build lacks the backend.
+/// Finds no pin, for forges whose account names do not change owners and for backends that this
+/// build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
 /// The pin for a login at a host of `kind`, by the account's name.
@@ -174,8 +175,8 @@ pub(crate) async fn pin_login(
     }
 }
 
-/// The account that `secret` belongs to at a host of `kind`; `None` on forges where the first use of
-/// a secret shows whether it is right.
+/// The account that `secret` belongs to at a host of `kind`; `None` on forges that check a secret
+/// only at its first use.
 ///
 /// # Errors
 /// The backend's errors: `unauthenticated` if the host refuses the secret.
@@ -305,7 +306,7 @@ pub(crate) async fn open_record(
     Ok((open(forges, &pr.repo, policy).await?, Some(pr.key)))
 }
 
-/// Whether this build can open repositories of `kind`.
+/// Returns true if this build can open repositories of `kind`.
 pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }

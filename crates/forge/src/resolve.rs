@@ -26,7 +26,8 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
         candidates.push(RemoteCandidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
-        // Fails outside of a repository, unlike `git config`, which reads the user's file.
+        // `git config` also works outside of a repository, with the user's file. There this line
+        // fails.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
@@ -67,7 +68,7 @@ pub(crate) async fn clone_of(
     of(&[&[info.id][..], &info.aliases].concat())
 }
 
-/// Whether `place` is in `repo` itself, or in a clone of it.
+/// Returns true if `place` is in `repo` itself, or in a clone of it.
 pub(crate) async fn is_of(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
     let root = forge_git::root(place.git()).await.ok();
     let root = root.and_then(|root| root.canonicalize().ok());
@@ -82,7 +83,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
         Err(ParseLocatorError::UnknownHost { host }) if is_ssh(url) => host,
         parsed => return parsed,
     };
-    // An alias of ssh has no port.
+    // An alias in `ssh_config` has no port.
     let name = unknown.split(':').next().unwrap_or_default();
     let Some(real) = forges.ssh_host(name).await else {
         return Err(ParseLocatorError::UnknownHost { host: unknown });
@@ -93,7 +94,7 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
     locator::parse_remote(url, &hosts.clone().with_alias(name, &real))
 }
 
-/// Whether git uses ssh for a remote: then its host may be an alias of `ssh_config`.
+/// Returns true if git uses ssh for a remote: then its host may be an alias of `ssh_config`.
 fn is_ssh(url: &str) -> bool {
     match url.split_once("://") {
         Some((scheme, _)) => ["ssh", "git+ssh", "ssh+git"]
@@ -130,7 +131,7 @@ enum RemoteMeaning {
     Repo(RepoId),
     /// A host missing from the configuration.
     UnknownHost(String),
-    /// Other than a forge's repository; contains the reason.
+    /// Not a repository of a forge; contains the reason.
     Unusable(String),
 }
 
@@ -161,7 +162,7 @@ impl<'a> RemoteCandidate<'a> {
     }
 }
 
-/// Whether git would accept a directory as a repository: a work tree, or a git directory.
+/// Returns true if git would accept a directory as a repository: a work tree, or a git directory.
 fn is_repository(dir: &Path) -> bool {
     dir.join(".git").exists() || (dir.join("HEAD").is_file() && dir.join("objects").is_dir())
 }

@@ -86,7 +86,7 @@ impl SelectedPull {
         })
     }
 
-    /// Whether several open pull requests share this one's head branch.
+    /// Returns true if several open pull requests share this one's head branch.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let matches = self.matches.iter().flat_map(|(_, matches)| matches);
@@ -139,12 +139,12 @@ impl SelectedPull {
         let names: Vec<String> = others.iter().take(MAX_NAMED).map(name).collect();
         (!names.is_empty()).then(|| {
             Warning::new(format!(
-                "branch \"{head}\" has {} pull requests; #{} is taken, others are {}",
+                "branch \"{head}\" has {} pull requests; #{} is used, others are {}",
                 matches.len(),
                 self.id.key,
                 names.join(", ")
             ))
-            .with_hint("name another one by its number")
+            .with_hint("to use another pull request, name it by its number")
         })
     }
 
@@ -174,8 +174,8 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Whether `repo` is the repository at this place. If so, the branches of `repo` are the work
-    /// tree's branches, wherever those are pushed to.
+    /// Returns true if `repo` is the repository at this place. If so, the branches of `repo` are
+    /// the work tree's branches, wherever those are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -234,8 +234,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The remote for `repo` (if `owner` is `None`) or for a repository of `owner`, if there is
-    /// one.
+    /// Finds the remote of a repository of `owner`; if `owner` is `None`, the remote of `repo`.
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         let config = self.place.config().await.ok()?;
         for remote in &config.remotes {
@@ -255,8 +254,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it. For a branch pushed to another repository, that repository's
-    /// owner is added, and its name if the name differs from `repo`'s.
+    /// A branch as `repo` names it. For a branch pushed to another repository, the owner of that
+    /// repository is added, and also its name if the two repositories have different names.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {
@@ -299,7 +298,7 @@ fn detached() -> Error {
     .with_hint("name the pull request by number, URL or branch")
 }
 
-/// Whether the head of the found pull request is the default branch.
+/// Returns true if the head of the found pull request is the default branch.
 async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
     Ok(match found.head_is_default {
         Some(is_default) => is_default,

@@ -24,7 +24,8 @@ use crate::{
 /// Name of the directory for sessions, next to the store of accounts.
 const SESSIONS: &str = "sessions";
 
-/// PDSes count the writes of an account and slow down long series.
+/// The pace of a long series of writes. A PDS counts the writes of an account, and would slow the
+/// series down.
 const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
@@ -37,8 +38,8 @@ pub(crate) struct SharedTangled {
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Applies an operation's deadline to the search for a record, before a repository handle can apply
-/// it.
+/// Applies the operation's deadline to the search for a record. Other operations get the deadline
+/// from a repository handle, which this search has yet to find.
 async fn within_deadline<T>(
     forges: &Forges,
     uri: &AtUri,
@@ -376,7 +377,8 @@ mod tests {
             for config in [from_file, from_env] {
                 let settings = settings("tangled.org", &config).unwrap();
                 assert_eq!(settings.dns, Some(address.parse().unwrap()));
-                // A local resolver is common, and gives no access to other local services.
+                // A name server at a local address is common, and does not make other local
+                // services reachable.
                 assert_eq!(settings.reach, Reach::Public);
             }
         }
@@ -467,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn knot_of_setting_maps_remote_to_host() {
+    fn remote_at_configured_knot_belongs_to_tangled_host() {
         let (_dir, config) = config("[hosts.\"knot.example\"]\nknot_of = \"tangled.org\"\n");
         let id = forge_core::locator::parse_remote(
             "git@knot.example:alice.example/widget",
@@ -490,7 +492,7 @@ mod tests {
         assert_eq!(login.account, "alice.example");
     }
 
-    /// Another process may hold the lock of the store.
+    /// The lock of the store may be held by another process.
     #[tokio::test]
     async fn locked_store_does_not_block_other_calls() {
         let (dir, config) = config("");

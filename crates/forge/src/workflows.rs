@@ -68,7 +68,8 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
     };
     let Some(path) = named.strip_prefix(DEFINITION_IN_REPO) else {
         if Path::new(&named).is_relative() {
-            let why = "a relative path is another file in each work tree, and may be under review";
+            let why =
+                "a relative path names another file in each work tree, possibly one under review";
             return Err(wrong(why.to_owned()).with_hint(format!(
                 "set `workflow.definition` to an absolute path, or to {DEFINITION_IN_REPO}{named} for \
                  the default branch's file"

@@ -1,9 +1,9 @@
 //! `cargo xtask api`: compares the public API of the library with its committed snapshots.
 //!
-//! rustdoc writes JSON only where unstable options are allowed, and `RUSTC_BOOTSTRAP=1` allows them
-//! in a stable toolchain. For cargo the variable stays unset: build scripts read it, so cargo would
-//! compile most dependencies again. `RUSTDOC` therefore names this program, which sets the variable
-//! and starts rustdoc.
+//! rustdoc writes JSON only if unstable options are allowed. In a stable toolchain, the variable
+//! `RUSTC_BOOTSTRAP=1` allows them. cargo must not see this variable: build scripts read it, so
+//! cargo would compile most dependencies again. Therefore cargo starts this program as rustdoc
+//! (`RUSTDOC`), and this program sets the variable and starts the real rustdoc.
 
 use std::{
     collections::BTreeSet,
@@ -17,12 +17,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::cargo::{cargo, root, watched};
 
-/// The environment variable that turns this program into [`run_rustdoc`]. Its value is the rustdoc
-/// to start.
+/// The environment variable that makes this program call [`run_rustdoc`]; its value is the path of
+/// rustdoc.
 pub const RUSTDOC: &str = "XTASK_RUSTDOC";
 
-/// The packages that a dependent of `forge` sees, each with the items that `forge` exports from it.
-/// No item means all items.
+/// The packages with items in the public API of `forge`, each with the items that `forge` exports.
+/// An empty list means all items.
 const LIBRARIES: [(&str, &[&str]); 5] = [
     ("forge", &[]),
     ("forge-context", &[]),
@@ -31,8 +31,8 @@ const LIBRARIES: [(&str, &[&str]); 5] = [
     ("forge-workflow", &[]),
 ];
 
-/// Automatic impls that no snapshot lists: nearly all types have them, and a lost `Send` or `Sync`
-/// is listed as `impl !core::marker::Send for …`.
+/// Automatic impls that the snapshots omit, because nearly all types have them. A type without
+/// `Send` or `Sync` is still visible, by a line `impl !core::marker::Send for …`.
 const UNLISTED: [&str; 7] = [
     " core::marker::Send for ",
     " core::marker::Sync for ",
@@ -52,7 +52,7 @@ pub fn run() -> Result<bool> {
 }
 
 /// Compares every snapshot and prints the changes. Returns each package, and whether its snapshot
-/// is current. `program` is the path from [`program`].
+/// is current. `program` is the result of [`program`].
 pub fn compare(program: &Path) -> Result<Vec<(&'static str, bool)>> {
     document(program)?;
     let mut compared = Vec::new();
@@ -120,16 +120,16 @@ pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
     }
 }
 
-/// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace, because
-/// a selection of packages has other features, and cargo would check the dependencies again.
+/// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace: the
+/// dependencies of fewer packages have other features, so cargo would check them again.
 fn document(program: &Path) -> Result<()> {
     let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     command
         .env("RUSTDOC", program)
         .env(RUSTDOC, rustdoc)
-        // cargo runs rustdoc again when these flags change, so HTML and JSON do not pass for each
-        // other.
+        // cargo runs rustdoc again when these flags change, so an earlier run for HTML does not
+        // count as a run for JSON.
         .env("RUSTDOCFLAGS", "-Z unstable-options --output-format json")
         .env_remove("CARGO_ENCODED_RUSTDOCFLAGS");
     let (documented, _) = watched(&mut command)?;
@@ -159,7 +159,7 @@ fn list(library: &str, exported: &[&str]) -> Result<String> {
     };
     let written: BTreeSet<String> = items(true)?.into_iter().collect();
     let mut lines = items(false)?;
-    // A type with several inherent impls has the line of the impl several times.
+    // A type with several inherent impls has several equal lines, of which one is listed.
     let mut listed = BTreeSet::new();
     lines.retain(|line| {
         (written.contains(line) || is_listed_impl(line))
@@ -170,12 +170,12 @@ fn list(library: &str, exported: &[&str]) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// Whether the line is an impl other than those in [`UNLISTED`].
+/// Returns true if the line is an impl that is not in [`UNLISTED`].
 fn is_listed_impl(line: &str) -> bool {
     line.starts_with("impl") && !UNLISTED.iter().any(|part| line.contains(part))
 }
 
-/// Whether the first item of crate `name` in the line is one of `exported`.
+/// Returns true if the first item of crate `name` in the line is one of `exported`.
 fn is_exported(line: &str, name: &str, exported: &[&str]) -> bool {
     exported.is_empty()
         || line
@@ -183,7 +183,7 @@ fn is_exported(line: &str, name: &str, exported: &[&str]) -> bool {
             .is_some_and(|(_, path)| exported.iter().any(|item| path.starts_with(item)))
 }
 
-/// The lines of one text that the other lacks: `-` before those that are gone, `+` before new ones.
+/// Lists the lines that differ: removed lines with `-` before them, then added lines with `+`.
 fn changes(before: &str, after: &str) -> Vec<String> {
     let before: BTreeSet<&str> = before.lines().collect();
     let after: BTreeSet<&str> = after.lines().collect();

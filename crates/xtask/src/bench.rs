@@ -7,12 +7,12 @@ use crate::{
     gh, git,
 };
 
-/// What to measure.
+/// The measurements to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BenchExtent {
     /// Everything, for `docs/reference/benchmarks.md`.
     All,
-    /// Many clients of the MCP server at once, printed only.
+    /// Many clients of the MCP server at once; the result is only printed.
     Busy,
 }
 

@@ -15,7 +15,7 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
-/// Whether this is a CI run, which must not skip a lane.
+/// Returns true if this is a CI run, which must not skip a lane.
 pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|v| !v.is_empty() && v != "false")
 }
@@ -24,7 +24,7 @@ pub fn in_ci() -> bool {
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
-    // The outer cargo sets these for this package; the inner one must not inherit them.
+    // The outer cargo sets these variables for this package; the inner cargo must not inherit them.
     for key in [
         "CARGO_MANIFEST_DIR",
         "CARGO_PKG_NAME",
@@ -38,7 +38,7 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Whether `cargo <args>` succeeds.
+/// Returns true if `cargo <args>` succeeds.
 pub fn has(args: &[&str]) -> bool {
     cargo(args)
         .stdout(Stdio::null())
@@ -81,7 +81,7 @@ fn tee(from: impl Read, mut to: impl Write) -> String {
             Ok(1..) => {}
             _ => break,
         }
-        // The reader of our output may be gone; the tests continue.
+        // The tests continue even if nobody reads the output any more.
         let _ = all.get(begun..).map(|new| to.write_all(new));
     }
     let _ = to.flush();
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_removed() {
+    fn colours_are_removed_from_output() {
         assert_eq!(plain("\u{1b}[32;1m1 passed\u{1b}[0m, x"), "1 passed, x");
     }
 }

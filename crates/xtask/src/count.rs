@@ -19,8 +19,8 @@ impl AddAssign for Count {
 }
 
 impl Count {
-    /// The counts of a run. A run without a summary, or one that failed without a failed test,
-    /// counts as one failure: the lane did not run.
+    /// The counts of a run. A run without a summary counts as one failure, because the lane did not
+    /// run. So does a run that failed although no test failed.
     pub fn of(ended_well: bool, output: &str) -> Self {
         let mut count = Self::read(output).unwrap_or(Self {
             passed: 0,
@@ -35,7 +35,8 @@ impl Count {
     /// Nextest's summary if present, else the sum of the summaries that `cargo test` prints with
     /// the built-in harness, doc tests and libtest-mimic. `None` without any summary.
     fn read(output: &str) -> Option<Self> {
-        // Nextest repeats the output of a failed test, including that process's own summary.
+        // Nextest repeats the output of a failed test, which may contain a summary. Nextest's own
+        // summary is the last one.
         let nextest = output.lines().filter_map(nextest).next_back();
         nextest.or_else(|| {
             output.lines().filter_map(harness).reduce(|mut sum, one| {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_test_summaries_are_added() {
+    fn cargo_test_summaries_are_summed_up() {
         let text = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n\
                     noise\n\
                     test result: FAILED. 1 passed; 2 failed; 0 ignored; finished in 0.00s\n";
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn run_without_summary_has_failed() {
+    fn run_without_summary_counts_as_failed() {
         let one = Count {
             passed: 0,
             failed: 1,

@@ -189,7 +189,7 @@ fn licences(shipped: &[&Value]) -> Result<String> {
         let found = licence_texts(manifest.parent().unwrap_or(manifest))?;
         ensure!(
             licence.is_some() || !found.is_empty(),
-            "{name} names no licence and has none"
+            "{name} names no licence and contains no licence text"
         );
         writeln!(list, "{name}: {}", licence.unwrap_or("see its text"))?;
         for text in found {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn archive_pages_exist() {
+    fn pages_to_pack_exist_in_workspace() {
         for page in PAGES {
             assert!(root().join(page).is_file(), "{page}");
         }

@@ -29,7 +29,7 @@ impl GitProgram {
         Some(Self { program, version })
     }
 
-    /// Whether this version is close to the oldest supported one.
+    /// Returns true if this version is close to the oldest supported one.
     pub fn is_old(&self) -> bool {
         self.numbers() < Some((MIN_VERSION.0, MIN_VERSION.1 + 2))
     }

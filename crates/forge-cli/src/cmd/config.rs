@@ -137,7 +137,7 @@ pub async fn run(ctx: &Ctx, args: &ConfigArgs) -> Result<Exit> {
             let (path, was_there) = config.unset(&args.key, scope(args.repo))?;
             if was_there {
                 ctx.ui
-                    .success(&format!("took {} out of {}", args.key, path.display()));
+                    .success(&format!("removed {} from {}", args.key, path.display()));
             } else {
                 ctx.ui
                     .caution(&format!("{} is not set in {}", args.key, path.display()));
@@ -175,7 +175,7 @@ fn overridden(ctx: &Ctx, key: &str) -> Result<()> {
     let entry = Config::read(Env::process(), &ctx.cwd)?.get(key)?;
     if let Source::Env(_) = entry.source {
         ctx.ui.caution(&format!(
-            "{} is set in the environment and wins",
+            "{} is set in the environment and overrides the file",
             entry.source
         ));
     }

@@ -29,7 +29,7 @@ struct DemoStep {
     say: &'static str,
     /// The typed line.
     line: &'static str,
-    /// Whether the step fails on purpose, to show a refusal.
+    /// True if the step fails on purpose, to show a refusal.
     refused: bool,
 }
 
@@ -158,7 +158,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
                 if cfg!(windows) { "NUL" } else { "/dev/null" },
             )
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // A directory without configuration.
+            // The directory `.git` has no configuration of forge, so the user's own has no effect.
             .env("FORGE_CONFIG_DIR", dir.join(".git"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

@@ -115,11 +115,12 @@ const SECTIONS: PrFields = PrFields::STATS
     .with(PrFields::AUTO_MERGE)
     .with(PrFields::RULES);
 
-/// Prints the report. Exits with 1 if a service differs or is unreachable.
+/// Prints the report. Exits with 1 if a service is unreachable, or answers differently than
+/// expected.
 ///
 /// # Errors
-/// `config` for a broken configuration or store; with `--live` or `-R`, as opening the repository
-/// does.
+/// `config` for a broken configuration or store; with `--live` or `-R`, also the errors of opening
+/// the repository.
 pub async fn run(ctx: &Ctx, args: &DoctorArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let forges = ctx.forges()?;
@@ -155,8 +156,8 @@ async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
     if let (Some(text), false) = (&args.repo, args.live)
         && let Locator::Record(_) = locator::parse(text, forges.hosts())?.locator
     {
-        let message = "the network alone knows the repository of a record";
-        return Err(Error::invalid("repo", message).with_hint("pass `--live`"));
+        let message = "only the services know the repository of a record";
+        return Err(Error::invalid("repo", message).with_hint("pass `--live` to ask the services"));
     }
     let repo = ctx.repo(args.repo.as_deref()).await?;
     let policy = repo.client().policy().clone();

@@ -23,7 +23,7 @@ The server speaks MCP on standard input and output. Its tools only read, unless 
 `forge mcp config --client NAME` prints what a client's configuration needs."
 )]
 pub struct McpArgs {
-    /// What else to do.
+    /// The subcommand; without one, the server starts.
     #[command(subcommand)]
     pub command: Option<McpCommand>,
     /// What the server may do.

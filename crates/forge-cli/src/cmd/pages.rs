@@ -14,9 +14,9 @@ pub(super) struct PagedItems<T> {
     pub items: Vec<T>,
     /// The total, if the forge reports it.
     pub total: Option<u64>,
-    /// Whether more items exist.
+    /// True if more items exist.
     more: bool,
-    /// The number of items read, if forge filters them itself.
+    /// The number of items read, if this program filters them and not the forge.
     scanned: u64,
     /// The service that answered, if several can.
     source: Option<String>,
@@ -112,7 +112,8 @@ pub(super) async fn each<T>(
             None => return Ok(()),
         }
     }
-    Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES)).with_hint("see the page on the forge"))
+    Err(Error::new(ErrorKind::Protocol, too_many(MAX_PAGES))
+        .with_hint("see the list on the page of the forge"))
 }
 
 /// Reads a whole list, in pages as long as the forge allows.
@@ -156,7 +157,7 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// Prints how many items forge read for its own filter, and from which service.
+    /// Prints how many items this program read for its own filter, and from which service.
     pub fn print_scan_note(&self, ctx: &Ctx, many: &str) {
         let matching = self.total.unwrap_or(self.items.len() as u64);
         if let Some(source) = &self.source

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn action_is_a_command_with_quoted_values() {
+    fn action_becomes_command_with_quoted_values() {
         let merge = Action::op(Op::PrMerge).on(7);
         assert_eq!(shown("pr merge 8", merge), "do: forge pr merge 7");
         let edit = Action::op(Op::PrEdit).on(7).with(Param::Base, "a;b");
@@ -394,7 +394,7 @@ mod tests {
 
     #[cfg(feature = "tangled")]
     #[test]
-    fn commands_and_arguments_of_the_tables_exist() {
+    fn commands_and_arguments_in_action_tables_exist() {
         let mut cli = Cli::command();
         cli.build();
         for (call, path, fixed) in COMMANDS {

@@ -37,7 +37,8 @@ pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
         return Err(Error::new(
             ErrorKind::Config,
             format!("the browser '{command}' is not a command"),
-        ));
+        )
+        .with_hint(format!("set FORGE_BROWSER, or open {url} yourself")));
     };
     if ui.err_is_tty() {
         ui.note(&format!("Opening {} in your browser.", text::one_line(url)));

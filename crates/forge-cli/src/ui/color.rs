@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 /// A colour switch for one stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
-    /// Whether colours are on.
+    /// True if colours are on.
     pub on: bool,
 }
 

@@ -50,12 +50,14 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
         return Err(Error::new(
             ErrorKind::Cancelled,
             format!("the editor '{program}' ended with a failure; nothing was changed"),
-        ));
+        )
+        .with_hint("run the command again, or pass the text with flags"));
     }
     match fs::read_to_string(&path) {
         Ok(text) => Ok(text),
         Err(e) if e.kind() == Io::InvalidData => {
-            Err(Error::invalid("body", "the saved text is not UTF-8"))
+            Err(Error::invalid("body", "the saved text is not UTF-8")
+                .with_hint("save the text as UTF-8, or pass it with flags"))
         }
         Err(e) => Err(io_error(e)),
     }

@@ -14,7 +14,7 @@ use super::{Ui, io_error, value::Json};
 
 /// Maximum output; more is a mistake in the expression, such as `repeat(1)`.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
-/// Up to this value, every integer has an exact float.
+/// The largest value up to which every integer has an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];

@@ -70,7 +70,7 @@ pub fn io_error(e: io::Error) -> Error {
 /// The context key of a failure to print a result.
 const UNPRINTED: &str = "unprinted";
 
-/// Marks a failure to print a result, so that completed writes are reported elsewhere.
+/// Marks a failure to print a result, so that the command's error also names the completed writes.
 fn unprinted(e: Error) -> Error {
     e.with_context(UNPRINTED, "stdout")
 }
@@ -259,7 +259,7 @@ impl Ui {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// `✓ …` on stderr.
+    /// Prints `✓ …` on stderr.
     pub fn success(&self, line: &str) {
         self.note(&format!(
             "{} {}",
@@ -268,7 +268,7 @@ impl Ui {
         ));
     }
 
-    /// `! …` on stderr.
+    /// Prints `! …` on stderr.
     pub fn caution(&self, line: &str) {
         self.note(&format!(
             "{} {}",
@@ -306,7 +306,7 @@ impl Ui {
         }
     }
 
-    /// `Recovery: …` on stderr.
+    /// Prints `Recovery: …` on stderr.
     fn recovery(&self, hint: &Hint) {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }
@@ -412,7 +412,7 @@ impl Ui {
             )),
             // The warning above contains the recovery.
             Ingestion::Pending { uri: None, .. } => self.caution(
-                "pending: no record of it is known to be written, so that nothing can show it",
+                "pending: it is not known whether a record was written, so no index can be asked",
             ),
             Ingestion::Pending {
                 uri: Some(uri),
@@ -445,7 +445,7 @@ impl Ui {
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(Hint::new("look what can be done").with_action(look)));
+                .with_hint(Hint::new("see what can be done").with_action(look)));
             }
         }
         Ok(outcome.value)

@@ -15,7 +15,7 @@ use super::{io_error, words};
 #[derive(Debug)]
 pub struct Pager {
     child: Child,
-    /// Whether the reader has closed the pager.
+    /// True if the reader has closed the pager.
     closed: bool,
 }
 

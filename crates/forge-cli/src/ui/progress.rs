@@ -87,7 +87,8 @@ impl Observer for Progress {
         } else {
             "Writing"
         };
-        // The delay counts over all calls: several short ones add up to a long wait.
+        // The delay counts for all calls together, because several short calls add up to a long
+        // wait.
         let patience = SPINNER_DELAY
             .saturating_sub(self.since.elapsed())
             .max(MIN_SPINNER_DELAY);

@@ -21,9 +21,9 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::io_error;
 use crate::exit::Exit;
 
-/// Makes Ctrl+C at a prompt an answer: exit code 2, as in gh, with a visible cursor and the echo that
-/// a question for a secret turns off. A prompt blocks the runtime, so another thread waits for the
-/// signal.
+/// Handles Ctrl+C at a prompt: the program ends with exit code 2, as in gh, after it has restored
+/// the cursor and the echo of typed keys, which a question for a secret turns off. A prompt blocks
+/// the runtime, so another thread waits for the signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -60,9 +60,9 @@ fn interruptible() {
 
 /// Runs a prompt.
 ///
-/// The prompt has its own thread, because the kernel delivers signals to the main thread first. The
-/// end of a git process that was dropped raises `SIGCHLD`; in the thread that waits for a key, the
-/// signal would end the wait, which `console` takes for Ctrl+C.
+/// The prompt has its own thread, because the kernel delivers signals to the main thread first. A
+/// dropped git process raises `SIGCHLD` when it ends. In the thread that waits for a key, this
+/// signal would interrupt the wait, and `console` would report Ctrl+C.
 ///
 /// # Errors
 /// `cancelled` if the user cancels; other kinds if the terminal is not usable.
@@ -144,8 +144,8 @@ pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usi
     .ok_or_else(cancelled)
 }
 
-/// The theme of a choice of several, with a cursor before its row: colour alone would mark the row,
-/// and not every terminal has colour.
+/// The theme for choosing several items. A cursor marks the current row: the default theme marks
+/// the row only by colour, and not every terminal has colour.
 struct WithCursor(ColorfulTheme);
 
 impl Theme for WithCursor {

@@ -37,7 +37,7 @@ impl Cell {
 pub struct Column {
     /// The heading; empty for none.
     pub title: &'static str,
-    /// Whether the column shrinks if the table is too wide.
+    /// True if the column shrinks in a table that is too wide.
     pub shrinks: bool,
 }
 
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_and_fit() {
+    fn columns_are_aligned_and_fit_the_width() {
         let rows = [
             row(&["#1", "Fix the thing that broke yesterday", "fix"]),
             row(&["#22", "x", "a"]),

@@ -60,7 +60,7 @@ impl TerminalStreams {
     }
 }
 
-/// `120` is a width, `50%` a share of the real one; anything else is ignored.
+/// Parses a forced width: `120` columns, or `50%` of the real width; other texts are ignored.
 fn forced_width(text: &str, real: usize) -> Option<usize> {
     match text.strip_suffix('%') {
         Some(share) => share
@@ -71,8 +71,8 @@ fn forced_width(text: &str, real: usize) -> Option<usize> {
     }
 }
 
-/// The flag, then `CLICOLOR_FORCE`, then `NO_COLOR` and `CLICOLOR=0`, then whether the stream is a
-/// terminal (gh's order).
+/// Decides about colour, in gh's order: the flag, then `CLICOLOR_FORCE`, then `NO_COLOR` and
+/// `CLICOLOR=0`, then whether the stream is a terminal.
 fn use_color(choice: ColorWhen, tty: bool, env: &Env) -> bool {
     match choice {
         ColorWhen::Always => true,

@@ -30,7 +30,7 @@ pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// `2 hours`, in the largest unit; `None` for less than a minute.
+/// Formats a time span in its largest unit, such as `2 hours`; `None` for less than a minute.
 fn span(now: Timestamp, at: Timestamp) -> Option<String> {
     let seconds = now.unix().saturating_sub(at.unix());
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -45,7 +45,7 @@ fn span(now: Timestamp, at: Timestamp) -> Option<String> {
     Some(plural(count, unit))
 }
 
-/// `1 hour`, `2 hours`.
+/// Formats a count with its unit: `1 hour`, `2 hours`.
 #[must_use]
 pub fn plural(count: i64, unit: &str) -> String {
     if count == 1 {
@@ -55,7 +55,7 @@ pub fn plural(count: i64, unit: &str) -> String {
     }
 }
 
-/// A duration in seconds in Go's format, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
+/// Formats a duration in Go's format, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
 #[must_use]
 pub fn elapsed(seconds: i64) -> String {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

@@ -1,4 +1,4 @@
-//! Caches the bundles that were gathered last.
+//! Caches the most recent bundles, which are the results of `pr_context`.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -57,8 +57,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// Names the bound state in errors of [`unpin`], for a position bound only to content already
-/// shown.
+/// The usual `what` of [`unpin`]: the content of earlier pages.
 pub(crate) const SHOWN: &str = "what was shown";
 
 /// Binds a position to a hash of the content before the position; [`unpin`] checks the hash.
@@ -66,8 +65,8 @@ pub(crate) fn pin(at: ResultPosition, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
-/// Returns the position that [`pin`] bound. `before` hashes the current content before a position,
-/// and `what` names that content in errors.
+/// Returns the position that [`pin`] bound. `before` returns a hash of the current content before a
+/// position; `what` names that content in errors.
 ///
 /// # Errors
 ///
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cursor_after_changed_content_is_refused() {
+    fn cursor_is_refused_after_content_changed() {
         let at = ResultPosition {
             block: 3,
             offset: 7,

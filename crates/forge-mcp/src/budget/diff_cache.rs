@@ -53,9 +53,9 @@ pub(crate) struct DiffFile {
     pub status: FileStatus,
     pub additions: u64,
     pub deletions: u64,
-    /// Whether the diff lacks the file's lines: the file is binary, or the forge omitted the lines.
+    /// True if the diff lacks the file's lines: the file is binary, or the forge omitted the lines.
     pub binary: bool,
-    /// Whether the forge omitted the lines of a text file because of its size.
+    /// True if the forge omitted the lines of a text file because of its size.
     pub left_out: bool,
     /// The lines from `diff --git` to the first hunk.
     pub header: String,
@@ -88,7 +88,7 @@ pub(crate) struct FullDiff {
     pub warnings: Vec<Warning>,
     /// For a diff since an earlier head: what happened to that head.
     pub since: Option<SinceHead>,
-    /// Whether the end was not read, so that more files may exist.
+    /// True if the end was not read, so that more files may exist.
     pub cut: bool,
     /// The length in bytes.
     pub bytes: usize,
@@ -112,8 +112,8 @@ struct CachedDiff {
     read: Instant,
 }
 
-/// Caches diffs by pull request, start commit (for a partial diff) and ends. A server has one
-/// principal, so sharing the cache discloses nothing.
+/// Caches diffs by pull request, start commit (for a partial diff) and ends. All clients of a
+/// server use the same accounts, so sharing the cache discloses nothing.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<CachedDiff>>);
 

@@ -23,7 +23,8 @@ const TAIL_CHARS: usize = 500;
 /// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data that repeats the long texts of the model's text, in characters.
+/// Maximum length of data, in characters, that contains long texts (such as comments) which the
+/// text for the model also contains.
 const MAX_TWICE_CHARS: usize = 10_000;
 
 /// The length limit of a call, in characters.
@@ -151,7 +152,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
                 block: at.block + 1,
                 offset: 0,
             };
-            // A page with only empty blocks still has room for a long block.
+            // Empty blocks take no room, so a long block may follow them on the page.
             shown |= !rest.is_empty();
             continue;
         }
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn long_block_begins_on_page_with_room() {
+    fn long_block_begins_on_page_that_has_room() {
         let long = format!("head\n{}", "é line\n".repeat(2_000));
         let wide = format!("{}\n", "x".repeat(2_000));
         let blocks = ["first\n", long.as_str(), "last\n", wide.as_str()];

@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_call_has_changed_arguments() {
+    fn action_again_repeats_call_with_changed_arguments() {
         let sent = json!({ "number": "7", "method": "squash", "auto": true });
         let merge = about("pr_merge", sent);
         let again = Action::again(&[
@@ -805,7 +805,8 @@ mod tests {
             let wanted = format!("do it; in a terminal: forge {command}");
             assert_eq!(told(action, &about), wanted);
         }
-        // One parameter has no flag of the command, and one value is too long.
+        // Both are shown without a command: `auth login` has no flag for a draft, and the body is
+        // too long.
         for action in [
             Action::new(Call::Login).with(Param::Draft, "true"),
             op(Op::IssueCreate).with(Param::Body, "x".repeat(2_000)),

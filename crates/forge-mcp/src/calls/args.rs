@@ -266,7 +266,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         };
         let of = properties.and_then(|p| p.get(&name));
         let is_text = of.and_then(|s| s.get("type")).and_then(Value::as_str) == Some("string");
-        // Checked before the conversion to text, which turns 0 into "0".
+        // This check precedes the conversion to text, which turns 0 into "0".
         let is_zero_text = is_text && value.is_number() && is_blank(&value);
         let value = coerced(value, of)?;
         let may_go = name != "content" && !is_required(schema, &name);
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn argument_names_and_numbers_are_lenient() {
+    fn argument_names_and_numbers_are_parsed_leniently() {
         for key in [
             "number",
             "pullNumber",
@@ -746,7 +746,7 @@ mod tests {
     }
 
     #[test]
-    fn from_and_to_become_head_and_base_except_in_lists() {
+    fn from_and_to_become_head_and_base_except_in_list_tools() {
         let branches = json!({"head": {"type": "string"}, "base": {"type": "string"}});
         let mut schema = json!({"properties": branches});
         let sent = json!({"from": "work", "to": "main"});

@@ -43,7 +43,7 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub confirm: Option<&'a str>,
 }
 
-/// What the form has.
+/// The form that the client shows to the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Form {
     /// Do it

@@ -117,7 +117,8 @@ async fn read_now(
                 .with_hint("fetch the head and use git diff for the rest"),
             );
             cut = true;
-            // The end of a cut line could read as the name of another file.
+            // An incomplete last line is dropped: a cut file name could be the name of another
+            // file.
             bytes.truncate(
                 bytes
                     .iter()

@@ -36,7 +36,7 @@ pub(super) struct ErrorOut {
 
 /// The recovery call: the hint's call, otherwise the usual call for this kind of failure.
 fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCall> {
-    // If a write may have happened, the recovery reads before it repeats the write.
+    // If a write may have happened, the next call must read the state, not repeat the write.
     let reads = |action: &Action| match action.call() {
         Call::Op(op) => op.effect() == Effect::Read,
         _ => false,

@@ -35,16 +35,18 @@ const NEEDS: &[(&str, Capability)] = &[("pr_resubmit", Capability::PrResubmit)];
 /// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
-    /// Whether tools that write are offered.
+    /// True if tools that write are offered.
     pub write: bool,
     /// The repositories that calls may access; an empty list allows all. A local directory must be
     /// in [`Self::paths`] or be the directory where the server was started.
     pub repos: AllowList,
     /// Directories; calls may also access the repositories in them.
     pub paths: AllowList,
-    /// The repositories among these that calls may change; an empty list allows all.
+    /// The repositories that calls may change, if [`Self::repos`] or [`Self::paths`] also allows
+    /// the access; an empty list adds no restriction.
     pub writable: AllowList,
-    /// Whether calls that need a confirmation are refused if the client cannot ask the user.
+    /// True if the server refuses calls that need a confirmation when the client cannot ask the
+    /// user.
     pub confirm_required: bool,
     /// The names of the [`TOOL_SETS`] to offer in addition to the default tools.
     pub tool_sets: Vec<String>,

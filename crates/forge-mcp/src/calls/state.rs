@@ -205,7 +205,8 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// The other repositories that the text of a pull request may refer to: those on a list.
+    /// The other repositories that the text of a pull request may refer to, which are those on an
+    /// allow list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))

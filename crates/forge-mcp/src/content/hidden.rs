@@ -81,7 +81,7 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // The marker is in the title itself, where a page hides the marker as well.
+        // Not checked for the link: its marker stays in the title, which a page hides.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }

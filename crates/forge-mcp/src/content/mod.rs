@@ -235,7 +235,7 @@ fn is_of_diff(kind: DiffLine<'_>, line: &str) -> bool {
         DiffLine::File(_) | DiffLine::Combined(_) | DiffLine::Header(..) | DiffLine::Hunk(_) => {
             true
         }
-        // A line of a binary patch: the alphabet has no blank, colon or quote.
+        // The alphabet of a binary patch has no blank, colon or double quote.
         DiffLine::Opaque if !line.contains([' ', ':', '"']) => true,
         DiffLine::Opaque if line.starts_with("literal ") || line.starts_with("delta ") => line
             .split_once(' ')

@@ -67,7 +67,7 @@ impl Bearer {
                 "token",
                 "the bearer token has fewer than 16 characters, or blanks",
             )
-            .with_hint("leave it away to have one made"));
+            .with_hint("omit the token to have one generated"));
         }
         Ok(Self(token.into()))
     }
@@ -285,7 +285,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<BoxedResponse, Infallible> {
     for name in [header::HOST, header::ORIGIN] {
-        // Only the first of several equal headers would be checked.
+        // A repeated header is refused, because only its first value would be checked.
         if request.headers().get_all(&name).iter().count() > 1 {
             let text = format!("the header {name} was sent more than once\n");
             return Ok(plain(StatusCode::BAD_REQUEST, text));

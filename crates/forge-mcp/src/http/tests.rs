@@ -1,4 +1,4 @@
-//! Tests with slow clients and with many clients; each test lowers the limit that it is about.
+//! Tests with slow clients and with many clients; each test lowers the limit that it tests.
 
 use std::{
     io::{Read, Write},
@@ -127,7 +127,7 @@ async fn connection_without_token_times_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connection_over_the_maximum_gets_503() {
+async fn connection_above_the_maximum_gets_503() {
     let addr = start(HttpLimits {
         connections: 1,
         ..WIDE
@@ -141,7 +141,7 @@ async fn connection_over_the_maximum_gets_503() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unfinished_body_times_out() {
+async fn request_with_unfinished_body_times_out() {
     let addr = start(HttpLimits {
         body: Duration::from_millis(50),
         ..WIDE

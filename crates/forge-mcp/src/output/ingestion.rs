@@ -75,7 +75,7 @@ impl IngestionDetail {
                 ));
             }
             (None, None) if self.waited_ms.is_some() => {
-                text.push_str(" (no record of it is known to be written)");
+                text.push_str(" (it is not known whether a record was written)");
             }
             _ => {}
         }

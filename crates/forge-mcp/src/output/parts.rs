@@ -154,7 +154,7 @@ impl CheckOut {
     }
 }
 
-/// One line; for a check that did not succeed, also the reason and the URL.
+/// Formats one line; for a check that did not succeed, also the reason and the URL.
 impl SectionItem for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {
@@ -231,7 +231,7 @@ impl SectionItem for CommentOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let id = name_of(&self.id);
         let author = content::name(&self.author);
-        // The facts come first.
+        // The facts come before the author, whose name is foreign text.
         let mut head = format!("comment {id} {}", self.created_at);
         if let Some(role) = self.association.as_ref().filter(|r| r.as_data() != "NONE") {
             head.push_str(&format!(" ({})", content::name(role)));
@@ -319,7 +319,7 @@ pub(crate) struct ThreadOut {
     pub resolved: bool,
     pub outdated: bool,
     pub comments: Vec<CommentOut>,
-    /// The comments go on those of the item before it.
+    /// True if the comments continue those of the previous item.
     #[serde(skip)]
     continues: bool,
 }
@@ -528,7 +528,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_of_comment_line_precede_author() {
+    fn comment_line_shows_facts_before_author() {
         let cleaner = Cleaner::new();
         let comment = CommentOut {
             id: "IC_1".to_owned(),

@@ -237,7 +237,7 @@ pub(crate) struct PullOut {
     /// Absent if the branch is gone and its head is unknown
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_oid: Option<Clean>,
-    /// The commit that the author of a patch says it is of.
+    /// For a patch: the commit that, according to its author, the patch was made from.
     #[serde(skip)]
     claimed: Option<Clean>,
     pub base: Clean,
@@ -429,7 +429,7 @@ impl PullOut {
             text.push_str(&format!(" | {} +{a} -{d}", super::files(f)));
         }
         if let Some(commit) = &self.claimed {
-            text.push_str(&format!(" | by its author's word commit {}", name(commit)));
+            text.push_str(&format!(" | commit {}, as its author claims", name(commit)));
         }
         text.push('\n');
         if let Some(state) = self
@@ -439,7 +439,7 @@ impl PullOut {
         {
             text.push_str(&format!("merge: {state}"));
             if state == "unknown" {
-                text.push_str(" (not worked out yet: ask again in some seconds)");
+                text.push_str(" (not computed yet: ask again in some seconds)");
             }
             let is_news = |s: &&Clean| !["CLEAN", "UNKNOWN"].contains(&s.as_data());
             if let Some(status) = self.merge_status.as_ref().filter(is_news) {
@@ -510,7 +510,7 @@ pub(crate) struct WriteOut {
     pub did: String,
     /// This was already so, and nothing was written
     pub unchanged: bool,
-    /// Steps done although the state was in effect before, for the text.
+    /// Steps that were done although the state was already in effect; only for the text.
     #[serde(skip)]
     pub all_the_same: Option<String>,
     /// Whether the index shows the write: immediate, confirmed, pending, pds_only or ineffective

@@ -35,7 +35,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // The bodies do not count, because long data omits them.
+            // The length of the bodies is subtracted, because long data omits the bodies.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_has_list_items_of_its_blocks() {
+    fn page_data_has_items_of_its_blocks() {
         let listed = BlockList {
             first: 3,
             items: vec![1, 2],

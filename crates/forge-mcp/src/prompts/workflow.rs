@@ -4,7 +4,8 @@ use forge::workflow::{Command, Definition};
 
 use crate::content::Cleaner;
 
-/// Maximum length of a table line; below, maximum numbers of commands and intents.
+/// Maximum length of a line of the two tables, in characters. `MAX_LINES` limits the lines of each
+/// table.
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 

@@ -107,7 +107,7 @@ async fn numbers(
             }
         }
     }
-    // An exact match comes first; if no page read has it, the forge is asked for it.
+    // An exact match comes first. If no page that was read has an exact match, the forge is asked.
     let whole = match found.iter().position(|key| key == typed) {
         Some(at) => Some(found.remove(at)),
         None if more => open_one(&repo, issues, typed).await,

@@ -463,7 +463,8 @@ async fn diff_text(
     }
     // Warnings come before the first file, where programs that apply a diff ignore them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The forge's count is for the requested ends; the diff may have later ends.
+    // The forge's count belongs to the requested head and base; the diff may have a later head or
+    // base.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

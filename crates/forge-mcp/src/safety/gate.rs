@@ -59,8 +59,8 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Determines once, from `own`, the directories that are allowed without a list; skipped if
-    /// `id` does not depend on them.
+    /// Determines once, from `own`, the directories that are allowed without a list; does nothing
+    /// if the check of `id` does not need these directories.
     pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
         if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
             self.own.get_or_init(|| own).await;
@@ -218,8 +218,8 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
     };
     // Only a request could show whether the DID belongs to a listed handle.
     let hint = if by_did {
-        "name the repository as the list does, by a handle for a handle; if it is not on the list, \
-         tell the user, who can start the server with it"
+        "use the name in the list: a handle if the list has a handle; if the repository is not in \
+         the list, tell the user, who can start the server with it"
     } else {
         "do not try another spelling: tell the user, who can start the server with this repository \
          in the list"
@@ -284,7 +284,7 @@ mod tests {
             e.hint()
                 .unwrap()
                 .text()
-                .contains("by a handle for a handle")
+                .contains("a handle if the list has a handle")
         );
         assert!(gate(did).check(&id(handle), false).is_err());
         assert!(

@@ -10,8 +10,8 @@ use rmcp::{
 
 use crate::calls::Route;
 
-/// Additions of a program that embeds the server: tools, prompts and resources. A method that
-/// returns `None` leaves the request to the server.
+/// Tools, prompts and resources that a program adds to the server. If a method returns `None`, the
+/// server handles the request itself.
 pub trait Extension: Send + Sync + 'static {
     /// Additional tools, which are offered whether or not `write` is set.
     fn tools(&self) -> Vec<Route>;

@@ -210,13 +210,13 @@ impl ServerHandler for Server {
             ));
         }
         Err(ErrorData::invalid_params(
-            format!("the params of {shown} are not what it takes"),
+            format!("the params of {shown} are invalid"),
             None,
         ))
     }
 
-    /// Accepts what the capabilities allow: only the content of an extension changes while the
-    /// server runs.
+    /// Accepts the subscriptions that the capabilities allow. Without an extension there are none,
+    /// because the content of the server does not change while it runs.
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,

@@ -8,14 +8,15 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Maximum memory of a parsed message, in bytes: twice the longest message of one text.
+/// Maximum memory of a parsed message, in bytes: twice the memory of the longest message that is a
+/// single text.
 const MAX_WEIGHT: usize = 32 * 1024 * 1024;
 
 /// The error for invalid bytes, with the request id if the bytes contain an id. Bytes that would
 /// take too much memory are not parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     if weight_of_json(bytes) > MAX_WEIGHT {
-        let why = "the message has more values than are read: send less";
+        let why = "the message has too many values: send less";
         return Some((ErrorData::new(ErrorCode::INVALID_REQUEST, why, None), None));
     }
     let message = match serde_json::from_slice::<Value>(bytes) {
@@ -40,7 +41,7 @@ enum Fault {
 
 fn fault(message: &Value, has_id: bool) -> Option<Fault> {
     if !message.is_object() {
-        return Some(Fault::Request("a message is an object, and alone"));
+        return Some(Fault::Request("a message must be a single JSON object"));
     }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Some(Fault::Request("jsonrpc has to be \"2.0\""));

@@ -52,7 +52,7 @@ fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
             "tools",
             format!("{name} changes something, and this server only reads"),
         )
-        .with_hint("add --write, or leave the tool away")),
+        .with_hint("add --write, or omit the tool")),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Binds a confirmation to the facts in its question: the head that was read, and others.
+//! Binds a confirmation to the facts in its question, such as the head that was read.
 
 use std::fmt::Debug;
 
@@ -59,7 +59,7 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
             let commit = named(commit);
-            format!("{patch} (by its author's word commit {commit})")
+            format!("{patch} (commit {commit}, as its author claims)")
         }
         (_, _) => pull.head_id().unwrap_or("unknown").to_owned(),
     }
@@ -100,8 +100,9 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
     }
 }
 
-/// A branch or file in a question. Hidden characters, which could make it look like another name,
-/// are shown as their numbers; a name that could be mistaken for other text is cut and quoted.
+/// Formats a branch or file for a question. Hidden characters could make a name look like another
+/// name, so they are shown as numbers. A name that could be mistaken for other text is cut and
+/// quoted.
 pub(super) fn named(name: &str) -> String {
     if is_plain(name) {
         return name.to_owned();

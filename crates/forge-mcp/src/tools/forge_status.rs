@@ -169,7 +169,7 @@ async fn repository(
     if call.server.options().write
         && let Err(e) = call.server.may_change(&repo).await
     {
-        missing.push(format!("a place on the list: {}", e.message()));
+        missing.push(format!("an entry in the server's list: {}", e.message()));
     }
     match &viewer {
         Ok(_) => missing.extend(rights(call, &info)),

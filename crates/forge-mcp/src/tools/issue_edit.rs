@@ -92,7 +92,7 @@ impl Tool for IssueEdit {
         });
         if reason.is_some() && state.is_none() {
             return Err(Error::invalid("reason", "a reason is only for closing")
-                .with_hint("pass state=closed with it, or leave reason away")
+                .with_hint("pass state=closed with it, or omit reason")
                 .into());
         }
         // Some strict modes require a choice for every argument, so that an edit of the title has
@@ -165,7 +165,7 @@ impl Tool for IssueEdit {
                     "body",
                     "a marker in the body would replace hidden text",
                 )
-                .with_hint("leave the marker out to replace all of it, or leave body away")
+                .with_hint("leave the marker out to replace all of it, or omit body")
                 .into());
             }
         }
@@ -181,7 +181,7 @@ impl Tool for IssueEdit {
 
 fn no_blocker() -> Error {
     Error::invalid("blocked_by", "'-' names no issue")
-        .with_hint("pass each blocker that is to go with a '-' before it, such as -#1")
+        .with_hint("to remove a blocker, put '-' before it, as in -#1")
 }
 
 fn changes_nothing(edit: &EditIssue) -> bool {

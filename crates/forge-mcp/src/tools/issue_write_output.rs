@@ -99,7 +99,7 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
         let (name, value) = pair.split_once('=').unwrap_or_default();
         if name.trim().is_empty() {
             let why = format!(
-                "'{}' names no field and value",
+                "'{}' is not of the form Field=value",
                 forge_core::text::one_line(&pair)
             );
             return Err(Error::invalid("values", why).with_hint("pass each as Field=value"));

@@ -99,7 +99,7 @@ impl LinkedIssuesPlan {
     }
 }
 
-/// What became of the issues that a merged pull request closes.
+/// The effects of a merge on the issues that the pull request closes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct LinkedIssuesOut {
     /// Issues that the merge closed or moved
@@ -114,10 +114,10 @@ pub(super) struct LinkedIssuesOut {
     /// The closed or moved issues, as lines of the text.
     #[serde(skip)]
     lines: Vec<String>,
-    /// Whether the issues were moved, not only closed.
+    /// True if the issues were moved, not only closed.
     #[serde(skip)]
     moved: bool,
-    /// Whether a write to an issue failed.
+    /// True if a write to an issue failed.
     #[serde(skip)]
     tried: bool,
 }
@@ -175,7 +175,7 @@ impl LinkedIssuesOut {
         self.linked_issues_transitioned.is_empty() && !self.tried
     }
 
-    /// One line for all closed or moved issues, and one line for each other issue.
+    /// Formats one line for all closed or moved issues, and one line for each other issue.
     pub fn text(&self) -> String {
         let (did, could_not, not) = match self.moved {
             true => ("moved", "could not move", "not moved"),

@@ -182,7 +182,7 @@ async fn log(
             let text = call.cleaner.plain(strip_ansi(&log.text).trim_end());
             Ok(format!("  {what}:\n{}", quote(&text)))
         }
-        Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
+        Ok(None) => Ok("  log: the forge has no log of this check; see its page\n".to_owned()),
         Err(e) if is_of_the_log(&e) => {
             let why = call.cleaner.line(e.message());
             let next = next(&e, e.hint().map(|hint| call.advise(hint).to_string()));

@@ -466,7 +466,8 @@ async fn gathered(
     let ttl = call.server.forges().config().context_cache_ttl();
     let is_page = args.cursor.is_some();
     let known = cache.get(key, ttl, is_page);
-    // Local repositories are cheap to read, and after a wait the cache is older than what was seen.
+    // The cache is not used for local repositories, which are cheap to read, or after a wait, which
+    // has seen a newer state than the cache.
     let may_be_kept = !repo.host.is_empty() && args.wait_for.is_none();
     if let Some(found) = known.filter(|_| is_page || may_be_kept) {
         return Ok(found);

@@ -51,8 +51,9 @@ fn or_push(e: Error) -> Error {
     if e.code() != "invalid_input" || !e.message().contains("is there already") {
         return e;
     }
-    let hint =
-        Hint::new("give the new branch another name, or none, or call repo_push for this one");
+    let hint = Hint::new(
+        "pass another name for the new branch, omit head, or call repo_push for this branch",
+    );
     e.with_hint(hint.with_action(Action::again(&[(Param::Head, Arg::Choose)])))
 }
 

@@ -134,7 +134,7 @@ impl Tool for PrDiff {
             .iter()
             .filter(|f| is_wanted(&f.path, &args.paths))
             .collect();
-        // Sorted as in a packed diff, where files with only deletions come last.
+        // The order is that of a packed diff: by class, and files with only deletions last.
         chosen.sort_by_key(|f| (f.class, f.additions == 0));
         let missing = diff::missing(&pull, &whole);
         if chosen.is_empty() && !args.paths.is_empty() {
@@ -162,7 +162,8 @@ impl Tool for PrDiff {
             warnings.iter().map(WarningOut::text).collect(),
             budget::length(&warnings),
         );
-        // For each block its file, and the file's row if the block is the first one.
+        // Each block has the index of its file, and the first block of a file also has the file's
+        // row.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
             let omitted = omission(file, &args);

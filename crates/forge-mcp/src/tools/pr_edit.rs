@@ -71,7 +71,7 @@ impl Tool for PrEdit {
         args: PrEditInput,
     ) -> Result<ToolOutput<reviewers::ReviewersOut>, ToolError> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        // Checked before any write, because the draft state is changed last.
+        // The draft state is changed last. Its capability is checked here, before any write.
         if args.draft.is_some() {
             can(&target.repo, &[Capability::PrDraft])?;
         }
@@ -164,7 +164,7 @@ impl Tool for PrEdit {
     }
 }
 
-/// Returns true if a list means everything.
+/// Returns true if a list contains `-`, which means all current items.
 pub(super) fn is_all(names: &[String]) -> bool {
     names.iter().any(|name| name.trim() == CLEARED)
 }
@@ -188,7 +188,9 @@ fn lost() -> Error {
 /// repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
-    let hint = Hint::from(format!("all but draft is written: set draft alone{more}"));
+    let hint = Hint::from(format!(
+        "all other changes are written: set draft alone{more}"
+    ));
     let set = Action::op(Op::PrSetDraft).with(Param::Draft, draft.to_string());
     e.with_retry(Retry::Never).with_hint(hint.with_action(set))
 }

@@ -143,7 +143,7 @@ impl Tool for PrMerge {
             judged = Some(verdict);
             text
         } else {
-            plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
+            plan = plan.left_alone("only the branch was to be deleted; omit delete_branch");
             about_branch(call, &target, &pull) + &warned(call, &warnings)
         };
         let facts = facts(&pull);
@@ -201,7 +201,8 @@ impl Tool for PrMerge {
         all.append(&mut out.warnings);
         out.warnings = all;
         if merge.queued {
-            plan = plan.left_alone("it is merged later, and what the forge does then is not known");
+            plan = plan
+                .left_alone("the merge happens later, and its effect on issues is not known yet");
         }
         // The forge's answer can lag behind the merge.
         let mut merged = pull.clone();
@@ -254,7 +255,8 @@ impl OpenRequirements {
         found.map_or(RequirementStatus::Met, |known| known.2)
     }
 
-    /// Fails if a requirement is open that was met before, or not met that was unknown before.
+    /// Fails if a requirement is worse than in the question: open although it was met, or unmet
+    /// although it was unknown.
     fn still(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
         let Some(new) = open.find(|r| r.status < self.status_of(r)) else {
@@ -274,8 +276,9 @@ impl OpenRequirements {
     }
 }
 
-/// Returns true for a requirement that may clear while the user thinks, which would invalidate the
-/// answer: running checks, and unknown requirements that time or CI clears and that have no counts.
+/// Returns true for a requirement that may become met while the user thinks, which would invalidate
+/// the answer. These are running checks, and unknown requirements without counts that only time or
+/// CI can clear.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished
@@ -431,7 +434,7 @@ pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result
     Err(Error::precondition(
         Precondition::Rule,
         format!(
-            "{} is not proved to be merged: {}",
+            "the merge of {} is not verified: {}",
             target.id, doubt.message
         ),
     )
@@ -539,7 +542,7 @@ fn check(
             verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
             "the checks have not passed",
-            "look at the checks; where nothing is checked, leave require_checks away",
+            "look at the checks; if there are none, omit require_checks",
             Op::Checks,
         ),
         (
@@ -547,7 +550,7 @@ fn check(
             verdict.are_met(&APPROVED) && !is_refused,
             &REVIEWED[..],
             "it is not approved",
-            "look at who was asked for a review, and ask more",
+            "see who was asked for a review, and ask further reviewers",
             Op::ReviewList,
         ),
     ];

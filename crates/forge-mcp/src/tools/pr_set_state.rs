@@ -67,9 +67,9 @@ impl Tool for PrSetState {
         if args.state == PrStateArg::Open && args.delete_branch {
             return Err(Error::invalid(
                 "delete_branch",
-                "a pull request cannot be opened without its branch",
+                "an open pull request needs its branch, so state=open excludes delete_branch",
             )
-            .with_hint("leave delete_branch away")
+            .with_hint("omit delete_branch")
             .into());
         }
         // With delete_branch, the confirmation checks the head.

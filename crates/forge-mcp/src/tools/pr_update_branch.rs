@@ -222,7 +222,7 @@ fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
         }
         PrState::Merged => {
             let open = Action::op(Op::PrCreate);
-            let hint = Hint::fixed("open another pull request for what is new", open);
+            let hint = Hint::fixed("open another pull request for the new commits", open);
             (Precondition::Merged, hint)
         }
     };
@@ -238,7 +238,8 @@ const MAX_NAMED_FILES: usize = 10;
 
 /// Refuses a pull request with conflicts before asking the user. If the forge names the conflicting
 /// files, the conflict is that of a merge, so a rebase gets just a warning: a rebase drops commits
-/// that the base already has, and may succeed. An unknown state is not awaited.
+/// that the base already has, and may succeed. The check does not wait for a mergeability that is
+/// still unknown.
 fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {

@@ -162,7 +162,7 @@ fn no_file(path: &str, at: Option<&str>) -> Error {
     );
     let why = format!("there is no file '{}' in {at}", one_line(path));
     Error::not_found(Noun::Other, why).with_hint(
-        "check the name, in which upper and lower case count, and pass ref for another branch",
+        "check the name, including upper and lower case, or pass ref to read another branch",
     )
 }
 

@@ -101,7 +101,7 @@ fn answer(
     }
 }
 
-/// The error for a full ref name, which some forges read as the branch in it.
+/// The error for a full ref name: some forges would read `refs/heads/x` as the branch `x`.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
     Error::invalid("branch", format!("'{shown}' is not a branch name"))
@@ -110,7 +110,7 @@ fn no_name(branch: &str) -> Error {
 
 fn on_shared_branch(branch: &str, shared: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
-    let message = format!("'{shown}' is {shared}, which changes by pull requests");
+    let message = format!("'{shown}' is {shared}, which may change only by pull requests");
     let open = Action::op(Op::PrCreate).with(Param::Base, branch);
     let hint = Hint::new("open a pull request with the same edits").with_action(open);
     Error::invalid("branch", message).with_hint(hint)

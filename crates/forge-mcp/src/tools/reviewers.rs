@@ -94,7 +94,7 @@ fn reason(wanted: &Reviewer, outcome: &Outcome<PullRequest>) -> String {
         .find(|m| m.contains(name))
         .or_else(|| told.clone().find(|m| m.contains("reviewers")));
     about.map_or_else(
-        || "the forge does not list it among those who are asked".to_owned(),
+        || "the forge does not list this reviewer as requested".to_owned(),
         str::to_owned,
     )
 }

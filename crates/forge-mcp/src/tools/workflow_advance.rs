@@ -105,9 +105,9 @@ impl Tool for WorkflowAdvance {
             (true, Some(_)) => {
                 return Err(Error::invalid(
                     "target_state",
-                    "the sub-issues give the state of a parent",
+                    "target_state is not for a parent, which follows its sub-issues",
                 )
-                .with_hint("leave target_state or parent away")
+                .with_hint("pass only one of target_state and parent")
                 .into());
             }
             (false, None) => {

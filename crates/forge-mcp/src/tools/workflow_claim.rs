@@ -130,7 +130,7 @@ impl Tool for WorkflowClaim {
         if args.force {
             return Err(
                 Error::invalid("force", "force needs the issue of the claim")
-                    .with_hint("name the issue, or leave force away")
+                    .with_hint("name the issue, or omit force")
                     .into(),
             );
         }

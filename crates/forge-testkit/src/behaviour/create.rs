@@ -10,9 +10,9 @@ use super::{Fixture, Set, cases, invalid, refused};
 pub(super) fn cases(set: &mut Set) {
     cases![set;
         created_fields_are_read_back;
-        defaults_are_the_default_branch_and_ready;
+        new_pull_is_ready_and_into_default_branch_by_default;
         named_base_is_used;
-        numbers_ascend;
+        pull_numbers_ascend;
         pull_is_opened_as_draft [PrCreateDraft];
         labels_are_found_in_any_case [PrLabels, LabelEdit];
         reviewers_are_requested [PrReviewers];
@@ -57,7 +57,7 @@ async fn created_fields_are_read_back(fx: Fixture) {
     assert_eq!(made.created_at, read.created_at);
 }
 
-async fn defaults_are_the_default_branch_and_ready(fx: Fixture) {
+async fn new_pull_is_ready_and_into_default_branch_by_default(fx: Fixture) {
     let pr = fx.open("feature").await;
     assert_eq!(
         pr.base_branch,
@@ -81,7 +81,7 @@ async fn named_base_is_used(fx: Fixture) {
     assert_eq!(pr.base_oid, fx.git.oid("release/1"));
 }
 
-async fn numbers_ascend(fx: Fixture) {
+async fn pull_numbers_ascend(fx: Fixture) {
     let mut last = None;
     for branch in ["a", "b", "c"] {
         let pr = fx.open(branch).await;

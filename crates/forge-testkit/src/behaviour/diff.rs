@@ -13,16 +13,16 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         diff_equals_git_diff [PrDiff];
         diff_starts_at_the_merge_base [PrDiff];
-        diff_names_both_ends [PrDiff];
+        diff_names_base_and_head_commits [PrDiff];
         requested_context_lines_are_shown [PrDiff];
         new_deleted_and_renamed_files_are_shown [PrDiff];
         non_utf8_bytes_are_kept [PrDiff];
         odd_file_names_are_shown [PrDiff];
         diff_follows_the_branch [PrDiff];
         diff_stays_after_the_merge [PrDiff, MergeCommit];
-        long_diff_arrives_whole [PrDiff];
+        long_diff_is_complete [PrDiff];
         patch_has_a_mail_per_commit [PrPatch];
-        diff_since_an_earlier_head [PrDiff];
+        diff_since_current_head_is_empty [PrDiff];
         contents_are_read_at_the_head [PrDiff];
         diff_of_missing_pull_is_not_found [PrDiff];
     ];
@@ -74,7 +74,7 @@ async fn diff_starts_at_the_merge_base(fx: Fixture) {
     );
 }
 
-async fn diff_names_both_ends(fx: Fixture) {
+async fn diff_names_base_and_head_commits(fx: Fixture) {
     let base = fx.git.oid("main").unwrap();
     fx.feature("feature");
     let pr = fx.open_from("feature").await;
@@ -111,7 +111,7 @@ async fn requested_context_lines_are_shown(fx: Fixture) {
     assert!(text(&fx, &pr, req).await.contains("@@ -1,20 +1,20 @@"));
 }
 
-async fn diff_since_an_earlier_head(fx: Fixture) {
+async fn diff_since_current_head_is_empty(fx: Fixture) {
     let head = fx.git.commit("feature", "Change", &[("n", Some("1\n"))]);
     let pr = fx.open_from("feature").await.id;
     let since = |commit: &str| {
@@ -218,7 +218,7 @@ async fn diff_stays_after_the_merge(fx: Fixture) {
     assert_eq!(text(&fx, &pr, DiffReq::default()).await, before);
 }
 
-async fn long_diff_arrives_whole(fx: Fixture) {
+async fn long_diff_is_complete(fx: Fixture) {
     let count = fx.facts.diff_lines.min(40_000) - 100;
     let long = "some line of text that repeats\n".repeat(count);
     fx.git.commit("feature", "Long", &[("long", Some(&long))]);

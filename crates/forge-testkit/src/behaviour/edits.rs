@@ -18,7 +18,7 @@ pub(super) fn cases(set: &mut Set) {
         the_new_branch_has_the_given_name [PrCreateEdits];
         existing_branch_is_left_unchanged [PrCreateEdits];
         equal_titles_make_two_branches [PrCreateEdits];
-        edits_are_merged_to_the_byte [PrCreateEdits];
+        merged_edits_keep_every_byte [PrCreateEdits];
         edited_executable_file_keeps_its_mode [PrCreateEdits];
         bad_paths_are_refused [PrCreateEdits];
         unchanged_edits_are_refused [PrCreateEdits];
@@ -28,7 +28,7 @@ pub(super) fn cases(set: &mut Set) {
         edits_on_missing_base_are_refused [PrCreateEdits];
         edits_are_committed_on_a_branch [BranchPush];
         push_to_a_moved_branch_is_refused [BranchPush];
-        push_of_unfitting_edits_is_refused [BranchPush];
+        push_of_invalid_edits_is_refused [BranchPush];
     ];
 }
 
@@ -83,7 +83,7 @@ async fn push_to_a_moved_branch_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn push_of_unfitting_edits_is_refused(fx: Fixture) {
+async fn push_of_invalid_edits_is_refused(fx: Fixture) {
     let head = fx.feature("feature");
     let before = fx.git.refs();
     let same = fx.git.show("feature", "README.md");
@@ -214,7 +214,7 @@ async fn equal_titles_make_two_branches(fx: Fixture) {
     assert!(first.head_branch.is_empty() || first.head_branch != second.head_branch);
 }
 
-async fn edits_are_merged_to_the_byte(fx: Fixture) {
+async fn merged_edits_keep_every_byte(fx: Fixture) {
     let bytes: Vec<u8> = (0..=255).collect();
     let files: Vec<(&str, Vec<u8>)> = vec![
         ("all bytes.bin", bytes),

@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
         read_only_handle_refuses_writes [PrClose];
         a_dry_run_writes_nothing [PrClose];
         timed_out_write_is_ambiguous;
-        observer_is_told_of_every_call;
+        observer_is_notified_of_every_call;
         error_names_the_operation;
     ];
 }
@@ -107,7 +107,8 @@ async fn timed_out_write_is_ambiguous(fx: Fixture) {
         let after = fx.author.pull(&pr, PrFields::NONE).await.unwrap().state;
         assert_eq!(after, before);
     }
-    // A list whose only answer arrives before the timer fires succeeds: on a busy machine, some do.
+    // On a busy machine, a list may succeed, because its only answer arrives before the timer
+    // fires. One of many attempts fails.
     for _ in 0..50 {
         let list = handle.pulls(&PullQuery::default(), PageReq::first(1)).await;
         if let Err(e) = list {
@@ -137,7 +138,7 @@ impl Observer for Notes {
     fn rate_limited(&self, _host: &str, _wait: Duration) {}
 }
 
-async fn observer_is_told_of_every_call(fx: Fixture) {
+async fn observer_is_notified_of_every_call(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let notes = Arc::new(Notes::default());
     let observer: Arc<dyn Observer> = notes.clone();

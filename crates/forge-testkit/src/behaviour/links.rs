@@ -165,7 +165,7 @@ async fn closing_words_link_pull_and_issue(fx: Fixture) {
     };
     assert_eq!(ends(outward), [is_issue(&issue)]);
     assert_eq!(ends(inward), [is(&pull)]);
-    // Each direction has the link in only one of its lists.
+    // The pull request and the issue each have the link in only one list.
     for links in [&of_pull, &of_issue] {
         let all: usize = links.lists().iter().map(|(_, list)| list.len()).sum();
         assert_eq!(all, 1, "{links:?}");

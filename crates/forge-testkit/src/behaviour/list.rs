@@ -23,7 +23,7 @@ pub(super) fn cases(set: &mut Set) {
         list_filters_by_head;
         drafts_are_listed_or_excluded [PrCreateDraft];
         several_filters_are_combined [PrLabels, LabelEdit];
-        pages_cover_everything_once;
+        pages_cover_every_pull_once;
         filtered_page_is_full [PrLabels, LabelEdit];
         page_of_one_row_has_a_next_page;
         new_pull_does_not_shift_the_next_page;
@@ -31,7 +31,7 @@ pub(super) fn cases(set: &mut Set) {
         malformed_cursor_is_refused;
         the_stream_reads_every_page;
         search_finds_words [PrListSearch];
-        search_with_qualifiers [PrListSearch];
+        search_qualifiers_select_pulls [PrListSearch];
         unknown_search_qualifier_is_refused [PrListSearch];
         requested_sections_are_filled;
         several_repositories_are_listed_together [PrListSearch];
@@ -255,7 +255,7 @@ async fn walk(fx: &Fixture, query: &PullQuery, limit: usize) -> Vec<PrId> {
     }
 }
 
-async fn pages_cover_everything_once(fx: Fixture) {
+async fn pages_cover_every_pull_once(fx: Fixture) {
     let mut opened = Vec::new();
     for n in 0..7 {
         opened.push(fx.open(&format!("b{n}")).await.id);
@@ -385,7 +385,7 @@ async fn search_finds_words(fx: Fixture) {
     assert!(ids(&fx, &search("brass sharpen")).await.is_empty());
 }
 
-async fn search_with_qualifiers(fx: Fixture) {
+async fn search_qualifiers_select_pulls(fx: Fixture) {
     let mine = fx.open("mine").await.id;
     fx.feature("theirs");
     let theirs = fx

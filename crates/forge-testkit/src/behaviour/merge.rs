@@ -26,7 +26,7 @@ pub(super) fn cases(set: &mut Set) {
         a_conflict_in_a_squash_changes_nothing [MergeSquash];
         a_conflict_in_a_rebase_changes_nothing [MergeRebase];
         every_conflicting_file_is_named [MergeCommit];
-        merge_at_the_expected_head [MergeCommit, MergeExpectedHead];
+        merge_at_expected_head_is_accepted [MergeCommit, MergeExpectedHead];
         merge_head_prefix_is_refused [MergeCommit, MergeExpectedHead];
         stale_expected_head_is_refused [MergeCommit, MergeExpectedHead];
         draft_is_not_merged [MergeCommit, PrDraft];
@@ -37,12 +37,12 @@ pub(super) fn cases(set: &mut Set) {
         merge_is_refused_if_base_differs [MergeRebase];
         merge_deletes_the_branch_on_request [MergeCommit, PrDeleteBranch];
         repeated_merge_deletes_remaining_branch [MergeRebase, PrDeleteBranch];
-        merge_without_commits_is_refused_or_merged [MergeCommit];
+        merge_of_pull_without_commits_is_refused_or_done [MergeCommit];
         merge_of_deleted_head_is_refused [MergeCommit];
         merge_keeps_new_commits_of_the_base [MergeCommit];
-        merge_into_other_base_leaves_main [MergeCommit];
+        merge_into_other_base_leaves_main_unchanged [MergeCommit];
         merge_of_missing_pull_is_not_found [MergeCommit];
-        odd_files_are_merged [MergeCommit, MergeSquash];
+        unusual_files_are_merged [MergeCommit, MergeSquash];
     ];
 }
 
@@ -284,7 +284,7 @@ async fn every_conflicting_file_is_named(fx: Fixture) {
     assert_eq!(found, wanted);
 }
 
-async fn merge_at_the_expected_head(fx: Fixture) {
+async fn merge_at_expected_head_is_accepted(fx: Fixture) {
     let pr = diverged(&fx).await;
     let mut req = by(MergeMethod::Merge);
     req.expected_head = fx.git.oid("feature");
@@ -484,7 +484,7 @@ async fn repeated_merge_deletes_remaining_branch(fx: Fixture) {
     assert!(again.unchanged && !again.value.branch_deleted, "{again:?}");
 }
 
-async fn merge_without_commits_is_refused_or_merged(fx: Fixture) {
+async fn merge_of_pull_without_commits_is_refused_or_done(fx: Fixture) {
     let head = fx.feature("feature");
     let pr = fx.open_from("feature").await.id;
     fx.git.set_branch("main", &head);
@@ -523,7 +523,7 @@ async fn merge_keeps_new_commits_of_the_base(fx: Fixture) {
     assert_eq!(fx.git.show("main", "feature.txt"), "one\ntwo\nthree\n");
 }
 
-async fn merge_into_other_base_leaves_main(fx: Fixture) {
+async fn merge_into_other_base_leaves_main_unchanged(fx: Fixture) {
     fx.git.commit("release", "R", &[("r", Some("r\n"))]);
     fx.feature("feature");
     let mut new = forge_core::model::CreatePull::new("feature", "Into a release");
@@ -550,7 +550,7 @@ async fn merge_of_missing_pull_is_not_found(fx: Fixture) {
     );
 }
 
-async fn odd_files_are_merged(fx: Fixture) {
+async fn unusual_files_are_merged(fx: Fixture) {
     let names = [
         "with space",
         "tab\there",

@@ -8,7 +8,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         clean_pull_is_mergeable [PrMergeability];
         conflict_names_the_files [PrMergeability];
-        both_ends_are_named [PrMergeability];
+        mergeability_names_base_and_head [PrMergeability];
         draft_is_reported [PrMergeability, PrDraft];
         mergeability_query_changes_no_ref [PrMergeability];
         solved_conflict_is_mergeable [PrMergeability];
@@ -36,7 +36,7 @@ async fn conflict_names_the_files(fx: Fixture) {
     }
 }
 
-async fn both_ends_are_named(fx: Fixture) {
+async fn mergeability_names_base_and_head(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let base = fx
         .git

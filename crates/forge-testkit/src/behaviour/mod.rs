@@ -2,7 +2,7 @@
 //!
 //! A case runs in its own repository, on a rig whose forge has the capabilities that the case
 //! needs. The name of the trial is `<rig>::<module>::<case>`. Missing capabilities are tested as
-//! well: for each a trial requests the operation and expects the refusal before anything is
+//! well: one trial for each requests the operation, and expects a refusal before anything is
 //! written.
 
 use std::{future::Future, pin::Pin, sync::Arc};
@@ -163,7 +163,7 @@ use cases;
 /// Asserts that a call failed with `code`, a message of one line, and no token; returns the error.
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     let error = match result {
-        Ok(value) => panic!("it succeeded, and had to fail with {code}: {value:?}"),
+        Ok(value) => panic!("the call succeeded, but had to fail with {code}: {value:?}"),
         Err(error) => error,
     };
     canary::refuse(
@@ -179,7 +179,8 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     error
 }
 
-/// Asserts as [`refused`] does for `invalid_input`, and checks the field `field`.
+/// Asserts like [`refused`] that a call failed with `invalid_input`, and that the error names
+/// `field`.
 fn invalid<T: std::fmt::Debug>(result: Result<T, Error>, field: &str) -> Error {
     let error = refused(result, "invalid_input");
     let found = match error.kind() {

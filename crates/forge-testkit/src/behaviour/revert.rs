@@ -14,7 +14,7 @@ pub(super) fn cases(set: &mut Set) {
         a_rebase_is_reverted [PrRevert, MergeRebase];
         revert_keeps_later_changes [PrRevert, MergeCommit];
         revert_conflict_changes_nothing [PrRevert, MergeCommit];
-        revert_takes_title_body_and_draft [PrRevert, PrCreateDraft, MergeCommit];
+        revert_uses_given_title_body_and_draft [PrRevert, PrCreateDraft, MergeCommit];
         revert_of_open_pull_is_refused [PrRevert];
         revert_of_closed_pull_is_refused [PrRevert, PrClose];
     ];
@@ -85,7 +85,7 @@ async fn revert_conflict_changes_nothing(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn revert_takes_title_body_and_draft(fx: Fixture) {
+async fn revert_uses_given_title_body_and_draft(fx: Fixture) {
     let (pr, _) = merged(&fx, MergeMethod::Merge).await;
     let mut req = RevertPull::default();
     req.title = Some("Take it back".into());

@@ -54,7 +54,8 @@ pub trait Rig: Send + Sync {
     }
 
     /// Creates a repository. Its default branch is `main`, as made by [`GitDir::init`]. The
-    /// repository has no pull requests, and the labels that the forge gives every new repository.
+    /// repository has no pull requests; its labels are those that the forge gives every new
+    /// repository.
     async fn fixture(&self) -> Fixture;
 }
 

@@ -23,7 +23,7 @@ pub(super) fn cases(set: &mut Set) {
         comment_names_the_round [PrResubmit, Comments];
         resubmit_accepts_a_patch [PrResubmit, PrFiles];
         resubmit_of_invalid_patch_is_refused [PrResubmit];
-        create_accepts_a_patch [PrCreatePatch, PrFiles];
+        pull_is_opened_from_a_patch [PrCreatePatch, PrFiles];
         create_from_invalid_patch_is_refused [PrCreatePatch];
     ];
 }
@@ -229,7 +229,7 @@ async fn resubmit_of_invalid_patch_is_refused(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.rounds, Some(1));
 }
 
-async fn create_accepts_a_patch(fx: Fixture) {
+async fn pull_is_opened_from_a_patch(fx: Fixture) {
     let mut req = CreatePull::new("", "From a patch");
     req.patch = Some(patch(&fx, "it.txt"));
     let pr = fx.author.create_pull(&req).await.unwrap().value;

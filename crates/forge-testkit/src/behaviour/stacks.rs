@@ -50,7 +50,11 @@ async fn stacked_pull_has_only_own_changes(fx: Fixture) {
     let page = forge_core::PageReq::first(10);
     let files = fx.author.files(&upper.id, page).await.unwrap().items;
     let paths: Vec<_> = files.iter().map(|f| f.path.as_str()).collect();
-    assert_eq!(paths, ["upper.txt"], "what is below is not its own");
+    assert_eq!(
+        paths,
+        ["upper.txt"],
+        "the upper pull request has changes of the lower one"
+    );
 }
 
 async fn lower_pull_is_merged_first(fx: Fixture) {

@@ -26,7 +26,7 @@ pub(super) fn cases(set: &mut Set) {
         reopen_without_head_branch_is_refused [PrClose, PrReopen];
         reopen_without_base_branch_is_refused [PrClose, PrReopen];
         draft_becomes_ready_and_draft_again [PrCreateDraft, PrDraft];
-        ready_of_ready_pull_is_unchanged [PrDraft];
+        ready_pull_marked_ready_is_unchanged [PrDraft];
         repeated_draft_is_a_warning [PrDraft];
         draft_of_closed_pull_is_refused [PrDraft, PrClose];
         draft_of_merged_pull_is_refused [PrDraft, MergeCommit];
@@ -251,7 +251,7 @@ async fn draft_becomes_ready_and_draft_again(fx: Fixture) {
     assert!(fx.view(&pr).await.draft);
 }
 
-async fn ready_of_ready_pull_is_unchanged(fx: Fixture) {
+async fn ready_pull_marked_ready_is_unchanged(fx: Fixture) {
     let pr = fx.open("feature").await;
     let outcome = fx.author.set_draft(&pr.id, false).await.unwrap();
     assert!(!outcome.warnings.is_empty());

@@ -25,7 +25,7 @@ pub(super) fn cases(set: &mut Set) {
         thread_is_resolved_and_reopened [ReviewInline, ThreadResolve];
         repeated_resolve_changes_nothing [ReviewInline, ThreadResolve];
         resolve_of_missing_thread_is_not_found [ReviewInline, ThreadResolve];
-        filters_select_threads [ReviewInline, ThreadResolve];
+        thread_filters_select_by_state [ReviewInline, ThreadResolve];
         reply_joins_the_thread [ReviewInline, CommentReply];
         reply_to_thread_id_joins_the_thread [ReviewInline, CommentReply];
         thread_with_changed_lines_is_outdated [ReviewInline];
@@ -296,7 +296,7 @@ async fn resolve_of_missing_thread_is_not_found(fx: Fixture) {
     refused(fx.author.resolve_thread(&nothing, true).await, "not_found");
 }
 
-async fn filters_select_threads(fx: Fixture) {
+async fn thread_filters_select_by_state(fx: Fixture) {
     let pr = open(&fx).await;
     let first = start(&fx, &pr, on("new.txt", 1)).await;
     let second = start(&fx, &pr, on("new.txt", 2)).await;

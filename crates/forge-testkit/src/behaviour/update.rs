@@ -17,7 +17,7 @@ pub(super) fn cases(set: &mut Set) {
         current_branch_is_unchanged [PrUpdateBranch];
         second_update_is_unchanged [PrUpdateBranch];
         a_conflict_in_an_update_changes_nothing [PrUpdateBranch];
-        update_at_the_expected_head [PrUpdateBranch];
+        update_at_expected_head_is_accepted [PrUpdateBranch];
         update_head_prefix_is_refused [PrUpdateBranch];
         update_at_a_stale_head_is_refused [PrUpdateBranch];
         update_is_refused_if_base_differs [PrUpdateBranch];
@@ -153,7 +153,7 @@ async fn a_conflict_in_an_update_changes_nothing(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-async fn update_at_the_expected_head(fx: Fixture) {
+async fn update_at_expected_head_is_accepted(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let head = fx.git.oid("feature").unwrap();
     let req = by(UpdateMethod::Merge).with_expected_head(&head);

@@ -21,7 +21,7 @@ pub(super) fn cases(set: &mut Set) {
         head_follows_the_branch;
         updated_at_is_not_before_created_at [Comments];
         a_deleted_head_branch_is_remembered;
-        both_accounts_see_the_same;
+        both_accounts_see_the_same_pull;
     ];
 }
 
@@ -168,7 +168,7 @@ async fn a_deleted_head_branch_is_remembered(fx: Fixture) {
     assert!(read.head_oid.is_none() || read.head_oid == Some(head));
 }
 
-async fn both_accounts_see_the_same(fx: Fixture) {
+async fn both_accounts_see_the_same_pull(fx: Fixture) {
     let pr = fx.open("feature").await;
     let theirs = fx.reviewer.pull(&pr.id, PrFields::NONE).await.unwrap();
     assert_eq!(theirs.title, pr.title);

@@ -23,7 +23,7 @@ const MAX_NAME_LENGTH: usize = 253;
 /// Origin of a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// An environment variable of ours.
+    /// An environment variable of [`Var`].
     Env(Var),
     /// An environment variable named in the configuration.
     Named(String),
@@ -85,7 +85,7 @@ pub struct AccountStatus {
     pub kind: ForgeKind,
     /// Account; `None` for a token from the environment.
     pub account: Option<String>,
-    /// Whether the credential is in use.
+    /// True if the credential is in use.
     pub active: bool,
     /// Origin: the name of a variable, or the path of the store.
     pub source: CredentialSource,
@@ -104,11 +104,11 @@ pub struct Login {
     pub host: String,
     /// Kind of forge at the host.
     pub kind: ForgeKind,
-    /// Whether an existing account got a new secret.
+    /// True if an existing account got a new secret.
     pub replaced: bool,
     /// A variable that is set and overrides the stored credential.
     pub shadowed_by: Option<Var>,
-    /// Whether this build has a backend for the host. Without a backend the secret is stored
+    /// True if this build has a backend for the host. Without a backend the secret is stored
     /// unchecked.
     pub has_backend: bool,
 }
@@ -354,8 +354,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Sessions of the old secret are removed last: leftover sessions do not work with the new
-        // secret.
+        // Sessions of the old secret are removed last. If this fails, the remaining sessions do no
+        // harm: they do not work with the new secret.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -494,7 +494,7 @@ impl Accounts {
                     .with_action(Action::new(Call::Login).with(Param::Host, host))
             } else {
                 let names = names.join(", ");
-                Hint::from(format!("say which of the hosts with accounts ({names})"))
+                Hint::from(format!("name one of the hosts with accounts ({names})"))
                     .with_action(CHOOSE_HOST)
             };
             Error::not_found(Noun::Account, format!("no account is stored for {host}"))
@@ -565,7 +565,7 @@ impl Accounts {
 
 /// Recovery for a host of unknown kind.
 static WHICH_KIND: Hint = Hint::fixed(
-    "say which forge runs there, github or tangled",
+    "name the kind of forge at the host: github or tangled",
     Action::again(&[(Param::Kind, Arg::Choose)]),
 );
 /// Repeats the failed call with an account that the caller chooses.
@@ -582,7 +582,7 @@ fn which(host: &str, stored: &StoredHost) -> Error {
         "account",
         format!("{host} has several accounts: {}", names.join(", ")),
     )
-    .with_hint(Hint::new("say which account").with_action(CHOOSE_ACCOUNT))
+    .with_hint(Hint::new("name one of the accounts").with_action(CHOOSE_ACCOUNT))
 }
 
 /// Parses the token in a variable.
@@ -614,7 +614,7 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
     let why = if account.is_empty() {
         "it is empty"
     } else if account.len() > MAX_NAME_LENGTH || !account.bytes().all(plain) {
-        "it has other letters than an account's name"
+        "it has characters that no account name has"
     } else {
         match account_shape(kind).map_or(Ok(()), |shape| shape.check_name(account)) {
             Ok(()) => return Ok(account),
@@ -695,7 +695,7 @@ mod tests {
     }
 
     #[test]
-    fn token_variables_win_only_for_own_hosts() {
+    fn token_variables_override_store_only_for_own_hosts() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
         let config =
@@ -835,7 +835,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_account_wins_and_must_exist() {
+    fn configured_account_overrides_active_one_and_must_be_stored() {
         let place = Place::new();
         place.login("github.com", "alice", "a");
         place.login("github.com", "bob", "b");

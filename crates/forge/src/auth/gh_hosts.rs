@@ -60,30 +60,26 @@ impl GhHosts {
             Err(e) => return Err(format!("{} cannot be read: {e}", self.name())),
         };
         if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("{} is too large to be gh's", self.name()));
+            return Err(format!("{} is too large for a file of gh", self.name()));
         }
-        let entries = parse(&text).map_err(|line| {
-            format!(
-                "line {line} of {} is not written as gh writes it",
-                self.name()
-            )
-        })?;
+        let entries = parse(&text)
+            .map_err(|line| format!("line {line} of {} is not in the format of gh", self.name()))?;
         let Some(token) = active(&entries, host) else {
             return Ok(None);
         };
         parse_secret(token)
             .map(Some)
-            .map_err(|_| format!("the token of {host} in {} is none", self.name()))
+            .map_err(|_| format!("the token of {host} in {} is malformed", self.name()))
     }
 }
 
-/// A key with its full path, and its text, which is empty for a mapping.
+/// An entry of the file: its keys from the top, and its text. A mapping has an empty text.
 struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
 }
 
-/// `<host>.oauth_token`, else the token of the user named by `<host>.user`.
+/// Finds the active token: `<host>.oauth_token`, else the token of the user named by `<host>.user`.
 fn active<'a>(entries: &[YamlEntry<'a>], host: &str) -> Option<&'a str> {
     let of = |below: &[&str]| {
         let found = entries.iter().find(|entry| {
@@ -107,7 +103,7 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
         let content = line.trim_start_matches(' ');
-        // gh leaves an empty mapping after the last logout.
+        // gh leaves the empty mapping `{}` after the last logout.
         if content.is_empty() || content.starts_with('#') || (line == "{}" && entries.is_empty()) {
             continue;
         }
@@ -143,7 +139,7 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     Ok(entries)
 }
 
-/// `key: text`, `key:` or `key: {}`.
+/// Parses a line: `key: text`, `key:` or `key: {}`.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = match quoted(line) {
         Some((key, rest)) => (key, rest.strip_prefix(':')?),

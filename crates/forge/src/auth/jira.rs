@@ -117,7 +117,7 @@ impl Accounts {
             None if host_of(&base_url).ends_with(".atlassian.net") => {
                 return Err(Error::invalid(
                     "email",
-                    "JIRA Cloud takes a token together with the e-mail address of its account",
+                    "JIRA Cloud accepts a token only with the e-mail address of its account",
                 )
                 .with_hint("pass --email as well"));
             }

@@ -1,13 +1,13 @@
 use forge_core::{Action, Call, Error, Hint, Param, Result, Secret};
 
-/// Longer texts are not tokens, but files piped in by mistake.
+/// Maximum length of a token, in bytes. A longer text is a file that was piped in by mistake.
 const MAX_TOKEN_LENGTH: usize = 4096;
 
 /// Parses a secret from a user, trimming blanks and newlines.
 ///
 /// # Errors
-/// `invalid_input` if the text is empty, longer than 4096 bytes, or contains blanks or letters that
-/// no token has. The message does not quote the text.
+/// `invalid_input` if the text is empty, longer than 4096 bytes, or contains blanks or characters
+/// that no token has. The message does not quote the text.
 pub fn parse_secret(text: &str) -> Result<Secret> {
     let text = text.trim();
     let why = if text.is_empty() {

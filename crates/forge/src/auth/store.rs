@@ -46,7 +46,7 @@ impl StoredHost {
     }
 }
 
-/// The file.
+/// The file `credentials.toml`.
 #[derive(Clone, Debug)]
 pub(super) struct CredentialFile {
     path: PathBuf,
@@ -169,8 +169,8 @@ impl CredentialFile {
         )
     }
 
-    /// Refuses a file that others can read, like ssh for a key: the secret may have leaked already,
-    /// and the user must learn of the leak.
+    /// Refuses a file that others can read, as ssh refuses such a key: a secret may have leaked
+    /// already, and the user must learn of the leak.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;

@@ -248,10 +248,11 @@ pub(super) const WORDS: &[&str] = &[
     "web_record",
 ];
 
-/// Audience of a token for a write to a repository of 1.0.
+/// Possible audiences of a token for a write to a repository of Tangled 1.0.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
 
-/// Kind of record in the collection of a key, if locators can name its records by at-uri.
+/// The kind of the records in a collection, if locators can name these records by at-uri. `key` is
+/// the collection's key in the configuration.
 pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     match key {
         "sh_pull" | "sh_issue" | "org_pull" | "org_issue" => Some(RecordKind::Ticket),
@@ -261,7 +262,7 @@ pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     }
 }
 
-/// Whether `text` has the form of a value for a key in [`WORDS`].
+/// Returns true if `text` has the form of a value for a key in [`WORDS`].
 pub(super) fn is_word(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -270,7 +271,7 @@ pub(super) fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Whether `text` is an NSID, optionally with a fragment.
+/// Returns true if `text` is an NSID, optionally with a fragment.
 pub(super) fn is_nsid(text: &str) -> bool {
     let (nsid, fragment) = match text.split_once('#') {
         Some((nsid, fragment)) => (nsid, Some(fragment)),

@@ -33,7 +33,7 @@ impl Config {
         check_place(&name, scope)?;
         let canonical = name.key.parse(value).ok_or_else(|| {
             Error::invalid("value", bad_value(&name.text(), name.key.ty, Some(value))).with_hint(
-                Hint::new("see the value that it has, and pass one that fits")
+                Hint::new("see the current value, and pass a value of the accepted form")
                     .with_action(Action::new(Call::ConfigGet).with(Param::Key, name.text())),
             )
         })?;
@@ -110,7 +110,7 @@ fn check_place(name: &Name, scope: Scope) -> Result<()> {
             "key",
             format!("`{}` cannot be set by a repository: {why}", name.text()),
         )
-        .with_hint(Hint::new("set it for yourself").with_action(FOR_YOURSELF))),
+        .with_hint(Hint::new("set the key in your own configuration").with_action(FOR_YOURSELF))),
         _ => Ok(()),
     }
 }
@@ -126,7 +126,7 @@ fn set_value(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) ->
                 name.text()
             ),
         )
-        .with_hint("take that line out first")
+        .with_hint("remove that line first")
     };
     let Some((leaf, sections)) = name.path.split_last() else {
         return Ok(false);

@@ -119,7 +119,7 @@ impl Env {
         Self(None)
     }
 
-    /// Whether this is the environment of the process.
+    /// Returns true if this is the environment of the process.
     #[must_use]
     pub const fn is_process(&self) -> bool {
         self.0.is_none()
@@ -174,7 +174,7 @@ impl Env {
             .map(PathBuf::from)
     }
 
-    /// Whether a variable is set and not empty.
+    /// Returns true if a variable is set and not empty.
     #[must_use]
     pub fn is_set(&self, var: Var) -> bool {
         self.raw(var).is_some_and(|text| !text.is_empty())
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_variables_are_hidden_from_children() {
+    fn secret_variables_are_hidden_from_child_processes() {
         let is_secret = |name: &&str| name.contains("TOKEN") || name.contains("PASSWORD");
         let mut secret: Vec<_> = Var::ALL
             .iter()
@@ -216,7 +216,8 @@ mod tests {
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
     }
 
-    /// Exceptions: git documents its own variables, and `PATH` is only passed on to programs.
+    /// Variables of git and `PATH` are not listed: git documents its own, and `PATH` is only passed
+    /// on to programs.
     #[test]
     fn every_variable_read_by_code_is_listed() {
         fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
@@ -249,7 +250,7 @@ mod tests {
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             let text = text.split("#[cfg(test)]").next().unwrap();
-            // Code that computes a variable's name must ask `Env`.
+            // Only this file may compute the name of a variable; other code must ask `Env`.
             let may_compute = file.ends_with("config/env.rs");
             for call in ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("] {
                 for (at, _) in text.match_indices(call) {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_variable_is_unset_and_first_wins() {
+    fn empty_variable_counts_as_unset_and_is_skipped() {
         let env = Env::fixed([("GH_REPO", "b/b"), ("FORGE_REPO", "")]);
         assert_eq!(env.get(Var::ForgeRepo), None);
         assert!(!env.is_set(Var::ForgeRepo));

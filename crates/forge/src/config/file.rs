@@ -15,8 +15,8 @@ use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// The most problems of a repository's file that are listed: a stranger chooses their number, and
-/// every command prints them.
+/// Maximum number of listed problems of a repository's file. A stranger decides how many problems
+/// the file has, and every command prints the list.
 const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Severity of a problem.
@@ -52,7 +52,7 @@ pub struct Problem {
     pub hint: Hint,
 }
 
-/// `file:line:column: message`.
+/// Formats the problem: `file:line:column: message`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((path, line, column)) = &self.at {
@@ -260,11 +260,12 @@ impl SettingsReader<'_> {
                 span,
                 Level::Warning,
                 format!("`{text}` cannot be set by a repository: {why}"),
-                Hint::new("the line is ignored: set it for yourself, or take it out").with_action(
-                    Action::new(Call::ConfigSet)
-                        .with(Param::Key, &text)
-                        .choose(Param::Value),
-                ),
+                Hint::new("the line is ignored: set the key for yourself, or remove the line")
+                    .with_action(
+                        Action::new(Call::ConfigSet)
+                            .with(Param::Key, &text)
+                            .choose(Param::Value),
+                    ),
             );
         }
         let plain = match item.as_value() {
@@ -388,7 +389,7 @@ impl SettingsReader<'_> {
     }
 }
 
-/// Whether any key lies below this path.
+/// Returns true if any key lies below this path.
 fn is_section(path: &[&str]) -> bool {
     KEYS.iter().any(|key| {
         let mut parts = key.name.split('.');
@@ -418,7 +419,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
         ) => {
             format!("is '{}'", sanitize_text(value))
         }
-        (Some(_), _) => "has a value that does not fit".to_owned(),
+        (Some(_), _) => "has an invalid value".to_owned(),
         (None, _) => "is not a plain value".to_owned(),
     };
     format!("`{name}` {value}; it takes {}", ty.accepts())
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_shape_are_read() {
+    fn values_of_every_type_are_parsed() {
         let (settings, problems) = read(
             "timeout_s = 30\nprompt = false\nmerge.method = \"squash\"\n\
              [hosts.\"Git.Example.org:8443\"]\nkind = \"github\"\n\
@@ -577,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_host_keeps_kind() {
+    fn kind_of_built_in_host_cannot_be_changed() {
         let (_, problems) = read("hosts.\"github.com\".kind = \"tangled\"", FileOwner::User);
         assert_eq!(
             problems,

@@ -60,7 +60,7 @@ const MAX_LISTED: usize = 50;
 const MAX_SECONDS: u64 = 86_400;
 
 impl ValueType {
-    /// Whether a file may give the value as an array.
+    /// Returns true if a file may give the value as an array.
     pub(super) const fn is_list(self) -> bool {
         matches!(
             self,
@@ -177,7 +177,7 @@ fn is_project(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_key)
 }
 
-/// Whether tokens may be sent to this URL: https, or http that stays on this machine.
+/// Returns true if tokens may be sent to this URL: https, or http that stays on this machine.
 fn is_endpoint(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else {
         return false;
@@ -226,7 +226,7 @@ pub struct ConfigKey {
     pub fallback: &'static [Var],
     /// The key's value if the variable is set, whatever the variable's text.
     pub env_means: Option<&'static str>,
-    /// Whether the value may name an environment variable, as `${NAME}`.
+    /// True if the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
     /// Description in one sentence.
     pub doc: &'static str,
@@ -787,7 +787,7 @@ impl Name {
         Some(kind.as_str().to_owned())
     }
 
-    /// The reason to refuse a value of the right type: built-in hosts keep their kind.
+    /// Returns the reason to refuse another kind for a built-in host; `None` for every other value.
     #[must_use]
     pub fn contradiction(&self, value: &str) -> Option<String> {
         let host = self.path.get(1)?;
@@ -828,7 +828,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_defaults_are_values() {
+    fn key_names_are_unique_and_defaults_are_valid() {
         let mut names: Vec<_> = KEYS.iter().map(|k| k.name).collect();
         names.sort_unstable();
         names.dedup();
@@ -862,7 +862,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_keys_are_a_closed_list() {
+    fn only_three_keys_are_allowed_in_repository_file() {
         let of_repo = KEYS.iter().filter_map(|key| match key.scope {
             KeyScope::Repo(_) => Some(key.name),
             KeyScope::User(_) => None,
@@ -920,7 +920,7 @@ mod tests {
     }
 
     #[test]
-    fn dialect_name_is_a_host_key() {
+    fn dialect_key_belongs_to_one_host() {
         for (text, row) in [
             ("hosts.tangled.org.dialect.knot_merge", "<nsid>"),
             ("hosts.tangled.org.dialect.field_title", "<word>"),

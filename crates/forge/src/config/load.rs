@@ -95,12 +95,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Whether `.forge.toml` has a value or an error.
+    /// Returns true if `.forge.toml` has a value or an error.
     pub(crate) fn has_repo_file(&self) -> bool {
         !self.repo.settings.is_empty() || self.check_repo_file().is_err()
     }
 
-    /// Whether the values of `.forge.toml` may be used.
+    /// Checks that the values of `.forge.toml` may be used.
     ///
     /// # Errors
     /// `config` for the first error.
@@ -113,8 +113,8 @@ impl Config {
         path == Some(&self.repo.path)
     }
 
-    /// Fails with the first error in `.forge.toml` if `of_repo`, else in the rest of the
-    /// configuration.
+    /// Fails with the first error of one part of the configuration: `.forge.toml` if `of_repo` is
+    /// true, else all other files and the variables.
     fn check(&self, of_repo: bool) -> Result<()> {
         let is_error = |p: &&Problem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
         let mut errors = self.problems.iter().filter(is_error);
@@ -227,7 +227,7 @@ impl Config {
                     "there is no work tree of a git repository here, so there is no .forge.toml",
                 )
                 .with_hint(
-                    Hint::new("go to a repository, or set it for yourself")
+                    Hint::new("change to a repository, or set the key in your own configuration")
                         .with_action(FOR_YOURSELF),
                 )
             })
@@ -256,9 +256,9 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or state that a file sets, each once. Keys are compared ignoring case,
-    /// like states, and the repository's file wins. If one file spells a key in two ways, both
-    /// spellings are kept.
+    /// The keys with a host or state that a file sets, each once. Keys that differ only in case are
+    /// the same key, as states are; the key of the repository's file then replaces that of the
+    /// user's file. Two spellings in one file are both returned.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -371,7 +371,7 @@ impl Config {
         })
     }
 
-    /// The value that a variable gives to a key, or its invalid text.
+    /// The value that a variable gives to a key; the error is the variable's invalid text.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
         // `PAGER=` means no pager; other empty variables count as unset.
         let text = if name.key.name == "pager" {
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_pager_is_set_and_empty_editor_is_unset() {
+    fn empty_pager_counts_as_set_and_empty_editor_as_unset() {
         let (dir, cwd) = setup("pager = \"less\"\neditor = \"ed\"", "");
         let config = Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
         assert_eq!(config.get("pager").unwrap().value.as_deref(), Some(""));
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn first_config_error_counts_further_problems() {
+    fn first_config_error_states_number_of_further_problems() {
         let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
         assert_eq!(e.code(), "config");
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn repository_file_error_is_ignored_without_that_file() {
+    fn config_without_repository_file_ignores_its_errors() {
         let (dir, cwd) = setup("merge.method = \"squash\"", "");
         let file = dir.path().join("work/.forge.toml");
         let huge = "#".repeat(2 << 20);

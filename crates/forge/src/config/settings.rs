@@ -11,12 +11,12 @@ use super::Config;
 /// Use of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
-    /// On a terminal.
+    /// Colour only on a terminal.
     #[default]
     Auto,
-    /// Always.
+    /// Colour everywhere.
     Always,
-    /// Never.
+    /// No colour.
     Never,
 }
 

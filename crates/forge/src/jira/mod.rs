@@ -34,9 +34,9 @@ use crate::{
     config::Env,
 };
 
-/// Maximum number of comments, the newest.
+/// Maximum number of comments; the newest are kept.
 const MAX_COMMENTS: usize = 5;
-/// Number of tickets read concurrently, with two requests each.
+/// Maximum number of tickets that are read concurrently; each takes two requests.
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -57,7 +57,7 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             env: forges.config().env().clone(),
             http: OnceLock::new(),
         },
-        // The error is reported when a ticket is requested: nothing else needs JIRA.
+        // The error is reported only when a ticket is requested, because nothing else needs JIRA.
         Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))
@@ -164,8 +164,14 @@ impl Jira {
             None => (2, "Bearer", token.to_owned()),
         };
         let authorization = format!("{scheme} {credential}");
-        // The text of the original error would contain the token.
-        let unfit = |_| Error::new(ErrorKind::Config, "a header cannot hold the JIRA token");
+        // The original error is dropped, because its text contains the token.
+        let unfit = |_| {
+            Error::new(
+                ErrorKind::Config,
+                "the JIRA token has characters that an HTTP header cannot hold",
+            )
+            .with_hint("log in to JIRA again with the token alone")
+        };
         let mut authorization = HeaderValue::from_str(&authorization).map_err(unfit)?;
         authorization.set_sensitive(true);
         let request = Request::get(format!("{base_url}/rest/api/{version}/{path}"))
@@ -184,7 +190,7 @@ impl Jira {
                 mask(&mut answer, &[token, &credential]);
                 serde_json::from_value(answer)
             });
-            // serde's own message quotes the answer.
+            // serde's own message is dropped, because it quotes the answer.
             return read.map_err(|_| {
                 Error::new(
                     ErrorKind::Protocol,
@@ -207,7 +213,7 @@ impl Jira {
             self.host()
         );
         Err(Error::new(ErrorKind::Protocol, message)
-            .with_hint("look whether jira.base_url is the address of JIRA itself"))
+            .with_hint("check whether jira.base_url is the address of JIRA itself"))
     }
 
     fn silent(&self) -> Error {
@@ -235,14 +241,15 @@ impl Jira {
         let host = self.host();
         let message = format!("JIRA at {host} reports an unknown status category for {key}");
         Error::new(ErrorKind::Protocol, message)
-            .with_hint("look at the ticket in JIRA, or whether jira.base_url is right")
+            .with_hint("look at the ticket in JIRA, or check whether jira.base_url is right")
     }
 
     fn refusal(&self, status: StatusCode, headers: &http::HeaderMap, body: &[u8]) -> Error {
         let host = self.host();
         let is_jiras = || serde_json::from_slice::<JiraErrors>(body).is_ok();
         if status.is_redirection() {
-            let message = format!("JIRA at {host} redirects, and a token follows no redirect");
+            let message =
+                format!("JIRA at {host} redirects, and the token is not sent to another address");
             return Error::new(ErrorKind::Protocol, message)
                 .with_hint("set jira.base_url to the address that it redirects to");
         }
@@ -251,7 +258,7 @@ impl Jira {
                 bucket: "jira".to_owned(),
                 reset: None,
             };
-            return Error::new(kind, format!("JIRA at {host} asks to slow down"))
+            return Error::new(kind, format!("JIRA at {host} limits the rate of requests"))
                 .with_hint("try again in some minutes");
         }
         match status {
@@ -272,6 +279,7 @@ impl Jira {
             }
             StatusCode::NOT_FOUND if is_jiras() => {
                 Error::not_found(Noun::Issue, format!("JIRA at {host} has no such ticket"))
+                    .with_hint("check the key, and whether the account may read the project")
             }
             _ => {
                 let kind = ErrorKind::Upstream {
@@ -315,7 +323,7 @@ struct Status {
     category: Category,
 }
 
-/// `new`, `indeterminate`, `done` or `undefined`.
+/// The category of a status: `new`, `indeterminate`, `done` or `undefined`.
 #[derive(Deserialize)]
 struct Category {
     key: String,

@@ -16,12 +16,12 @@ use crate::{
 /// `--reason`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CloseReasonArg {
-    /// It is done.
+    /// The work is done.
     Completed,
-    /// Nobody is going to do it.
+    /// The work is not planned.
     #[value(name = "not planned", alias = "not_planned")]
     NotPlanned,
-    /// Another one says the same.
+    /// Another issue says the same.
     Duplicate,
 }
 

@@ -167,7 +167,7 @@ async fn delete(
     Ok(Exit::Ok)
 }
 
-/// The last comment that `is` accepts.
+/// Finds the last comment for which `is` returns true.
 async fn comment_of(
     selected: &SelectedIssue,
     is: impl Fn(&Comment) -> bool,

@@ -153,7 +153,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if !args.names_a_change() {
         let hint = "pass --title, --body, --body-file, --add-label or another flag of \
                     `forge issue edit --help`";
-        return Err(Error::invalid("title", "nothing to change was named").with_hint(hint));
+        return Err(Error::invalid("title", "no change was named").with_hint(hint));
     }
     let (repo, ids) = select_all(ctx, repo, &args.selector).await?;
     if ids.len() > 1 && args.expected_version.is_some() {
@@ -265,11 +265,11 @@ async fn add_others(
         let parent = found.relations.as_ref().and_then(|r| r.parent.as_ref());
         if !parent.is_some_and(|parent| ids.contains(&parent.id)) {
             let message = match parent {
-                Some(parent) => format!("{} is a part of {}", name(&part), name(&parent.id)),
-                None => format!("{} is not part of another issue", name(&part)),
+                Some(parent) => format!("{} is a sub-issue of {}", name(&part), name(&parent.id)),
+                None => format!("{} is not a sub-issue", name(&part)),
             };
             return Err(Error::invalid("remove_sub_issue", message)
-                .with_hint("name an issue that is a part of it"));
+                .with_hint("name a sub-issue of the edited issue"));
         }
         batch.of(&part, |edit| {
             edit.parent = Some(None);

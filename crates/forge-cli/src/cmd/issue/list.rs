@@ -147,7 +147,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let at_once = repo.client().forge().concurrency().get();
         let views = std::mem::take(&mut found.items).into_iter();
         let views = views.map(|mut issue| async move {
-            // A warning of the row reports that the labels are missing.
+            // A row whose labels could not be read has a warning about them.
             let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
             let comments = fields.comments && issue.comments.is_none();
             let relations = fields.relations && issue.relations.is_none();

@@ -248,7 +248,7 @@ pub(super) async fn with_values(
     Ok(shown.collect())
 }
 
-/// `#7 Its title`, marked if closed.
+/// Formats a related issue: `#7 Its title`, marked if closed.
 pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
     let name = match &to.id.key {
         PrKey::Number(number) if to.id.repo == of.repo => format!("#{number}"),
@@ -261,7 +261,7 @@ pub(super) fn relation(to: &RelatedIssue, of: &IssueId) -> String {
     format!("{name} {}{closed}", text::one_line(&to.title))
 }
 
-/// `owner/name#7`.
+/// Names an issue: `owner/name#7`.
 pub(super) fn name(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(number) => format!("{}#{number}", repo_name(&id.repo)),
@@ -269,12 +269,12 @@ pub(super) fn name(id: &IssueId) -> String {
     }
 }
 
-/// `owner/name#7 (its title)`.
+/// Names an issue with its title: `owner/name#7 (its title)`.
 pub(super) fn with_title(issue: &Issue) -> String {
     format!("{} ({})", name(&issue.id), text::one_line(&issue.title))
 }
 
-/// `OPEN` or `CLOSED`.
+/// The state as gh prints it: `OPEN` or `CLOSED`.
 pub(super) fn state_word(state: IssueState) -> &'static str {
     match state {
         IssueState::Open => "OPEN",

@@ -58,7 +58,7 @@ pub(super) async fn list(ctx: &Ctx, places: &Places, args: &ListArgs) -> Result<
     for warning in Warning::of_rows(rows, &found.warnings) {
         ctx.ui.warning(&warning);
     }
-    // Otherwise the heading of the table says that the list is cut.
+    // The heading of a table says that the list is cut; other output has no heading.
     if found.is_cut && (selection.is_some() || !ctx.ui.is_tty()) {
         let why = "there are more pull requests than are shown";
         let hint = "raise the limit, or name fewer repositories";

@@ -317,7 +317,7 @@ fn names(dest: &str, file: &AttachedFile, bases: &[PathBuf]) -> bool {
         .any(|path| path == file.path)
 }
 
-/// The range of the destination within a link, image or definition: after the last `start`.
+/// Finds the destination in a link, image or definition: it begins after the last `start`.
 fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<usize>> {
     let slice = text.get(whole.clone())?;
     let behind = slice.rfind(start)? + start.len();

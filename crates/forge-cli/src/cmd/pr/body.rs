@@ -55,7 +55,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     })?;
     if text.trim().is_empty() {
         return Err(Error::invalid("body", format!("{name} is empty"))
-            .with_hint("write something into it, or pass --body \"\" where no text is wanted"));
+            .with_hint("write something into it, or pass --body \"\" for an empty text"));
     }
     let length = text.chars().count();
     if length > max {
@@ -68,7 +68,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Stops slightly above the maximum length in bytes, so that endless input is also cut.
+/// Reads at most slightly more than the maximum length in bytes, so that endless input ends.
 fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(max)
         .unwrap_or(u64::MAX)

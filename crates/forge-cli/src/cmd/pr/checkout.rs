@@ -141,7 +141,7 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
             Noun::PullRequest,
             format!("no pull request of {} is open", repo.id()),
         )
-        .with_hint("name a closed one by its number"));
+        .with_hint("name a closed pull request by its number"));
     }
     let rows: Vec<&str> = lines.iter().map(String::as_str).collect();
     let chosen = prompt::choose("Select a pull request", &rows)?;
@@ -263,7 +263,7 @@ async fn fetched(
         return Err(Error::new(kind, message).with_hint("try again"));
     }
     let upstream = match fork.filter(|_| pull.maintainer_can_modify == Some(true)) {
-        // The fork's owner allows maintainers to push, so pulls and pushes use its branch.
+        // The fork's owner allows maintainers to push, so pulls and pushes use the fork's branch.
         Some(fork) => (fork.clone(), branch, Some(fork)),
         // As in gh, a push goes to the base repository, under the branch's name.
         None => {

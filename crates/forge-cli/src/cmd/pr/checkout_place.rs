@@ -22,13 +22,13 @@ pub(super) struct CheckoutHead {
 pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
-    /// Whether the user chose the local branch's name; otherwise the author chose the name.
+    /// True if the user chose the local branch's name; otherwise the author chose the name.
     pub is_named: bool,
     /// A new work tree instead of the current one.
     pub worktree: Option<&'a Path>,
-    /// Whether an existing branch may lose commits.
+    /// True if an existing branch may lose commits.
     pub force: bool,
-    /// Whether submodules are also updated.
+    /// True if submodules are also updated.
     pub submodules: bool,
 }
 
@@ -81,7 +81,8 @@ pub(super) async fn place(
         (None, Some(_)) if is_current && local == BranchRelation::Behind => {
             (vec!["merge", "--quiet", "--ff-only"], Some(tip))
         }
-        // Keeps uncommitted changes, or fails and keeps the branch.
+        // `reset --keep` keeps uncommitted changes. If this is impossible, git fails and the branch
+        // does not move.
         (None, Some(_)) if is_current => (vec!["reset", "--quiet", "--keep"], Some(tip)),
         (None, Some(name)) => (
             vec!["switch", "--quiet", "--no-track", "-C", name],

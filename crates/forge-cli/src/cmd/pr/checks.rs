@@ -161,7 +161,9 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
             format!("the checks of commit {commit} could not be read in full"),
         )
         .with_retry(Retry::Transient)
-        .with_hint("try again; look at the page of the pull request if they stay away"));
+        .with_hint(
+            "try again; if checks are still missing, look at the page of the pull request",
+        ));
     }
     if checks.is_empty() {
         let what = if args.required {
@@ -278,7 +280,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
-/// `workflow/name (event)`, as far as known.
+/// The full name of a check: `workflow/name (event)`, as far as known.
 fn full_name(c: &Check) -> String {
     let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
     let workflow = known(&c.workflow).map(|w| format!("{w}/"));
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_match_gh() {
+    fn exit_codes_of_checks_match_gh() {
         use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
         let of =
             |all: &[CheckStatus]| exit(&all.iter().map(|s| check("x", *s)).collect::<Vec<_>>());

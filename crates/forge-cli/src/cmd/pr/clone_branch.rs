@@ -54,13 +54,13 @@ pub async fn has_branch(
     Ok(tip.is_some())
 }
 
-/// Warns if the current branch, which selected `pull`, has commits that `pull` lacks.
+/// Warns if the current branch has commits that `pull` lacks. `pull` was found by this branch.
 pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // The commit id of a patch is only a claim of its author. In the forge's own repository, the
-    // branch itself is the head.
+    // No warning for a patch, whose commit id is only a claim of its author. None in the forge's
+    // own repository either, where the branch itself is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -99,7 +99,7 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
     if let Err(why) = switch(ctx.git(), base, None).await? {
         let message = format!("the branch '{branch}' stays, because it is checked out: {why}");
         let hint = format!(
-            "commit or stash what is in the way and go to another branch, then git branch -D {}",
+            "commit or stash your changes, switch to another branch, then run git branch -D {}",
             quoted(branch)
         );
         ctx.ui.warning(&Warning::new(message).with_hint(hint));
@@ -148,7 +148,10 @@ pub async fn delete_local_branch(
             "the branch '{branch}' of this clone stays: its commit {tip} is not in the pull \
              request, whose head is {head}"
         ));
-        let hint = format!("git branch -D {}, if you need it no more", quoted(branch));
+        let hint = format!(
+            "if you no longer need the branch: git branch -D {}",
+            quoted(branch)
+        );
         ctx.ui.warning(&warning.with_hint(hint));
         return Ok(());
     }
@@ -181,7 +184,7 @@ fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
     // The hint does not suggest the command that just failed.
     let hint = format!(
-        "see to that, go to another branch than '{branch}' (such as '{base}'), then git branch -D {}",
+        "fix the cause, switch to another branch (such as '{base}'), then run git branch -D {}",
         quoted(branch)
     );
     ctx.ui.warning(&warning.with_hint(hint));

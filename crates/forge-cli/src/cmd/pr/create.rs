@@ -221,8 +221,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     req.patch = patch;
     req.edits = edits;
     req.depends_on = depends_on;
-    // With a given title and description the only question is the push target, whose first answer
-    // would publish.
+    // If title and description are given, the push target is the only question, and its answer
+    // would publish the changes. So the user has to confirm.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
         let question = format!("Push {}, and go on?", push.name());
         if !prompt::confirm(&question)? {
@@ -282,8 +282,8 @@ async fn make(
     Ok(Some((created, attached)))
 }
 
-/// Creates the pull request. If the user typed the text, names that the forge does not know are
-/// asked for again.
+/// Creates the pull request. If the user typed the text, asks again for names that the forge does
+/// not know.
 async fn open_or_correct(
     ctx: &Ctx,
     repo: &Repo,
@@ -305,7 +305,7 @@ async fn open_or_correct(
             return Err(e);
         };
         ctx.ui.error(&e);
-        // Ctrl+C at the question ends the process.
+        // The input is saved first, because Ctrl+C at the question ends the process.
         if kept.is_none() {
             kept = text.draft.keep(&ctx.ui);
         }
@@ -313,7 +313,7 @@ async fn open_or_correct(
     }
 }
 
-/// Lets the forge merge the new pull request once it can.
+/// Asks the forge to merge the new pull request as soon as possible.
 async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()> {
     let mut req = MergeReq::default();
     req.method = ctx.config_for(repo).await?.merge_method();
@@ -325,9 +325,12 @@ async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()
             let merge = Action::op(Op::PrMerge)
                 .on(&created.id.key)
                 .with(Param::Auto, "true");
-            let message = format!("it is open, and is not merged by itself: {}", e.message());
+            let message = format!(
+                "the pull request is open, but neither merged nor queued for auto-merge: {}",
+                e.message()
+            );
             Err(Error::new(e.kind().clone(), message)
-                .with_hint(Hint::new("mend that, then have it merged").with_action(merge)))
+                .with_hint(Hint::new("fix the cause, then merge it").with_action(merge)))
         }
     }
 }

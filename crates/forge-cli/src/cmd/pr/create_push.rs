@@ -25,7 +25,7 @@ pub(super) struct Push {
     branch: String,
     /// The branch's name at the remote.
     name: String,
-    /// Whether the user chose the target with one key press.
+    /// True if the user chose the target with one key press.
     pub(super) asked: bool,
 }
 
@@ -223,7 +223,7 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarge
     Ok(found)
 }
 
-/// A branch of `place`, as a pull request in `base` refers to it.
+/// Names a branch of `place` in the form that a pull request in `base` uses.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
@@ -238,8 +238,8 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     head
 }
 
-/// Refuses invalid pull requests before a title is asked for or anything is pushed: equal head and
-/// base, or an existing pull request of the same branches.
+/// Refuses equal head and base, and an existing pull request of the same branches, before the user
+/// is asked for a title and before a push.
 pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
     let Some(base) = base else { return Ok(()) };
     let branch = text::one_line(&head.branch);
@@ -250,7 +250,8 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found,
-        // The forge checks again when the pull request is created.
+        // A temporary failure does no harm: the forge checks again when the pull request is
+        // created.
         Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
         Err(e) => return Err(e),
     };
@@ -275,7 +276,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     let base = base.and_then(|name| config.remote(&name));
     let name = repo_name(&fork);
     let Some(url) = base.and_then(|base| fork_url(&base.url, repo.id(), &fork)) else {
-        let message = format!("{name} is made, and no remote says how to reach it");
+        let message = format!("{name} was created, but no remote has its address");
         return Err(Error::invalid("push", message)
             .with_hint("add it with `git remote add`, push to it, and try again"));
     };
@@ -308,7 +309,7 @@ fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
 const FORK_PAUSES: [u64; 2] = [2, 4];
 
 impl Push {
-    /// `'topic' to origin`.
+    /// Describes the push for the user: `'topic' to origin`.
     pub(super) fn name(&self) -> String {
         let branch = text::one_line(&self.branch);
         match &self.remote {
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn fork_url_follows_the_repository_url() {
+    fn fork_url_is_derived_from_repository_url() {
         let (base, fork) = (repo("Octo", "tools"), repo("mona", "tools-1"));
         for (url, wanted) in [
             (
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn head_for_fork_has_owner_or_repository() {
+    fn head_in_fork_is_named_with_owner_or_repository() {
         let base = repo("octo", "tools");
         let head = |owner: &str, name: &str| head_at(&base, &repo(owner, name), "t").to_string();
         assert_eq!(head("octo", "tools"), "t");

@@ -28,9 +28,9 @@ use crate::{
 /// Title, description and metadata.
 pub(super) struct PullText {
     pub(super) draft: PullDraft,
-    /// Whether the user continues in the browser.
+    /// True if the user continues in the browser.
     pub(super) in_browser: bool,
-    /// Whether the user typed text that must not be lost.
+    /// True if the user typed text that must not be lost.
     pub(super) typed: bool,
 }
 
@@ -278,7 +278,7 @@ async fn ask_text(
             };
             match prompt::choose("Body", &["Open the editor", keep])? {
                 0 => {
-                    // Kept before the editor runs, because the editor may fail.
+                    // The text is stored before the editor runs, because the editor may fail.
                     draft.body.clone_from(&start);
                     editor::edit(command.as_deref(), &start)?
                 }

@@ -104,7 +104,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     }
     if is_empty && !asked.is_empty() {
         ctx.ui.caution(&format!(
-            "no changed file matches {asked}; paths are named from the top of the repository"
+            "no changed file matches {asked}; paths start at the top of the repository"
         ));
     }
     Ok(Exit::Ok)
@@ -122,7 +122,8 @@ fn weight(file: &FileChange) -> usize {
 fn too_many_names() -> Error {
     let most = call::MAX_HELD >> 20;
     let message = format!("the names of the changed files take more than {most} MiB");
-    Error::new(ErrorKind::Protocol, message).with_hint("pass --name-only, which prints one by one")
+    Error::new(ErrorKind::Protocol, message)
+        .with_hint("pass --name-only, which prints the names without collecting them")
 }
 
 async fn each_file(
@@ -226,8 +227,8 @@ async fn stream(
             Some(Err(e)) => Err(e),
             None => printer.finish(&mut out),
         };
-        // Each chunk is printed at once, and before a failure is reported: the reader may wait for
-        // the first line while git still computes the last.
+        // Each chunk is printed at once, because the reader may wait for the first line while git
+        // still computes the last. A failure is reported after the chunks.
         let wanted = match &mut pager {
             Some(pager) => pager.write(&out)?,
             None => {
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_paths_are_quoted() {
+    fn unusual_paths_are_quoted() {
         assert_eq!(path_line("a b/ä.rs"), "a b/ä.rs");
         assert_eq!(path_line("a\n\"b\u{1b}"), "\"a\\n\\\"b\\033\"");
         assert_eq!(path_line("\u{9b}"), "\"\\302\\233\"");

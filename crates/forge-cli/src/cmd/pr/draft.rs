@@ -16,7 +16,7 @@ pub(super) struct PullDraft {
     pub(super) title: String,
     /// The description.
     pub(super) body: String,
-    /// Whether to create the pull request as a draft.
+    /// True if the pull request is to be opened as a draft.
     pub(super) draft: bool,
     /// Requested reviewers: people and teams.
     pub(super) reviewers: Vec<String>,

@@ -27,7 +27,7 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
         let from_pipe = file == "-";
         if from_pipe && piped {
             return Err(refused(format!(
-                "standard input cannot be '{path}' and something else too"
+                "standard input cannot be used for '{path}' and for something else too"
             )));
         }
         piped |= from_pipe;

@@ -3,7 +3,7 @@
 use forge_core::{Error, Result};
 use forge_git::Git;
 
-/// Most bytes of all messages together.
+/// Maximum size of all messages together, in bytes.
 const MAX_MESSAGES: usize = 32 << 20;
 
 /// Commits that provide title and description.

@@ -114,7 +114,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         let mut page = repo.pulls(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
-            // A scan that the forge ended is not resumed.
+            // A page with too few rows means that the scan ended at its limit. The scan is not
+            // resumed.
             page.next = None;
         }
         Ok(page)
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn row_has_the_columns_of_gh() {
+    fn list_row_has_the_columns_of_gh() {
         let row_of = |state, draft| {
             row(&PullRequest {
                 state,

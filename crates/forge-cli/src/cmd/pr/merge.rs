@@ -113,7 +113,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let seen = match ctx.ui.is_tty() {
         true => {
             let view = selected.repo.pull(&selected.id, VERDICT_FIELDS).await;
-            // Without questions, read failures are left to the merge, which reports them.
+            // If no question is asked, a failure to read is ignored here: the merge reports it.
             match asks {
                 true => Some(view?),
                 false => view.ok(),
@@ -199,7 +199,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
-    // A merge that is neither done nor queued is in progress, as a warning says.
+    // A merge that is neither done nor queued is still in progress; a warning reports this.
     let complete = outcome.steps.iter().all(|step| step.done);
     let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
@@ -240,7 +240,7 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
         ctx.ui.caution(&match open.source {
             RequirementSource::Own => {
                 format!(
-                    "{rule} {status}: {evidence} (a rule of forge itself, which stops no merge)"
+                    "{rule} {status}: {evidence} (a rule of forge itself, which does not stop a merge)"
                 )
             }
             source => format!("{rule} ({}) {status}: {evidence}", source.name()),
@@ -323,7 +323,7 @@ fn report(ctx: &Ctx, merge: &Merge, method: Option<MergeMethod>) {
     }
     if merge.queued {
         ctx.ui.success(&format!(
-            "Pull request {} will be merged by itself when all requirements are met",
+            "Pull request {} will be merged automatically when all requirements are met",
             pull_with_title(pull)
         ));
         return;

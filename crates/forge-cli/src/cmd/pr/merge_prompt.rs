@@ -35,7 +35,7 @@ pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
     ui.note(&format!("  {}", facts.join(" • ")));
 }
 
-/// `checks: 1 failing, 2 successful`; `None` where the forge has no checks.
+/// The line `checks: 1 failing, 2 successful`; `None` if the forge has no checks.
 fn checks(pull: &PullRequest) -> Option<String> {
     let checks = &pull.checks.as_ref()?.checks;
     let words = [
@@ -108,7 +108,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
         }
         "BLOCKED" => (
             "its requirements are not met",
-            Hint::new("merge once they are with --auto, or despite them with --admin"),
+            Hint::new("pass --auto to merge once they are met, or --admin to merge anyway"),
         ),
         "BEHIND" => (
             "its head is behind the base branch, which must be merged into it first",
@@ -126,7 +126,10 @@ fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
         repo: pull.id.repo.clone(),
         key: below.clone(),
     };
-    let message = format!("{} is on top of {first}, which is merged first", pull.id);
+    let message = format!(
+        "{} builds on {first}, which has to be merged first",
+        pull.id
+    );
     let merge = Action::op(Op::PrMerge).on(below);
     Error::precondition(Precondition::Stacked, message)
         .with_hint(Hint::new("merge that one first").with_action(merge))

@@ -70,8 +70,8 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
     ctx.forges()?.merge_workflow(repo).await
 }
 
-/// The merged pull request with the issues that it closes. If the description's lines are the
-/// links, a description without such lines is not read again.
+/// The merged pull request with the issues that it closes. If lines of the description are the only
+/// links, a description without such lines gives `None` without a request.
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();
@@ -82,7 +82,7 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
             return None;
         }
     }
-    // Links in the description came with the merge's answer.
+    // Links in the description need no request: the merge's answer contains the description.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
         match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
             Ok(viewed) => pull = viewed,
@@ -118,7 +118,7 @@ pub(crate) fn warn_of_unread(ctx: &Ctx, pull: &PullRequest) {
     }
 }
 
-/// `moved: #3: In Review -> Done (closed)`, or `closed: #3`, for each.
+/// A line for each issue: `moved: #3: In Review -> Done (closed)`, or `closed: #3`.
 pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     let did = if report.moves { "moved" } else { "closed" };
     let line = |step: &MergeStep| format!("{did}: {}", step.in_words());

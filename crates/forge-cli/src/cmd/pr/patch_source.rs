@@ -187,9 +187,8 @@ pub(super) async fn of_branch(
         && takes_patches(repo).await?
     {
         let message = format!(
-            "the merge commit {merge} of '{branch}' is not what git makes of two parents (a \
-             conflict that was solved there, an edit, or a third parent), and a patch leaves merge \
-             commits out"
+            "the merge commit {merge} of '{branch}' has changes of its own (a solved \
+             conflict, an edit, or a third parent), and a patch leaves merge commits out"
         );
         return Err(Error::invalid("head", message).with_hint(format!(
             "rebase the branch (`git rebase {base}`), commit there what the merge had changed, and \
@@ -201,7 +200,7 @@ pub(super) async fn of_branch(
     if patch.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::invalid(
             "head",
-            format!("'{branch}' has no commits that '{base_branch}' has not"),
+            format!("'{branch}' has no commits that '{base_branch}' lacks"),
         )
         .with_hint("commit something first"));
     }

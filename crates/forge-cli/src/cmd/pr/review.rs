@@ -161,7 +161,7 @@ impl FromStr for LineComment {
     }
 }
 
-/// `12`, `L12`, `R10-12`.
+/// Parses the lines of a comment: `12`, `L12` or `R10-12`.
 fn parse_lines(text: &str) -> Option<(Side, Option<u64>, u64)> {
     let (side, numbers) = match text.split_at_checked(1)? {
         ("L", rest) => (Side::Left, rest),
@@ -191,7 +191,7 @@ mod args_tests {
     }
 
     #[test]
-    fn line_comment_parses_range_side_and_odd_paths() {
+    fn line_comment_parses_range_side_and_unusual_paths() {
         assert_eq!(
             parse("a.rs:3=x=y:4=z"),
             ("a.rs".into(), Side::Right, None, 3, "x=y:4=z".into())

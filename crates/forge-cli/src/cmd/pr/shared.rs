@@ -6,7 +6,7 @@ use forge_core::{
 
 use crate::ui::json::is_cross_repository;
 
-/// `owner/name`, or the whole locator of a repository without owner.
+/// Names a repository: `owner/name`, or the whole locator of a repository without owner.
 pub(crate) fn repo_name(id: &RepoId) -> String {
     match id.owner_and_name() {
         Some((owner, name)) => format!("{owner}/{name}"),
@@ -14,12 +14,12 @@ pub(crate) fn repo_name(id: &RepoId) -> String {
     }
 }
 
-/// `owner/name#7`.
+/// Names a pull request: `owner/name#7`.
 pub(super) fn pull_name(id: &PrId) -> String {
     format!("{}#{}", repo_name(&id.repo), id.key)
 }
 
-/// `owner/name#7 (its title)`.
+/// Names a pull request with its title: `owner/name#7 (its title)`.
 pub(super) fn pull_with_title(p: &PullRequest) -> String {
     format!("{} ({})", pull_name(&p.id), text::one_line(&p.title))
 }
@@ -32,7 +32,7 @@ pub(super) fn head_label(p: &PullRequest) -> String {
     }
 }
 
-/// `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.
+/// The state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.
 pub(super) fn state_word(p: &PullRequest) -> &'static str {
     match p.state {
         PrState::Open if p.draft => "DRAFT",
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_keep_a_comma_in_a_name() {
+    fn quoted_name_keeps_its_comma() {
         for (typed, wanted) in [
             ("bug", &["bug"][..]),
             ("bug,help wanted", &["bug", "help wanted"]),

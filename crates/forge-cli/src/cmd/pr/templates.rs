@@ -67,7 +67,8 @@ pub(super) async fn choices(git: &Git, root: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// `PULL_REQUEST_TEMPLATE.md`, in any case, also without `.md` or with `.txt`.
+/// Returns true for `PULL_REQUEST_TEMPLATE.md`, in upper or lower case, and with `.txt` or nothing
+/// instead of `.md`.
 fn is_template(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
         return false;

@@ -162,7 +162,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// `src/lib.rs:10-12`; `L` marks lines of the base.
+/// The place of a thread: `src/lib.rs:10-12`; `L` marks lines of the base.
 fn place(t: &Thread) -> String {
     let side = if t.side == forge_core::model::Side::Left {
         "L"
@@ -184,7 +184,8 @@ fn state(t: &Thread) -> &'static str {
     }
 }
 
-/// Id, state, place, author, number of comments, first line, separated by tabs.
+/// A line for a pipe: id, state, place, author, number of comments and first line, separated by
+/// tabs.
 fn row(t: &Thread) -> String {
     let first = t.comments.first();
     let author = first.map_or("", |c| c.author.login.as_str());

@@ -104,7 +104,7 @@ fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
         fields |= PrFields::COMMITS;
     }
     if !comments {
-        // The newest comment suffices, which one request returns.
+        // Only the newest comment is shown, and one request returns it.
         fields |= PrFields::COMMENTS | PrFields::REVIEWS | PrFields::NEWEST;
     }
     fields

@@ -221,7 +221,7 @@ fn review_word(state: ReviewState) -> &'static str {
     }
 }
 
-/// `login (Name)`.
+/// Formats a person: `login (Name)`.
 pub(crate) fn with_name(a: &Actor) -> String {
     match &a.name {
         Some(name) if !name.is_empty() => format!("{} ({name})", a.login),
@@ -235,7 +235,7 @@ fn labels(p: &PullRequest) -> Vec<String> {
     names
 }
 
-/// `board (column)`.
+/// Formats the boards of a pull request: `board (column)`.
 fn projects(p: &PullRequest) -> Vec<String> {
     let items = p.projects.iter().flatten();
     items
@@ -246,7 +246,8 @@ fn projects(p: &PullRequest) -> Vec<String> {
         .collect()
 }
 
-/// `login (Approved)`, by name; requested reviewers without an answer come last.
+/// Formats the reviewers: `login (Approved)`, sorted by name; requested reviewers without an answer
+/// come last.
 fn reviewers(p: &PullRequest) -> Vec<String> {
     let given = p
         .latest_reviews
@@ -359,8 +360,8 @@ pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String 
     out
 }
 
-/// `2 open threads: forge pr thread list 7`; `None` without open threads, or if threads were not
-/// read.
+/// The line `2 open threads: forge pr thread list 7`; `None` without open threads, or if threads
+/// were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
     let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
@@ -411,7 +412,7 @@ const EMOJI: [(&str, &str); 8] = [
     ("EYES", "👀"),
 ];
 
-/// `2 👍 • 1 🎉`; `None` without reactions.
+/// Formats reactions: `2 👍 • 1 🎉`; `None` without reactions.
 fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     let mut shown: Vec<(usize, String)> = given
         .iter()
@@ -432,7 +433,7 @@ fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" • "))
 }
 
-/// ` 2 commits`, if read.
+/// The text ` 2 commits`; empty if the commits were not read.
 fn commits(p: &PullRequest) -> String {
     let Some(commits) = &p.commits else {
         return String::new();
@@ -554,7 +555,7 @@ fn comment(ui: &Ui, said: &Remark<'_>, is_newest: bool) -> String {
     format!("{head}\n{text_of}\n")
 }
 
-/// `Member` for `MEMBER`; `None` for authors outside the repository.
+/// The role of an author: `Member` for `MEMBER`; `None` for authors outside the repository.
 fn role(association: &str) -> Option<String> {
     let words = association.replace('_', " ").to_lowercase();
     let words = text::one_line(&words);
@@ -573,7 +574,7 @@ mod tests {
     use crate::cmd::pr::sample::{comment, pull, review};
 
     #[test]
-    fn piped_block_matches_gh() {
+    fn piped_view_matches_gh() {
         assert_eq!(
             piped(&pull()),
             "title:\tGreet  the\treader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\

@@ -117,7 +117,7 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
             }) => printer.print([what, &name, from.as_deref().unwrap_or_default(), &to])?,
             WatchEvent::Waits { error, again } => {
                 let when = again.map_or_else(
-                    || "the deadline is before that".to_owned(),
+                    || "the deadline is before the next request".to_owned(),
                     |again| format!("looking again at {again}"),
                 );
                 printer

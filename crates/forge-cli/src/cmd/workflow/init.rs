@@ -60,7 +60,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
                     .line(&text::one_line(&format!("{would} {}", in_words(setup))))?;
             }
             if report.made.is_empty() && report.failed.is_empty() {
-                ctx.ui.note("nothing to make: all is there");
+                ctx.ui.note("nothing to create: everything exists");
             }
         }
     }
@@ -90,7 +90,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
     })
 }
 
-/// `the field State (Todo, Doing)`.
+/// Describes an item to create: `the field State (Todo, Doing)`.
 fn in_words(setup: &SetupItem) -> String {
     let options = match setup.options.is_empty() {
         true => String::new(),

@@ -31,7 +31,7 @@ pub fn run(ctx: &Ctx, args: &WorkflowNewArgs) -> Result<Exit> {
             ErrorKind::AlreadyExists { existing: None },
             format!("{shown} is there already; nothing was written"),
         )
-        .with_hint("name another file, or look at what is there with `forge workflow lint -f`"),
+        .with_hint("name another file, or check the existing file with `forge workflow lint -f`"),
         _ => Error::invalid("file", format!("{shown} cannot be written: {e}")).with_source(e),
     })?;
     ctx.ui

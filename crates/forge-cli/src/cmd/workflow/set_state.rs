@@ -43,7 +43,8 @@ pub struct WorkflowSetStateArgs {
     pub wait: WaitArgs,
 }
 
-/// Moves the issue; `hands_off` for a handoff, which needs a reason and follows the workflow graph.
+/// Moves the issue. If `hands_off` is true, the move is a handoff, which needs a reason and follows
+/// the workflow graph.
 ///
 /// # Errors
 ///

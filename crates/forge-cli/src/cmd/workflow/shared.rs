@@ -83,12 +83,12 @@ pub(super) fn command_named<'n>(
             names.join(", ")
         );
         Error::invalid("command", message).with_hint(
-            "retry with --command and one of them; the states of each: forge workflow show",
+            "retry with --command and one of them; `forge workflow show` lists the states of each",
         )
     })
 }
 
-/// `#7`, or an at-uri.
+/// Names an issue: `#7`, or its at-uri.
 pub(super) fn short(id: &IssueId) -> String {
     match &id.key {
         PrKey::Number(number) => format!("#{number}"),
@@ -225,7 +225,7 @@ pub(super) fn selection<T>(
     Selection::from_args(&json.or_all(table.iter().map(|f| f.name)), table)
 }
 
-/// `#3: In Review -> Done (closed)`, with the claim.
+/// Describes a move: `#3: In Review -> Done (closed)`, with the claim.
 pub(super) fn change_line(change: &StateChange) -> String {
     let mut line = format!("{}: {}", short(&change.id), change.previous_state);
     if change.previous_state != change.new_state {

@@ -7,7 +7,7 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pending: Vec<u8>,
-    /// The parts of the current line before `pending` have been passed on.
+    /// True if earlier parts of the current line have been passed on.
     continued: bool,
 }
 

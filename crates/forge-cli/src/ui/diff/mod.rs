@@ -38,7 +38,7 @@ pub struct DiffOptions {
     pub escapes: Escapes,
     /// Colours.
     pub palette: Palette,
-    /// Whether the diff is a series of mails (`git format-patch`).
+    /// True if the diff is a series of mails (`git format-patch`).
     pub mails: bool,
 }
 

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn stat_is_scaled_as_git_does() {
+    fn stat_bars_are_scaled_as_in_git() {
         let plain = Palette { on: false };
         assert_eq!(stat_text(&[], None, plain), "");
         let files = [

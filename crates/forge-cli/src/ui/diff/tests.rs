@@ -86,7 +86,7 @@ fn excluded_files_are_left_out() {
 }
 
 #[test]
-fn terminal_escape_stops_the_diff_if_refused() {
+fn refused_terminal_escape_stops_the_diff() {
     let opts = options(&[], Escapes::Refuse, false);
     assert_eq!(
         print(b"+ok\n+\x1b[2Jbad\n", &opts),
@@ -140,7 +140,7 @@ fn overlong_line_is_passed_on_in_parts() {
 }
 
 #[test]
-fn mail_messages_are_not_read_as_diff() {
+fn mail_messages_are_not_parsed_as_diff() {
     let id = "a".repeat(40);
     let mails = format!(
         "From {id} Mon Sep 17 00:00:00 2001\nSubject: x\n\ndiff --git a/in b/message\n---\n\

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_emphasis_are_elements() {
+    fn markdown_blocks_and_emphasis_become_elements() {
         assert_eq!(
             shown("# A\n\nb *c* **d** ~~e~~ `f<g`\n\n> q\n\n3. x\n- [x] y"),
             "<h4>A</h4><p>b <em>c</em> <strong>d</strong> <del>e</del> <code>f&lt;g</code></p>\
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn html_in_markdown_is_text_without_comments() {
+    fn html_in_markdown_becomes_text_without_comments() {
         assert_eq!(
             shown("a <img src=x onerror=y> <!-- b -->"),
             "<p>a &lt;img src=x onerror=y&gt; </p>"
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_and_nested_links_are_text() {
+    fn unsafe_and_nested_links_become_text() {
         assert_eq!(
             shown("[a](javascript:b) [c](/d)"),
             "<p>a (<bdi>javascript:b</bdi>) c (<bdi>/d</bdi>)</p>"

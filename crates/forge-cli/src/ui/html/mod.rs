@@ -283,7 +283,7 @@ fn is_safe_url(url: &str) -> bool {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     });
-    // No URL has angle brackets, but the markers of cleaned text do.
+    // A URL never contains angle brackets; the markers in cleaned text do.
     let is_plain =
         !url.contains(|c: char| c.is_whitespace() || c.is_control() || "<>\"".contains(c));
     has_scheme && is_plain && text::neutralise(url) == url
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_are_shown_to_the_minute() {
+    fn times_are_shown_to_the_minute() {
         let mut html = HtmlWriter::default();
         html.time("2026-03-01T12:34:56Z".parse().unwrap());
         html.time("2026-03-01T12:34:56+02:00".parse().unwrap());

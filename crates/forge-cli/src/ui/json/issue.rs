@@ -65,7 +65,8 @@ fn state(state: IssueState) -> &'static str {
 
 macro_rules! fields {
     ($($name:literal $needs:expr, $get:expr;)*) => {
-        /// gh's fields of `issue list` and `issue view` in the model, and additional ones, by name.
+        /// The fields of gh's `issue list` and `issue view` that the model has, and additional
+        /// fields, sorted by name.
         pub const ISSUE_FIELDS: &[Field<ShownIssue, IssueFields>] =
             &[$(Field { name: $name, needs: $needs, get: $get },)*];
     };

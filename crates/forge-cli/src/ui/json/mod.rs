@@ -68,7 +68,8 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// Like [`Self::sections`], for a list: reads less if the rows have all selected fields.
+    /// Returns the sections for a list; fewer than [`Self::sections`] if the rows already have all
+    /// selected fields.
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {

@@ -13,7 +13,8 @@ use super::{Field, Json, thread::thread};
 
 macro_rules! fields {
     ($($name:literal $needs:ident $get:expr;)*) => {
-        /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, by name.
+        /// The 46 fields of gh's `pr list`, `view` and `status`, and `reviewThreads`, sorted by
+        /// name.
         ///
         /// A field that the forge does not support has gh's value for missing data: `null`, `""`,
         /// `[]`, `false` or 0.
@@ -473,7 +474,7 @@ mod tests {
     use crate::cmd::pr::sample::pull;
 
     #[test]
-    fn table_has_ghs_46_fields_and_threads_in_order() {
+    fn field_table_has_46_fields_of_gh_and_review_threads() {
         let names: Vec<&str> = PULL_FIELDS.iter().map(|f| f.name).collect();
         let expected = "additions assignees author autoMergeRequest baseRefName baseRefOid body \
             changedFiles closed closedAt closingIssuesReferences comments commits createdAt \
@@ -495,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_pull_request_has_typed_field_values() {
+    fn fields_of_minimal_pull_request_have_typed_values() {
         let p = pull();
         let value = |name: &str| {
             let field = PULL_FIELDS.iter().find(|f| f.name == name).unwrap();

@@ -118,7 +118,7 @@ struct TerminalRenderer {
     links: Vec<String>,
     rows: Vec<Vec<String>>,
     html: String,
-    /// Whether a quote has just begun. Its first block needs no empty line.
+    /// True if a quote has just begun. Its first block needs no empty line.
     fresh: bool,
 }
 
@@ -275,7 +275,7 @@ impl TerminalRenderer {
         self.spans.extend(Span::words(text, |t| paint(palette, t)));
     }
 
-    /// ` (url)` behind a link, unless its text is the URL.
+    /// Writes ` (url)` after a link, unless its text is the URL.
     fn link_target(&mut self) {
         let Some(url) = self.links.pop() else { return };
         if !url.is_empty() && !self.ends_with(&url) {
@@ -283,7 +283,7 @@ impl TerminalRenderer {
         }
     }
 
-    /// Whether the text of the current paragraph ends with `end`, which is not empty.
+    /// Returns true if the text of the current paragraph ends with `end`, which is not empty.
     fn ends_with(&self, end: &str) -> bool {
         let mut left = end;
         for span in self.spans.iter().rev() {
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_line_up() {
+    fn table_columns_are_aligned() {
         assert_eq!(
             plain("|a|b|\n|-|-|\n|1|two|\n|three|4|"),
             "a      b\n1      two\nthree  4\n"

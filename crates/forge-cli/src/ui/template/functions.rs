@@ -200,7 +200,7 @@ fn colored(palette: Palette, args: &[Value]) -> FunctionResult<Value> {
     ))
 }
 
-/// `green`, `red+b` (bold), `+u` (underlined), `+i` (inverse), `+h` (bright).
+/// Parses a style: `green`, `red+b` (bold), `+u` (underlined), `+i` (inverse), `+h` (bright).
 fn style(spec: &str) -> Option<Style> {
     let (name, extra) = spec.split_once('+').unwrap_or((spec, ""));
     let color = match name {

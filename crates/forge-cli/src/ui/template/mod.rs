@@ -70,7 +70,8 @@ fn failed(e: &gotmpl::TemplateError) -> Error {
     Error::invalid("template", format!("the template failed: {e}"))
 }
 
-/// The data, with terminal escapes neutralised: the template's own escapes must pass.
+/// Converts the data for the template. On a terminal, escapes in the data are neutralised here;
+/// escapes of the template itself stay.
 fn data(value: &Json, tty: bool) -> Value {
     match value {
         Json::Null => Value::Nil,

@@ -98,7 +98,7 @@ impl WaitedOut {
             let from = change.from.as_ref();
             let from = from.map_or(String::new(), |from| format!("{} -> ", content::name(from)));
             text.push_str(&format!("changed: {what} {from}{}", content::name(to)));
-            // A name is foreign text, and follows the facts.
+            // The name comes after the facts, because it is foreign text.
             if !name.is_empty() {
                 text.push_str(&format!(": {}", content::name(name)));
             }
@@ -109,7 +109,8 @@ impl WaitedOut {
 }
 
 /// Waits for the condition. If the condition is not met in time, also returns the cursor with which
-/// to resume. Returns `None` if the cursor is of a further page, since the wait has then ended.
+/// to resume. Returns `None` if the cursor belongs to a further page: then the wait has already
+/// ended.
 pub(super) async fn wait_for(
     call: &CallContext,
     target: &PullTarget,
@@ -119,7 +120,7 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            // The earlier wait ended before its first read.
+            // An empty position: the earlier wait ended before its first read.
             Ok("") => None,
             Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_of_change_line_precede_name() {
+    fn change_line_shows_facts_before_name() {
         let cleaner = Cleaner::new();
         let change = |name: &str| ChangeOut {
             what: "check".to_owned(),

@@ -118,7 +118,7 @@ impl<'a> ThreadAnchors<'a> {
     }
 }
 
-/// `src/a.rs:3–7`
+/// The place of a thread: `src/a.rs:3–7`.
 fn place(thread: &Thread) -> String {
     let side = match thread.side {
         Side::Left => " before the change",

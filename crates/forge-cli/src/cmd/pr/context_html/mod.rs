@@ -86,7 +86,7 @@ struct HtmlSections<'a> {
     whole_diff: String,
 }
 
-/// `#7`, or the at-uri.
+/// Names a pull request: `#7`, or its at-uri.
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),
