@@ -11,8 +11,8 @@ macro_rules! capabilities {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*) => {
         /// One thing that a forge can or cannot do.
         ///
-        /// Names follow `<noun>.<verb>[.<variant>]`; [`Capability::name`] is stable and is what
-        /// `forge capabilities --json`, errors and docs print.
+        /// Names follow `<noun>.<verb>[.<variant>]`. [`Capability::name`] is stable:
+        /// `forge capabilities --json`, errors and docs print the name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Capability { $($(#[$doc])* $variant,)* }
@@ -49,7 +49,7 @@ capabilities! {
     PrCreateEdits = "pr.create.edits", "Opening a pull request from edits of files";
     /// Open a pull request stacked on another one.
     PrCreateDependent = "pr.create.dependent", "Opening a pull request that depends on another";
-    /// Name in a description the issues that the merge closes.
+    /// List in the description the issues that the merge closes.
     PrCreateCloses = "pr.create.closes", "Naming the issues that a pull request closes";
     /// List pull requests.
     PrList = "pr.list", "Listing pull requests";
@@ -83,7 +83,7 @@ capabilities! {
     PrClose = "pr.close", "Closing a pull request";
     /// Reopen.
     PrReopen = "pr.reopen", "Reopening a pull request";
-    /// Turn a draft into a ready one and back.
+    /// Switch a pull request between draft and ready.
     PrDraft = "pr.draft", "Switching between draft and ready";
     /// Lock or unlock the conversation.
     PrLock = "pr.lock", "Locking a conversation";
@@ -194,7 +194,7 @@ capabilities! {
 }
 
 impl Capability {
-    /// Whether the capability only reads, so that read-only repositories also have the capability.
+    /// Whether the capability only reads. A read-only repository still has such capabilities.
     #[must_use]
     pub fn reads(self) -> bool {
         // These capabilities are options of a reading operation and have no operation of their own.

@@ -137,7 +137,7 @@ impl Ingestion {
         }
     }
 
-    /// Combines two writes that belong together: the one that fewer readers can see wins.
+    /// Combines two writes that belong together: the less visible verdict wins.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {

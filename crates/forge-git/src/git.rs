@@ -113,7 +113,7 @@ impl Git {
         self
     }
 
-    /// This git, which does not fetch objects that a partial clone lacks, for a named repository
+    /// This git, without fetching the objects that a partial clone lacks. For a named repository
     /// outside of the current directory.
     #[must_use]
     pub fn without_lazy_fetch(mut self) -> Self {
@@ -121,8 +121,8 @@ impl Git {
         self
     }
 
-    /// This git for processes that move refs, merge trees to land, or change a work tree. A new
-    /// [`Git`] is for reading.
+    /// This git for processes that move refs, merge trees for a commit that lands on a branch, or
+    /// change a work tree. A new [`Git`] is for reading.
     #[must_use]
     pub fn for_write(&self) -> Self {
         Self {

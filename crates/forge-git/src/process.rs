@@ -14,7 +14,7 @@ pub(crate) enum Purpose {
     /// Objects, refs and settings are read; objects and scratch indexes are written.
     #[default]
     Read,
-    /// Refs move, trees are merged to land, or a work tree changes.
+    /// Refs move, trees are merged for a commit that lands on a branch, or a work tree changes.
     Write,
     /// A remote is contacted.
     Remote {
@@ -206,9 +206,9 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// The purpose of a process for a remote. The own configuration of a guarded repository may not
-    /// choose a program, a proxy or a certificate. In a person's repository, such a choice means
-    /// that no tokens are passed on.
+    /// The purpose of a process for a remote. In a guarded repository, the repository's own
+    /// configuration may not choose a program, a proxy or a certificate. In a person's repository,
+    /// such a choice means that no tokens are passed on.
     ///
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
@@ -239,7 +239,7 @@ impl Git {
             text::one_line(remote)
         );
         denied(message).with_hint(format!(
-            "look at these settings; if you trust them, run `{}` and try again",
+            "check these settings; if you trust them, run `{}` and try again",
             text::one_line(&fetch)
         ))
     }
@@ -271,7 +271,7 @@ fn refused(operation: &str, keys: &[&str]) -> Error {
         "{operation} needs programs that the repository's own configuration names ({keys}), and \
          they run only for a person who stands in the repository"
     ))
-    .with_hint("look at these settings; if you trust them, do it in a terminal in that repository")
+    .with_hint("check these settings; if you trust them, work in a terminal in that repository")
 }
 
 fn names(keys: &[&str]) -> String {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_remote_refuses_unsafe_repository_settings() {
+    async fn remote_access_is_refused_for_unsafe_guarded_settings() {
         for (key, value) in [
             ("core.sshCommand", "x"),
             ("credential.helper", "!x"),
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_read_reaches_no_remote() {
+    async fn guarded_read_contacts_no_remote() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         git.run_ok(["init", "-q"]).await.unwrap();

@@ -170,7 +170,7 @@ impl Signing {
                 let message =
                     format!("commit.gpgsign is '{shown}', which is neither true nor false");
                 Error::new(ErrorKind::Config, message)
-                    .with_hint("git config commit.gpgsign true, or false")
+                    .with_hint("set it with git config commit.gpgsign true, or false")
             }),
         }
     }
@@ -208,7 +208,7 @@ impl Signing {
                 own.join(", ")
             ),
         )
-        .with_hint("set it with git config --global, or do it in a terminal in that repository"))
+        .with_hint("set it with git config --global, or work in a terminal in that repository"))
     }
 
     fn failed(&self, output: &Output, is_guarded: bool) -> Error {

@@ -53,7 +53,7 @@ impl Git {
             .collect();
         if commits.len() > 1 {
             let message = format!("several commits begin with '{id}'");
-            return Err(Error::invalid("since", message).with_hint("give more digits"));
+            return Err(Error::invalid("since", message).with_hint("give more of its digits"));
         }
         Ok(commits.pop())
     }

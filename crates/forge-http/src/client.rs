@@ -297,7 +297,7 @@ impl Http {
                     host_of(&url)
                 ),
             )
-            .with_hint("use https; http works to this machine and to a proxy on it alone")),
+            .with_hint("use https; http is allowed only to this machine and to a proxy on it")),
         }
     }
 
@@ -390,7 +390,7 @@ impl Http {
                 Err(Failure::Unknown(error)) => {
                     if !again {
                         return Err(error.with_retry(Retry::Ambiguous).with_hint(
-                            "check whether it happened before trying again: it may have",
+                            "the request may have succeeded: check that before you try again",
                         ));
                     }
                     if attempt >= most {

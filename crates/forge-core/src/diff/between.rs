@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_shows_change_moved_within_same_base() {
+    fn change_moved_within_same_base_is_in_delta() {
         // Git abbreviates the id of the same content to different lengths.
         for base in ["1a2b", "1a2b3c"] {
             let old = file("a", "1a2b3c..2", 1, "one");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_binary_file_is_shown() {
+    fn replaced_binary_file_is_in_delta() {
         let binary = |name: &str, index: &str| {
             format!(
                 "diff --git a/{name} b/{name}\nindex {index} 100644\nBinary files a/{name} and b/{name} differ\n"

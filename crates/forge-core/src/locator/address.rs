@@ -119,7 +119,7 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        // URI templates encode what a URI cannot hold: blanks, non-ASCII letters, '%'.
+        // URI templates percent-encode what a URI may not contain: blanks, non-ASCII letters, '%'.
         _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
             Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),
             None => return None,

@@ -71,7 +71,7 @@ const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Further elements, like blocks and barriers, across which an ordinary end tag does not reach.
+/// Further elements that, like blocks and barriers, an ordinary end tag inside them cannot cross.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
 /// Maximum number of open elements, because every tag is compared with all of them. Chromium has

@@ -111,12 +111,12 @@ impl FileEdit {
                         edit.shown()
                     ),
                 )
-                .with_hint("leave out one of them"));
+                .with_hint("leave out the deletion or the mode"));
             }
             if !paths.insert(edit.path.as_str()) {
                 return Err(
                     Error::invalid("edits", format!("'{}' is edited twice", edit.shown()))
-                        .with_hint("give each file once"),
+                        .with_hint("pass each file once"),
                 );
             }
         }
@@ -187,7 +187,7 @@ impl FileEdit {
                 text::one_line(branch)
             ),
         )
-        .with_hint("leave it out")
+        .with_hint("leave this file out")
     }
 
     /// Refuses a path whose parent is not a directory in `branch`, unless the edits delete that
@@ -223,7 +223,7 @@ impl FileEdit {
                 text::one_line(branch)
             ),
         )
-        .with_hint("delete it as well, or give the other file another name")
+        .with_hint("delete that path as well, or give the new file another name")
     }
 
     /// The path, escaped for a message.

@@ -192,7 +192,7 @@ impl PushEdits {
         }
         if self.message.trim().is_empty() {
             return Err(Error::invalid("message", "the commit has no message")
-                .with_hint("say in a line what it changes"));
+                .with_hint("describe the change in one line"));
         }
         FileEdit::check(&self.edits)
     }
