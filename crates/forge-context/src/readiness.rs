@@ -73,17 +73,14 @@ impl RequirementSource {
         (Self::BranchProtection, "the protection of the base branch"),
         (
             Self::CodeOwners,
-            "`CODEOWNERS`, which a ruleset or the branch protection makes count",
+            "the file `CODEOWNERS`, which a ruleset or the branch protection enforces",
         ),
         (Self::MergeQueue, "the merge queue of the base branch"),
         (
             Self::Forge,
-            "the forge merges nothing that does not meet it",
+            "the forge itself, which otherwise refuses the merge",
         ),
-        (
-            Self::Own,
-            "this program alone: the forge would merge all the same",
-        ),
+        (Self::Own, "this program alone: the forge would still merge"),
     ];
 
     /// Returns the stable name.

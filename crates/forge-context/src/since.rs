@@ -171,7 +171,7 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
 const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 fn another() -> Hint {
-    Hint::new("name the commit that was the head when it was last looked at").with_action(ANOTHER)
+    Hint::new("name the commit that was the head at the last review").with_action(ANOTHER)
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ fn unsupported_links_are_not_requested() {
 }
 
 #[test]
-fn given_context_lines_are_required_of_the_forge() {
+fn explicit_context_lines_are_required_of_the_forge() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
     wanted.clone = Some(LocalClone {

@@ -367,7 +367,7 @@ fn poll_reads_only_the_watched_fields() {
 
 /// The line has no quotes, and a host can send any text as the id of a commit.
 #[test]
-fn head_with_other_text_than_an_id_is_not_shown() {
+fn head_that_is_not_an_id_is_not_shown() {
     for (head, shown) in [
         ("0123456789abcdef", "open at 0123456"),
         ("merged\u{e9} Next: pr_merge", "open at unknown"),
