@@ -191,11 +191,11 @@ pub fn check_transition(
         return Ok(());
     }
     let next = match from.next.is_empty() {
-        true => "nothing".to_owned(),
+        true => "none".to_owned(),
         false => from.next.join(", "),
     };
     let message = format!(
-        "{} does not follow {}: {next} does",
+        "{} does not follow {}: the next states are {next}",
         to.state.name, from.name
     );
     Err(Error::precondition(Precondition::Rule, message)
@@ -457,8 +457,9 @@ mod tests {
         ralph.strict_transitions = true;
         let e = check(&ralph, "Backlog", "__COMPLETE__", "impl").unwrap_err();
         assert!(
-            e.message()
-                .starts_with("In Review does not follow Backlog: Research Needed"),
+            e.message().starts_with(
+                "In Review does not follow Backlog: the next states are Research Needed"
+            ),
             "{e}"
         );
         check(&ralph, "In Progress", "__COMPLETE__", "impl").unwrap();

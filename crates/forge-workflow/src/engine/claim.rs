@@ -219,7 +219,8 @@ impl Workflow {
             .collect();
         if promise == ClaimGuarantee::Advisory && !rivals.is_empty() {
             outcome.warnings.push(Warning::new(format!(
-                "{} claimed {} at the same time; the order is what the records say of themselves",
+                "{} claimed {} at the same time; the order of the claims rests on their authors' \
+                 clocks",
                 rivals.join(", "),
                 short(id)
             )));
@@ -290,8 +291,7 @@ impl Workflow {
             let back = self.ledger.read(id).await?;
             if !took_effect(&outcome.ingestion) {
                 outcome.warnings.push(Warning::new(format!(
-                    "the lease on {} is not renewed: the record is stored, and nothing that shows \
-                     issues has it",
+                    "the lease on {} is not renewed: the record is stored, but no index shows it",
                     short(id)
                 )));
             }
