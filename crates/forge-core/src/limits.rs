@@ -87,7 +87,7 @@ impl Limits {
             return Ok(());
         }
         let message = format!("{count} labels are too many: {most} is the most");
-        Err(Error::invalid("labels", message).with_hint("name fewer"))
+        Err(Error::invalid("labels", message).with_hint("name fewer labels"))
     }
 }
 

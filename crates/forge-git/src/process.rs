@@ -213,7 +213,7 @@ impl Git {
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
     pub(crate) async fn remote_purpose(&self) -> Result<Purpose> {
-        self.refuse_programs("going to a remote", is_for_remotes)
+        self.refuse_programs("contacting a remote", is_for_remotes)
             .await?;
         let settings = self.program_settings().await?;
         let is_program = |setting: &Setting| is_program_for_remotes(&setting.key);
@@ -269,7 +269,7 @@ fn refused(operation: &str, keys: &[&str]) -> Error {
     let keys = names(keys);
     denied(format!(
         "{operation} needs programs that the repository's own configuration names ({keys}), and \
-         they run only for a person who stands in the repository"
+         they run only for a person at a shell in the repository"
     ))
     .with_hint("check these settings; if you trust them, work in a terminal in that repository")
 }

@@ -223,8 +223,8 @@ impl Git {
         )?;
         let warning = (before.is_cut || after.is_cut).then(|| {
             Warning::new(format!(
-                "commits beyond the first {} of changes are not compared, and are listed even where only \
-                 their ids are new",
+                "only the first {} of changes are compared: later commits are listed even if only their \
+                 ids are new",
                 size(max_compared)
             ))
         });

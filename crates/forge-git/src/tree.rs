@@ -116,7 +116,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|e| {
         Error::new(
             ErrorKind::Internal,
-            format!("a directory for an index could not be made: {e}"),
+            format!("cannot create a temporary directory for an index of git: {e}"),
         )
         .with_source(e)
         .with_hint("see that the directory of TMPDIR can be written")

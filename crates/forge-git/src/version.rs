@@ -79,7 +79,7 @@ fn accept(printed: &str) -> Result<Version> {
         Some(version) if version >= MINIMUM => Ok(version),
         Some(_) => Err(Error::new(
             ErrorKind::Config,
-            format!("this is '{shown}', and git {MINIMUM} is the oldest that works here"),
+            format!("this is '{shown}', but git {MINIMUM} is the oldest supported version"),
         )
         .with_hint(hint)),
         None => Err(Error::new(

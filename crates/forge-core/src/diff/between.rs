@@ -22,8 +22,8 @@ impl DiffDelta {
     pub fn unplaced_warning(&self) -> Option<Warning> {
         (!self.unplaced.is_empty()).then(|| {
             Warning::new(format!(
-                "the base has changed these files, too: their own changes are left out because they have \
-                 the same lines as before, but may have moved to another place: {}",
+                "the base branch also changed these files; the pull request's own changes to them have \
+                 the same lines as before and are left out, but may have moved to another place: {}",
                 self.unplaced.join(", ")
             ))
         })

@@ -147,7 +147,7 @@ impl ParseLocatorError {
             }
             Self::Empty => {
                 "name a repository as 'owner/repo', as a URL or as a path, such as 'local:.' for \
-                 the repository you stand in"
+                 the repository in the current directory"
             }
             Self::TooLong { .. } => "pass the repository alone, as 'owner/repo' or its URL",
             Self::InvalidRepo { .. } => {

@@ -84,7 +84,7 @@ impl FileEdit {
                     edits.len()
                 ),
             )
-            .with_hint("make a branch with git, and open the pull request from that"));
+            .with_hint("make a branch with git, and open the pull request from that branch"));
         }
         let bytes: usize = edits.iter().flat_map(|e| &e.content).map(Vec::len).sum();
         if bytes > MAX_TOTAL_BYTES {
@@ -92,7 +92,7 @@ impl FileEdit {
                 "edits",
                 format!("the files have {bytes} bytes together, and {MAX_TOTAL_BYTES} is the most"),
             )
-            .with_hint("make a branch with git, and open the pull request from that"));
+            .with_hint("make a branch with git, and open the pull request from that branch"));
         }
         let mut paths = BTreeSet::new();
         for edit in edits {
@@ -130,7 +130,7 @@ impl FileEdit {
                 return Err(Error::invalid(
                     "edits",
                     format!(
-                        "'{}' cannot be a file, because '{}' is to be in it",
+                        "'{}' cannot be a file, because '{}' needs a directory of that name",
                         text::one_line(above),
                         text::one_line(path)
                     ),
@@ -218,7 +218,7 @@ impl FileEdit {
         Error::invalid(
             "edits",
             format!(
-                "the edits conflict with '{}', which is in '{}'",
+                "the edits conflict with '{}', which exists in '{}'",
                 text::one_line(path),
                 text::one_line(branch)
             ),

@@ -110,7 +110,7 @@ impl CreatePull {
                 "edits",
                 "the changes are given twice, as a patch and as edits of files",
             )
-            .with_hint("give one of them"));
+            .with_hint("pass either the patch or the edits"));
         }
         if self.depends_on.is_some() {
             return Err(Error::invalid(

@@ -262,7 +262,7 @@ impl Workflow {
                 format!("cannot claim {}: {why}", short(&issue.id)),
             )
             .with_hint(format!(
-                "work on the issues that are behind first, or bring them to {gate}"
+                "first work on the issues that are behind, or move them to {gate}"
             ))),
             _ => Ok(Some(Warning::new(why))),
         }
