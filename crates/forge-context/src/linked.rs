@@ -436,8 +436,8 @@ impl LinkCollector<'_> {
     fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
         let own = &self.pull.id;
         let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
-        // A bare number, or a link to a pull request, that has the key of this pull request names
-        // it.
+        // A bare number with this pull request's key, or a link to it, refers to the pull request
+        // itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
             let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());

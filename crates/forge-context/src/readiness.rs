@@ -168,7 +168,8 @@ pub struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Readiness {
-    /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown.
+    /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown; otherwise
+    /// `true`.
     pub ready_to_merge: Option<bool>,
     /// Unmet requirements first, then unknown ones, each in the order of [`RULES`].
     pub requirements: Vec<Requirement>,

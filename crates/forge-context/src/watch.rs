@@ -531,8 +531,8 @@ pub enum WatchEvent {
 /// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges each poll. Reading rulesets needs a request, so they are cached. They are read again
-/// unless the cached rulesets already give "not ready".
+/// Judges each poll. Reading the rulesets needs a request, so a poll is first judged by the cached
+/// rulesets. Unless these already give "not ready", the rulesets are read again.
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,

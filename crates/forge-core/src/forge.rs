@@ -236,8 +236,8 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// Closing a closed pull request gives a warning. The comment is still posted and the branch
-    /// still deleted, as steps of an outcome that is then not `unchanged`. A comment equal to the
-    /// newest one is not repeated. A head branch that is not at [`CloseReq::expected_head`] is
+    /// still deleted; the outcome lists these steps and is then not `unchanged`. A comment equal to
+    /// the newest one is not repeated. A head branch that is not at [`CloseReq::expected_head`] is
     /// kept, with a warning.
     ///
     /// # Errors

@@ -87,7 +87,8 @@ enum HtmlState {
     Tag(InTag),
     /// In a comment that begins at this offset.
     Comment(usize),
-    /// In a bogus comment, which the browser makes of other markup, beginning at this offset.
+    /// In a bogus comment that begins at this offset: other markup that a browser treats as a
+    /// comment.
     Bogus(usize),
 }
 
@@ -205,7 +206,8 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Text up to the next block or tag is not HTML: only a comment stays open.
+    /// Leaves the HTML: up to the next block or tag the text is not HTML, and only an open comment
+    /// continues.
     fn leave(&mut self, end: usize) {
         match self.at {
             HtmlState::Shown | HtmlState::Comment(_) => {}

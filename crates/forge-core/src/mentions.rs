@@ -15,8 +15,8 @@ use crate::{
     model::{IssueId, Link, SubjectKind},
 };
 
-/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"); a description
-/// means the same on every forge where text closes issues.
+/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"). A description
+/// closes the same issues on every forge where text closes issues.
 const CLOSING: [&str; 9] = [
     "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
 ];

@@ -167,9 +167,9 @@ impl Git {
         }
     }
 
-    /// This git for merges of trees. Merge drivers run only for a person's deliberate write;
-    /// otherwise each driver of the repository is replaced by a refusal, which [`driver_refusal`]
-    /// finds in the output.
+    /// Returns this git for merges of trees. Merge drivers run only for a person's deliberate
+    /// write; otherwise each driver of the repository is replaced by a refusal, which
+    /// [`driver_refusal`] finds in the output.
     ///
     /// # Errors
     /// The errors of [`Git::program_settings`].
@@ -221,7 +221,7 @@ impl Git {
         Ok(Purpose::Remote { tokens })
     }
 
-    /// The error of a read's fetch that needs a program, in a person's repository.
+    /// The error of a fetch for a read in a person's repository, if the fetch needs a program.
     pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
         let settings = match self.program_settings().await {
             Ok(settings) => settings,

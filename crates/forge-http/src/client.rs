@@ -36,7 +36,7 @@ pub enum Idempotency {
     Read,
     /// Changes something, and is not idempotent.
     Write,
-    /// Changes something, and is idempotent (a put under a key of our choice).
+    /// Changes something, and is idempotent (a put under a key that the caller chooses).
     Replay,
 }
 

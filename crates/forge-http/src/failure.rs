@@ -29,7 +29,8 @@ impl fmt::Display for NoConnection {
 
 impl StdError for NoConnection {}
 
-/// Whether a request failed because the host could not be connected to: nothing was sent.
+/// Whether a request failed because no connection to the host could be made, so that nothing was
+/// sent.
 #[must_use]
 pub fn is_no_connection(error: &Error) -> bool {
     error

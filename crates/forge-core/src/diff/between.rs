@@ -30,8 +30,8 @@ impl DiffDelta {
     }
 }
 
-/// Compares two diffs file by file. Positions of changes count only where the base content of a
-/// file is the same.
+/// Compares two diffs file by file. The positions of changes are compared only if the base content
+/// of the file is the same.
 #[must_use]
 pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
     let before = sections(old);

@@ -71,7 +71,8 @@ const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Further elements that, like blocks and barriers, an ordinary end tag inside them cannot cross.
+/// Further elements that stop an ordinary end tag, like blocks and barriers: the end tag closes
+/// nothing outside of them.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
 /// Maximum number of open elements, because every tag is compared with all of them. Chromium has
