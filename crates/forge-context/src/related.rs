@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn related_pulls_include_dependencies_of_the_forge() {
+    fn related_pulls_include_dependencies_that_forge_records() {
         let own = other(7, "work", &["src/a.rs"]);
         let repo = Some(RepoId::local("/r"));
         let kind = Some(SubjectKind::PullRequest);

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn since_prefers_reviews_to_commits() {
+    fn since_argument_prefers_review_to_commit() {
         assert_eq!(commit_of("review").unwrap(), "ccccccc");
         assert_eq!(commit_of("r2").unwrap(), "bbbbbbb");
         assert_eq!(commit_of("1234567").unwrap(), "ccccccc");

@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_above_limit_warn_once_but_closing_words_count() {
+    fn mentions_above_limit_warn_once_and_still_close_issues() {
         let mut said = Vec::new();
         let many = "#1 ".repeat(MAX_MENTIONS);
         let mut found = |text: &str| mentions(text, &Hosts::builtin(), &mut said).len();

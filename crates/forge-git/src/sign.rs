@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failing_program_is_named_with_setting() {
+    async fn error_names_failing_signing_program_and_setting() {
         let it = Ground::new().await;
         let bad = it.program("bad", "#!/bin/sh\necho no key >&2\nexit 2\n");
         for (program, says) in [(bad.to_str().unwrap(), "no key"), ("/nonexistent/gpg", "")] {

@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn since_diff_beyond_the_limit_is_whole_with_warnings() {
+    async fn oversized_diff_since_head_is_whole_with_warnings() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         git.run_ok(["init", "-q"]).await.unwrap();

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn old_git_is_refused_with_both_versions() {
+    fn error_for_old_git_names_both_versions() {
         let e = accept("git version 2.37.9\n").unwrap_err();
         assert!(
             e.message().contains("2.37.9") && e.message().contains("2.38"),

@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_preset_is_a_definition() {
+    fn every_preset_is_a_valid_definition() {
         for (name, _) in PRESETS {
             Definition::preset(name).unwrap();
         }

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn pick_prefers_estimates_of_command_to_largest_estimate() {
+    fn estimates_of_command_override_largest_pickable_estimate() {
         let ralph = Definition::preset("ralph").unwrap();
         let all = [
             candidate(1, "P0", "S", 1),

@@ -203,7 +203,7 @@ fn c_002_17_approval_follows_the_forges_decision() {
 }
 
 #[test]
-fn blocked_state_without_explaining_rule_is_unknown() {
+fn unexplained_blocked_state_is_unknown() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BLOCKED"));
     let ready = judge(&pull);
@@ -354,7 +354,7 @@ fn outdated_head_missing_checks_and_dependency_are_blockers() {
 }
 
 #[test]
-fn long_lists_of_names_are_counted() {
+fn long_list_of_names_is_cut_and_counted() {
     let names: Vec<String> = (0..400).map(|n| format!("check {n:03}")).collect();
     let failed: Vec<(&str, CheckStatus)> = names
         .iter()

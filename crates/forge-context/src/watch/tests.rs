@@ -128,7 +128,7 @@ async fn unregistered_checks_are_pending_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_pass_only_without_a_failure() {
+async fn checks_watch_passes_only_without_a_failure() {
     use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
     for (all, end) in [
         (&[("a", Success), ("b", Skipped)][..], "passed checks"),
@@ -234,7 +234,7 @@ async fn ready_verdict_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verdict_needing_people_ends_the_watch() {
+async fn verdict_that_needs_people_ends_the_watch() {
     let conflicting = PullRequest {
         mergeability: Some(mergeability(MergeState::Conflicting, "DIRTY")),
         ..pull()

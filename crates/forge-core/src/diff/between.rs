@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_lists_gone_and_unplaced_files() {
+    fn delta_lists_dropped_and_possibly_moved_files() {
         let old =
             file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
         let new =

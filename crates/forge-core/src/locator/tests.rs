@@ -1062,7 +1062,7 @@ fn host_table_knows_built_in_and_configured_hosts() {
 }
 
 #[test]
-fn comparison_keys_fold_case_by_forge() {
+fn comparison_key_folds_case_only_on_caseless_forges() {
     let key = |text: &str| {
         parse(text, &hosts())
             .unwrap()

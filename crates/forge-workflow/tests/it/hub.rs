@@ -156,7 +156,7 @@ async fn group_read_costs_two_requests_and_one_per_further_hop() {
 }
 
 #[tokio::test]
-async fn group_over_two_hundred_is_marked_truncated() {
+async fn group_of_over_200_issues_is_marked_truncated() {
     for seed in [0, 100, 229] {
         // The test has a server of its own: three such groups cost more points than an account has
         // per hour.

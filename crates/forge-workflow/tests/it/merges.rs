@@ -264,7 +264,7 @@ async fn unindexed_move_of_a_merge_is_a_failure() {
 }
 
 #[tokio::test]
-async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
+async fn c_000_16_merge_obeys_from_table_and_default_branch_limit() {
     let mut definition = forge_workflow::Definition::preset("ralph").unwrap();
     let table = [("In Review", "__CLOSE__"), ("In Progress", "In Review")];
     definition.on_merge.from = table.map(|(a, b)| (a.to_owned(), b.to_owned())).into();

@@ -298,7 +298,7 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
 }
 
 #[tokio::test]
-async fn c_001_18_strict_transitions_follow_the_graph_or_a_global_intent() {
+async fn c_001_18_strict_move_needs_next_state_or_global_intent() {
     let mut definition = Definition::preset("ralph").unwrap();
     definition.strict_transitions = true;
     let stage = Stage::with(definition).await;
@@ -463,7 +463,7 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
 }
 
 #[tokio::test]
-async fn pick_never_returns_one_of_many_claimed_issues() {
+async fn pick_among_only_claimed_issues_returns_none() {
     let stage = Stage::new().await;
     let hold = ClaimRequest {
         command: "triage",

@@ -31,7 +31,7 @@ const TRIAGE: MoveRequest<'_> = MoveRequest {
 };
 
 #[tokio::test]
-async fn claim_on_an_unread_page_still_blocks() {
+async fn claim_in_an_unread_comment_page_still_blocks() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     for n in 0..1_100 {

@@ -148,7 +148,7 @@ fn code_owner_rule_is_unmet_without_possible_owner_approval() {
 }
 
 #[test]
-fn last_push_needs_an_approval_of_the_head() {
+fn last_push_rule_needs_an_approval_of_the_head() {
     let mut pull = under(
         "BLOCKED",
         [
@@ -442,7 +442,7 @@ fn rules_known_only_to_forge_follow_merge_state() {
 }
 
 #[test]
-fn locked_branch_is_cleared_by_an_administrator() {
+fn locked_branch_rule_is_cleared_by_an_administrator() {
     let pull = under("BLOCKED", [BaseRuleKind::Locked]);
     let ready = judge(&pull);
     assert_eq!(ready.blockers, ["main is locked"]);
@@ -483,7 +483,7 @@ fn push_access_follows_rights_and_restrictions() {
 }
 
 #[test]
-fn blocked_state_without_a_rule_mentions_the_bypass() {
+fn unexplained_blocked_state_mentions_the_bypass_right() {
     let mut pull = under("BLOCKED", []);
     pull.base_rules.as_mut().unwrap().viewer_can_bypass = Some(true);
     let ready = judge(&pull);
