@@ -244,11 +244,12 @@ impl Http {
         Err(Error::new(
             ErrorKind::Protocol,
             format!(
-                "more than {} redirects, the last to {}",
+                "the request was redirected more than {} times, the last time to {}",
                 redirect::MAX_REDIRECTS,
                 host_of(&self.checked_url(&request)?)
             ),
-        ))
+        )
+        .with_hint("check the URL: its server keeps redirecting"))
     }
 
     fn remember_authorization(&self, headers: &HeaderMap) {
