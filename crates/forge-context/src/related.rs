@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn related_pulls_include_dependencies_that_forge_records() {
+    fn related_pulls_include_dependencies_recorded_by_forge() {
         let own = other(7, "work", &["src/a.rs"]);
         let repo = Some(RepoId::local("/r"));
         let kind = Some(SubjectKind::PullRequest);

@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn one_mebibyte_of_mistakes_gives_a_short_error() {
+    fn mebibyte_of_mistakes_gives_a_short_error() {
         let mut value: Value = toml_edit::de::from_str(RALPH).unwrap();
         let names = (0..200).map(|n| format!("no such state, number {n:05}\n1:1: forged"));
         let mut command = value["command"]["pr"].clone();

@@ -204,7 +204,7 @@ fn diff_since_earlier_round_compares_rounds() {
 }
 
 #[test]
-fn failed_diff_since_review_is_its_own_section_error() {
+fn failed_diff_since_review_is_a_separate_section_error() {
     let forge = StubForge {
         failing: vec![("diff", network)],
         ..StubForge::default()

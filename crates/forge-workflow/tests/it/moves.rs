@@ -57,7 +57,7 @@ async fn r_001_11_move_reports_both_states_and_the_intent() {
 }
 
 #[tokio::test]
-async fn c_001_23_terminal_state_closes_issue_and_another_reopens_it() {
+async fn c_001_23_terminal_state_closes_and_other_state_reopens_issue() {
     let stage = Stage::new().await;
     for (state, reason) in [
         ("__CLOSE__", IssueReason::Completed),
@@ -463,7 +463,7 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
 }
 
 #[tokio::test]
-async fn pick_among_only_claimed_issues_returns_none() {
+async fn pick_among_claimed_issues_finds_no_issue() {
     let stage = Stage::new().await;
     let hold = ClaimRequest {
         command: "triage",

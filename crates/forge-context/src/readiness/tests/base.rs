@@ -250,7 +250,7 @@ fn check_with_two_triggers_is_named_once() {
 }
 
 #[test]
-fn check_rule_is_met_without_checks_if_none_is_required() {
+fn check_rule_is_met_without_checks_or_required_checks() {
     let mut pull = under("CLEAN", []);
     pull.checks = Some(checks(&[]));
     let at = |pull: &PullRequest, secs| {
