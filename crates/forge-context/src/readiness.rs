@@ -56,7 +56,7 @@ pub enum RequirementSource {
     CodeOwners,
     /// The merge queue of the base branch.
     MergeQueue,
-    /// The forge itself: it refuses the merge otherwise.
+    /// The forge itself, which otherwise refuses the merge.
     Forge,
     /// This program only: the forge would still merge.
     Own,

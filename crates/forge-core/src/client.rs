@@ -82,7 +82,7 @@ pub struct Policy {
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Who chose the repository on this machine.
+    /// Level of trust: who chose the repository on this machine.
     pub trust: Trust,
 }
 

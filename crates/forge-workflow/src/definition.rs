@@ -94,7 +94,7 @@ pub struct Command {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OnMerge {
-    /// The command that the merge acts as.
+    /// The command in whose name the merge moves issues.
     pub command: String,
     /// The target state or intent.
     pub to: String,

@@ -99,7 +99,7 @@ impl Judge<'_> {
         all.map(|((name, app), by)| WantedCheck { name, app, by })
     }
 
-    /// Returns the source that requires the first required check among `checks`.
+    /// Returns the source of the first required check among `checks`.
     fn source_of(&self, checks: &[&Check]) -> WantedBy {
         let mut sources = checks.iter().filter_map(|check| {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);

@@ -84,7 +84,7 @@ impl Address {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    // A file's path can contain anything, so the first match counts.
+    // A file's path may itself contain the name of a part, so the first match counts.
     for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;

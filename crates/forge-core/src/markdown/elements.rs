@@ -96,7 +96,7 @@ struct OpenElement {
     hides: bool,
     is_special: bool,
     is_barrier: bool,
-    /// Length of the other list when this element was opened.
+    /// Length of the other list (`stack` or `formatting`) when this element was opened.
     others: usize,
 }
 

@@ -375,7 +375,7 @@ impl UpdateBranch {
         }
     }
 
-    /// Sets the commit that the head has to be.
+    /// Sets the required head commit.
     #[must_use]
     pub fn with_expected_head(mut self, oid: impl Into<String>) -> Self {
         self.expected_head = Some(oid.into());

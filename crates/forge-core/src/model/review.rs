@@ -267,7 +267,7 @@ impl NewReview {
         self
     }
 
-    /// Sets the [`head_id`](crate::model::PullRequest::head_id) that the head has to have.
+    /// Sets the required [`head_id`](crate::model::PullRequest::head_id) of the head.
     #[must_use]
     pub fn with_expected_head(mut self, head: impl Into<String>) -> Self {
         self.expected_head = Some(head.into());
