@@ -122,7 +122,7 @@ pub trait Repos: Send + Sync {
     /// Compares the answers of the forge's services with this backend's expectations.
     ///
     /// # Behavior
-    /// - Nothing is written. Requests are sent only with `live`; without it, every entry is skipped.
+    /// - Nothing is written. Requests are sent only with `live`; without it, entries are skipped.
     /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
     /// - No text contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
@@ -601,8 +601,8 @@ pub trait Issues: Send + Sync {
     /// Links of a pull request or an issue to others, in both directions.
     ///
     /// # Behavior
-    /// - References in code are ignored, and so are numbers without a pull request or an issue in the
-    ///   same repository.
+    /// - References in code are ignored, and so are numbers without a pull request or an issue in
+    ///   the same repository.
     /// - References to another repository are not looked up: such a link has no title and no state.
     /// - A direction that cannot be read, or that the forge does not record, gives a warning.
     ///

@@ -9,8 +9,9 @@ impl Git {
     /// a remote-tracking one.
     ///
     /// # Errors
-    /// `git` if the remote cannot be reached or lacks a `wanted` object; `protocol` if an element of
-    /// `wanted` is a refspec and not the name of a ref or commit; the errors of [`Git::for_remote`].
+    /// `git` if the remote cannot be reached or lacks a `wanted` object; `protocol` if an element
+    /// of `wanted` is a refspec and not the name of a ref or commit; the errors of
+    /// [`Git::for_remote`].
     pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         self.for_remote().await?.fetched(remote, wanted).await
     }
