@@ -399,7 +399,7 @@ fn rules_without_a_common_merge_method_are_unmet() {
         found,
         (
             Unmet,
-            "the repository allows merge, rebase, and main does not".to_owned()
+            "the repository allows only merge, rebase, and main allows none of these".to_owned()
         )
     );
     for (kinds, methods) in [
