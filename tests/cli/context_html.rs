@@ -299,7 +299,7 @@ fn html_source_section_shows_lines_of_the_head() {
     assert!(body.ends_with("vendored file"), "{body}");
     assert!(!body.contains("line 226"), "{body}");
     let body = page(&["--max-diff", "100"]);
-    let left_out = "lines not shown: the budget is spent on what ranks before it";
+    let left_out = "lines not shown: hunks of a higher rank use up the budget";
     assert!(body.contains(left_out), "{body}");
 }
 

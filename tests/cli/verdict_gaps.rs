@@ -114,7 +114,7 @@ fn unread_rulesets_make_merge_queue_verdict_unknown() {
     assert_eq!(blocked["status"], "unknown");
     assert_eq!(
         blocked["evidence"],
-        "the forge says BLOCKED, and of main these could not be read: rulesets"
+        "the forge says BLOCKED, and these rules of main could not be read: rulesets"
     );
 }
 
@@ -132,7 +132,7 @@ fn approval_without_write_access_does_not_count() {
     assert_eq!(approved["status"], "unmet");
     assert_eq!(
         approved["evidence"],
-        "1 approval(s), none by somebody who may push"
+        "1 approval(s), none by an account with push access"
     );
 }
 
@@ -152,7 +152,7 @@ fn commit_status_does_not_satisfy_check_required_from_app() {
     assert_eq!(reported["status"], "unknown");
     assert_eq!(
         reported["evidence"],
-        "1 wanted of an app, and a commit status does not say whose it is: lint"
+        "1 must come from an app, and a commit status names no app: lint"
     );
 }
 
@@ -175,7 +175,7 @@ fn check_of_another_app_does_not_satisfy_protection() {
     assert_eq!(reported["source"], "branch_protection");
     assert_eq!(
         reported["evidence"],
-        "1 not reported: lint (another app has)"
+        "1 not reported: lint (another app reported it)"
     );
     hub.double.seed().check(REPO, 1, "CI", "lint", "SUCCESS");
     assert_eq!(verdict(&hub)["readyToMerge"], true);

@@ -230,7 +230,7 @@ fn issue_in_review_after_first_merge_advances() {
     let out = merge(&world, "3");
     assert_eq!(
         out.stderr_text(),
-        "not moved: #2 (a merge leads nowhere from Backlog)\n"
+        "not moved: #2 (no merge rule applies to Backlog)\n"
     );
 }
 

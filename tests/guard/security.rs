@@ -87,7 +87,7 @@ fn misspelled_test_on_security_page_is_detected() {
         "adversary runs::submodule::agent_runs_no_program",
         "browser hostile_page_runs_no_script_and_loads_nothing",
         "forge config::keys::tests::only_three_keys_are_allowed_in_repository_file",
-        "forge-core::hidden hidden_agrees_with_rendered_page",
+        "forge-core::hidden hidden_parts_match_rendered_page",
         "forge-http::it redirects::write_is_not_redirected_to_other_origin",
         "forge-mcp http::tests::silent_connections_do_not_block_clients",
     ] {

@@ -297,8 +297,8 @@ fn r_000_21_merge_moves_issues_by_the_definition() {
     assert_eq!(
         merged["linked_issues_skipped"],
         json!([
-            {"issue": "#2", "reason": "a merge leads nowhere from In Progress"},
-            {"issue": "#3", "reason": "a merge leads nowhere from no state"}
+            {"issue": "#2", "reason": "no merge rule applies to In Progress"},
+            {"issue": "#3", "reason": "no merge rule applies to an issue without a state"}
         ])
     );
     // The transition also defined the label of the new state.
@@ -490,7 +490,7 @@ fn issue_closed_by_github_gets_only_closed_states() {
         .ok();
     let mut wire = hub.server(&["--write"]);
     for _ in 0..2 {
-        let why = "it is closed; a state that is not the end needs it open";
+        let why = "it is closed, but the target state needs an open issue";
         wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
             .ok()
             .says(&format!("not moved: #3: \"{why}\""));
@@ -509,7 +509,7 @@ fn issue_closed_during_question_stays_unchanged() {
     wire.meanwhile = Some(Box::new(move || close.ok()));
     wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
         .ok()
-        .says("not moved: #1: \"it was closed, and not because it is done\"");
+        .says("not moved: #1: \"it was closed, but not as done\"");
     assert_eq!(labels(&hub, "1").len(), 0);
 }
 

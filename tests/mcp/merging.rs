@@ -249,7 +249,10 @@ fn merge_can_require_approval() {
 fn merge_that_requires_approval_includes_code_owners() {
     // An owner added later was not requested as a reviewer, but their approval is still missing.
     for (named_first, says) in [
-        (true, "it is not approved: asked and not reviewed by linus"),
+        (
+            true,
+            "it is not approved: asked, but not yet reviewed by linus",
+        ),
         (false, "it is not approved: no code owner is asked"),
     ] {
         let hub = Hub::new();

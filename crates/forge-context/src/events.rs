@@ -225,7 +225,7 @@ impl Observer for GatherObserver {
         if let Some(inner) = &self.inner {
             inner.requested(request);
         }
-        // A bucket whose limit is below the reserve cannot show that the reserve is reached.
+        // A bucket whose whole limit is not above the reserve would count as used up all the time.
         let quota = request.quota.filter(|quota| quota.limit > self.buffer);
         if let Some(quota) = quota {
             let mut lowest = self.lowest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_002_15_events_have_the_fields_of_the_set() {
+    fn r_002_15_events_have_the_required_fields() {
         let json = |event: &ContextEvent| serde_json::to_value(event).unwrap();
         let fetch = ContextEvent::Fetch {
             forge: "github".to_owned(),

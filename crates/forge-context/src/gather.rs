@@ -37,8 +37,8 @@ use crate::{
 const ALWAYS: PrFields = VERDICT_FIELDS.with(PrFields::STATS).with(PrFields::FILES);
 /// Maximum number of bytes of a diff that are read.
 const MAX_READ: usize = 32 * 1024 * 1024;
-/// Maximum number of files and hunks of a diff that are read: each takes hundreds of bytes of memory,
-/// and a line of a dozen begins one.
+/// Maximum number of files and hunks of a diff that are read. Each takes hundreds of bytes of
+/// memory, and a line of a dozen bytes begins one.
 const MAX_PARTS: usize = 65_536;
 /// Maximum number of issues that are read in full.
 const MAX_ISSUES: usize = 10;
@@ -478,7 +478,10 @@ impl Gather<'_> {
         let req = point.narrow(pull, self.diff_req());
         let (mut diff, bytes, cut) = self.read_diff(&req).await?;
         let head = diff.since.take().ok_or_else(|| {
-            Error::new(ErrorKind::Internal, "the forge answered with another diff")
+            Error::new(
+                ErrorKind::Internal,
+                "the forge answered with a diff that names no earlier head",
+            )
         })?;
         Ok((point, head, (diff, bytes, cut)))
     }
@@ -707,8 +710,8 @@ impl Gather<'_> {
         if let (Some(of_diff), Some(of_pull)) = (head_sha.as_deref(), pull.head_id())
             && of_diff != of_pull
         {
-            let message = format!("the head moved from {of_pull} to {of_diff} meanwhile");
-            warnings.push(Warning::new(message).with_hint("ask again when nobody pushes"));
+            let message = format!("the head moved from {of_pull} to {of_diff} during this read");
+            warnings.push(Warning::new(message).with_hint("ask again, when nobody is pushing"));
         }
         warnings.extend(diff.warnings);
         let packed = pack(&bytes, listed, self.req.diff_bytes);

@@ -304,7 +304,7 @@ pub(crate) fn cut_texts(items: &mut [LinkedItem], most: usize) -> Option<Warning
         Warning::new(format!(
             "the texts of linked issues have more than {most} bytes; {over} bytes are left out"
         ))
-        .with_hint("read such an issue by itself")
+        .with_hint("read a shortened issue by itself")
     })
 }
 
@@ -436,7 +436,8 @@ impl LinkCollector<'_> {
     fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
         let own = &self.pull.id;
         let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
-        // A bare number, or a pull request link, with our own key names the pull request itself.
+        // A bare number with this pull request's key, or a link to it, refers to the pull request
+        // itself.
         let is_pull = link.kind != Some(SubjectKind::Issue);
         if link.key == own.key && (is_here || is_record) && is_pull {
             let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());

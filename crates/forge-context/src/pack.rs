@@ -154,14 +154,14 @@ impl OmissionReason {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Budget => "the budget is spent on what ranks before it",
+            Self::Budget => "hunks of a higher rank use up the budget",
             Self::FileLines => "more than 400 lines of one file",
             Self::Generated => {
                 "a generated, lock or vendored file of which more than 40 lines changed"
             }
             Self::Binary => "a binary file",
             Self::TooLarge => "the forge does not send the lines of a file of this size",
-            Self::Unavailable => "the forge lists the file, and its diff does not have it",
+            Self::Unavailable => "the forge lists the file, but its diff lacks the file",
         }
     }
 
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(length(0), 0);
     }
 
-    /// Each takes a part of the budget, and no line of the file.
+    /// An empty hunk takes a part of the budget, but shows no line of the file.
     #[test]
     fn many_empty_hunks_are_packed_in_time() {
         let hunks = vec![(0, 0); 50_000];

@@ -56,7 +56,7 @@ pub enum RequirementSource {
     CodeOwners,
     /// The merge queue of the base branch.
     MergeQueue,
-    /// The forge itself: it refuses the merge otherwise.
+    /// The forge itself, which otherwise refuses the merge.
     Forge,
     /// This program only: the forge would still merge.
     Own,
@@ -73,17 +73,14 @@ impl RequirementSource {
         (Self::BranchProtection, "the protection of the base branch"),
         (
             Self::CodeOwners,
-            "`CODEOWNERS`, which a ruleset or the branch protection makes count",
+            "the file `CODEOWNERS`, which a ruleset or the branch protection enforces",
         ),
         (Self::MergeQueue, "the merge queue of the base branch"),
         (
             Self::Forge,
-            "the forge merges nothing that does not meet it",
+            "the forge itself, which otherwise refuses the merge",
         ),
-        (
-            Self::Own,
-            "this program alone: the forge would merge all the same",
-        ),
+        (Self::Own, "this program alone: the forge would still merge"),
     ];
 
     /// Returns the stable name.
@@ -171,7 +168,8 @@ pub struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Readiness {
-    /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown.
+    /// `false` if a requirement is unmet; otherwise `None` if a requirement is unknown; otherwise
+    /// `true`.
     pub ready_to_merge: Option<bool>,
     /// Unmet requirements first, then unknown ones, each in the order of [`RULES`].
     pub requirements: Vec<Requirement>,

@@ -66,11 +66,13 @@ impl RelatedBy {
         match self {
             Self::Dependency => "this pull request builds on it",
             Self::Dependent => "it builds on this pull request",
-            Self::SameFiles => "both change a file that no program wrote",
-            Self::LinkedIssue => "both close, or belong with, the same issue or ticket",
+            Self::SameFiles => {
+                "both change the same file; generated, lock and vendored files do not count"
+            }
+            Self::LinkedIssue => "both close, or relate to, the same issue or ticket",
             Self::SameBranchPrefix => {
-                "the branches begin with the same ticket, or with the same path that is more than a \
-                 word such as `fix`"
+                "the branch names begin with the same ticket, or with the same path that is more \
+                 than a word such as `fix`"
             }
         }
     }
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn related_pulls_include_dependencies_of_the_forge() {
+    fn related_pulls_include_dependencies_recorded_by_forge() {
         let own = other(7, "work", &["src/a.rs"]);
         let repo = Some(RepoId::local("/r"));
         let kind = Some(SubjectKind::PullRequest);

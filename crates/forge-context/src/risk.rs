@@ -84,11 +84,7 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
     ("large_change", 2, "more than 500 changed lines"),
     ("medium_change", 1, "more than 200 changed lines"),
     ("many_files", 1, "more than 20 changed files"),
-    (
-        "critical_path",
-        1,
-        "a path segment is one of the critical ones, once",
-    ),
+    ("critical_path", 1, "at least one path segment is critical"),
 ];
 
 /// Thresholds of a large change, and critical paths.

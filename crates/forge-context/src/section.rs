@@ -93,16 +93,16 @@ impl ContextSection {
             Self::Ci => "the checks of the head, failed ones first",
             Self::CiLogs => "the ends of the logs of at most 5 failed checks, 200 lines each",
             Self::LinkedIssues => {
-                "the issues that it closes, belongs with or names; of the first 10 the text, the \
-                 labels and the newest 5 comments, together at most 60,000 bytes of text"
+                "the issues that the pull request closes, relates to or mentions; for the first 10 \
+                 also text, labels and the newest 5 comments, at most 60,000 bytes of text in all"
             }
-            Self::RelatedPrs => "at most 5 pull requests that have to do with it",
+            Self::RelatedPrs => "at most 5 related pull requests",
             Self::Diff => "the diff under a budget",
             Self::Files => "the changed files",
             Self::History => "the status history, at most 100 events",
             Self::Source => {
-                "the changed files at the head, 20 lines around each hunk, small ones whole, under \
-                 the budget of the diff once more"
+                "the changed files at the head: small files whole, otherwise 20 lines around each \
+                 hunk; the budget is as large as that of the diff, and separate"
             }
         }
     }
@@ -118,7 +118,7 @@ impl ContextSection {
         found.ok_or_else(|| {
             let names = || Self::ALL.iter().map(|s| s.name());
             let all = names().collect::<Vec<_>>().join(", ");
-            let message = format!("'{name}' is not a section; there are {all}");
+            let message = format!("'{name}' is not a section; the sections are {all}");
             let error = Error::invalid("include", message);
             match suggest::near(&wanted, names()).first() {
                 Some(near) => {
@@ -126,7 +126,7 @@ impl ContextSection {
                     let hint = Hint::from(format!("did you mean '{near}'?"));
                     error.with_hint(hint.with_action(action))
                 }
-                None => error.with_hint("name some of them, or leave it out"),
+                None => error.with_hint("name some of these sections, or leave the argument out"),
             }
         })
     }

@@ -171,7 +171,7 @@ fn unknown(message: String, reviews: &[Review]) -> Error {
 const ANOTHER: Action = Action::again(&[(Param::Since, Arg::Choose)]);
 
 fn another() -> Hint {
-    Hint::new("name the commit that was the head when it was last looked at").with_action(ANOTHER)
+    Hint::new("name the commit that was the head at the last review").with_action(ANOTHER)
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn since_prefers_reviews_to_commits() {
+    fn since_argument_prefers_review_to_commit() {
         assert_eq!(commit_of("review").unwrap(), "ccccccc");
         assert_eq!(commit_of("r2").unwrap(), "bbbbbbb");
         assert_eq!(commit_of("1234567").unwrap(), "ccccccc");

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_16_change_type_comes_from_the_first_source() {
+    fn c_002_16_change_type_comes_from_first_matching_source() {
         let code = &["src/a.rs"][..];
         for (title, wanted) in [
             ("fix: x", Bugfix),

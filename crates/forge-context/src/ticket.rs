@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn c_002_8_standards_are_not_tickets_unless_allowed() {
+    fn c_002_8_names_of_standards_are_tickets_only_if_allowed() {
         let usual = keys(&[], &[]);
         assert_eq!(usual.key_of("PROJ2-14,"), Some("PROJ2-14"));
         for text in ["SHA-256", "UTF-8", "CVE-2024-1", "GH-12", "COVID-19"] {

@@ -59,19 +59,20 @@ impl WatchUntil {
         match self {
             Self::Checks => [
                 "at least one check has reported, and none is pending",
-                "a check failed; a cancelled one alone is no failure",
+                "a check failed; a cancelled check alone is not a failure",
             ],
             Self::Review => [
                 "a reviewer gave a new opinion, or a first comment",
-                "it requests changes",
+                "that opinion requests changes",
             ],
             Self::State => [
-                "it was closed, merged, reopened, made a draft or ready",
-                "it was closed without a merge",
+                "the pull request was closed, merged, reopened, made a draft or made ready",
+                "the pull request was closed without a merge",
             ],
             Self::Verdict => [
-                "it is ready to merge, or a requirement became unmet that does not pass by waiting",
-                "the latter",
+                "the pull request is ready to merge, or a requirement became unmet that people \
+                 must clear",
+                "a requirement became unmet",
             ],
         }
     }
@@ -86,7 +87,7 @@ impl WatchUntil {
         let found = Self::ALL.into_iter().find(|until| until.name() == wanted);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
-            let known = suggest::hint(wanted, names, "what can be waited for");
+            let known = suggest::hint(wanted, names, "conditions");
             Error::invalid("until", format!("unknown condition '{wanted}'")).with_hint(known)
         })
     }
@@ -367,8 +368,8 @@ impl WatchSeen {
         changes
     }
 
-    /// The start of the head's id. Other text of a host is not shown, because the line has no
-    /// quotes.
+    /// The start of the head's id. A host can send any text as the id; text that is not an id is
+    /// not shown, because the line has no quotes.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");
@@ -530,8 +531,8 @@ pub enum WatchEvent {
 /// Result of a poll: the pull request, and the verdict if watched.
 type PollResult = (PullRequest, Option<Readiness>);
 
-/// Judges each poll. Reading rulesets needs a request, so they are cached. They are read again
-/// unless the cached rulesets already give "not ready".
+/// Judges each poll. Reading the rulesets needs a request, so a poll is first judged by the cached
+/// rulesets. Unless these already give "not ready", the rulesets are read again.
 struct LookJudge<'a> {
     repo: &'a Repo,
     settings: ContextSettings,
@@ -660,7 +661,7 @@ impl<'a> Watch<'a> {
     /// # Errors
     ///
     /// Fails as [`Repo::pull`] does if a retry cannot help or has not helped three times. Fails
-    /// with `not_found` if no checks run in this repository. checks run in this repository.
+    /// with `not_found` if no checks run in this repository.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>> {
         loop {
             if let Some(event) = self.events.pop_front() {

@@ -99,7 +99,7 @@ pub(crate) struct CallState {
     writes: AtomicUsize,
     /// Bytes of answers counted so far, shared with the enclosing call.
     received: Arc<AtomicUsize>,
-    /// Whether calls within this call count to `received`.
+    /// Whether calls nested in this call add to `received`.
     shares: bool,
     /// The enclosing [`kept`] scope.
     kept: Option<Arc<Kept>>,
@@ -134,7 +134,8 @@ impl CallState {
         self.uses_transport.load(Ordering::Relaxed) && self.writes.load(Ordering::Relaxed) == 0
     }
 
-    /// Adds to the error of a write that nothing was written or sent, if that is certain.
+    /// Adds "nothing was written" or "nothing was sent" to the error of a write, if that is
+    /// certain.
     pub(crate) fn of_write(&self, e: Error) -> Error {
         let what = match (e.kind(), e.retry()) {
             (_, Retry::Ambiguous) => return e,
@@ -209,15 +210,15 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
         .with_hint(less))
 }
 
-/// Memory of a node of a map in parsed JSON. A map with one field has a whole node, which has room
-/// for [`MAP_NODE_FIELDS`].
+/// Memory of one node of a map in parsed JSON. Even a map with one field takes a whole node, which
+/// has room for [`MAP_NODE_FIELDS`].
 pub const MAP_NODE: usize =
     MAP_NODE_FIELDS * (size_of::<String>() + size_of::<Value>()) + 2 * size_of::<usize>();
 /// Maximum number of fields in a node of a map.
 pub const MAP_NODE_FIELDS: usize = 11;
 
-/// The memory that JSON takes at most when parsed, about, in bytes: sixteen times its length for
-/// `[0,0,…]`, and a hundred times for `[{"":0},{"":0},…]`.
+/// Approximate upper bound of the memory that parsed JSON takes, in bytes: sixteen times the length
+/// of the text for `[0,0,…]`, and a hundred times for `[{"":0},{"":0},…]`.
 #[must_use]
 pub fn weight_of_json(json: &[u8]) -> usize {
     let (mut values, mut maps, mut in_string, mut is_escaped) = (0, 0, false, false);
@@ -327,7 +328,7 @@ pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) 
     (result, kept.was_refused.load(Ordering::Relaxed))
 }
 
-/// Reports that the results so far of the innermost [`kept`] scope were dropped from memory.
+/// Reports that the results kept so far in the innermost [`kept`] scope were dropped from memory.
 pub fn let_go() {
     with(|call| {
         if let Some(kept) = &call.kept {
@@ -382,7 +383,7 @@ mod tests {
         assert!(hold("h", MAX_HELD + 1).is_ok());
     }
 
-    /// A call with one answer.
+    /// A call that holds one answer of `weight` bytes.
     async fn read(weight: usize) -> Result<()> {
         let call = CallState::new(None);
         call.scope(async { hold("h", weight) }).await
@@ -424,7 +425,7 @@ mod tests {
             write_refused();
         };
         tokio::join!(one.scope(write), other.scope(refused));
-        // Outside of a call.
+        // Outside of a call, no write is counted.
         write_begins();
         assert!(!one.wrote_nothing() && other.wrote_nothing());
         assert_eq!(one.of_write(lost()).message(), "no connection");

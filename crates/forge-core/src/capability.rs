@@ -11,8 +11,8 @@ macro_rules! capabilities {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*) => {
         /// One thing that a forge can or cannot do.
         ///
-        /// Names follow `<noun>.<verb>[.<variant>]`; [`Capability::name`] is stable and is what
-        /// `forge capabilities --json`, errors and docs print.
+        /// Names follow `<noun>.<verb>[.<variant>]`. [`Capability::name`] is stable:
+        /// `forge capabilities --json`, errors and docs print the name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Capability { $($(#[$doc])* $variant,)* }
@@ -49,7 +49,7 @@ capabilities! {
     PrCreateEdits = "pr.create.edits", "Opening a pull request from edits of files";
     /// Open a pull request stacked on another one.
     PrCreateDependent = "pr.create.dependent", "Opening a pull request that depends on another";
-    /// Name in a description the issues that the merge closes.
+    /// List in the description the issues that the merge closes.
     PrCreateCloses = "pr.create.closes", "Naming the issues that a pull request closes";
     /// List pull requests.
     PrList = "pr.list", "Listing pull requests";
@@ -83,7 +83,7 @@ capabilities! {
     PrClose = "pr.close", "Closing a pull request";
     /// Reopen.
     PrReopen = "pr.reopen", "Reopening a pull request";
-    /// Turn a draft into a ready one and back.
+    /// Switch a pull request between draft and ready.
     PrDraft = "pr.draft", "Switching between draft and ready";
     /// Lock or unlock the conversation.
     PrLock = "pr.lock", "Locking a conversation";
@@ -160,7 +160,7 @@ capabilities! {
     /// Edit and delete a comment on an issue.
     IssueCommentEdit = "issue.comment.edit", "Editing a comment on an issue";
     /// The forge orders and dates comments itself, so that all readers agree which came first.
-    IssueCommentOrder = "issue.comment.order", "An order of comments that their authors cannot choose";
+    IssueCommentOrder = "issue.comment.order", "Ordering comments independently of their authors";
     /// Delete an issue.
     IssueDelete = "issue.delete", "Deleting an issue";
     /// Read who opened, closed and changed an issue, and when.
@@ -168,23 +168,23 @@ capabilities! {
     /// Set the milestone of an issue.
     IssueMilestone = "issue.milestone", "Setting the milestone of an issue";
     /// Parents, sub-issues and dependencies.
-    IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
+    IssueRelations = "issue.relations", "Relating issues by parent, sub-issue and dependency";
     /// Fields of issues, with values.
-    IssueValues = "issue.values", "Fields of issues";
+    IssueValues = "issue.values", "Using fields of issues";
     /// The fields belong to a board, which a request must name.
-    IssueBoard = "issue.board", "Boards that keep the fields of issues";
+    IssueBoard = "issue.board", "Keeping the fields of issues on a board";
     /// Define the fields and their values.
     IssueFieldEdit = "issue.field", "Defining a field of issues";
     /// Edit an issue only if its version is unchanged (compare-and-swap).
     IssueSwap = "issue.edit.swap", "Changing an issue only if it is unchanged";
     /// Links of a pull request or an issue: closes, mentions, depends on, and the reverse.
-    Links = "links", "Links between pull requests and issues";
+    Links = "links", "Reading links between pull requests and issues";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";
     /// Define labels.
     LabelEdit = "label.edit", "Defining a label";
     /// Labels that take one of several values.
-    LabelValues = "label.values", "Labels with values";
+    LabelValues = "label.values", "Using labels with values";
     /// Read a file of a branch.
     RepoFile = "repo.file", "Reading a file of a branch";
     /// Commit whole files on top of an existing branch, without a clone.
@@ -194,7 +194,7 @@ capabilities! {
 }
 
 impl Capability {
-    /// Whether the capability only reads, so that read-only repositories also have the capability.
+    /// Whether the capability only reads. A read-only repository still has such capabilities.
     #[must_use]
     pub fn reads(self) -> bool {
         // These capabilities are options of a reading operation and have no operation of their own.

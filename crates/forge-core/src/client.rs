@@ -82,7 +82,7 @@ pub struct Policy {
     pub access: Access,
     /// Receiver of events.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Who chose the repository on this machine.
+    /// Level of trust: who chose the repository on this machine.
     pub trust: Trust,
 }
 
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    /// Runs each of `queries` over the repositories of `scope`, all of this forge.
+    /// Runs each of `queries` over the repositories of `scope`, which all belong to this forge.
     ///
     /// # Errors
     /// The errors of [`PullRequests::list_across`](crate::PullRequests::list_across).
@@ -286,8 +286,8 @@ impl Repo {
         &*self.client.forge
     }
 
-    /// How the backend supports `capability`. [`Self::capabilities`] also reads the limits of the
-    /// repository and of the viewer's rights.
+    /// How the backend supports `capability`. [`Self::capabilities`] also considers the
+    /// repository's own limits and the viewer's rights.
     #[must_use]
     pub fn support(&self, capability: Capability) -> Support {
         self.forge().capabilities().get(capability)
@@ -338,9 +338,12 @@ impl Repo {
 /// plus `unsupported`, `permission_denied`, `dry_run` and `timeout` from the handle.
 ///
 /// Names follow one pattern: [`Repo::pulls`] and [`Repo::issues`] read a page, [`Repo::all_pulls`]
-/// and [`Repo::all_issues`] are streams, [`Repo::pull`] and [`Repo::issue`] read one,
-/// [`Repo::create_pull`] and [`Repo::create_issue`] open one.
-#[allow(clippy::missing_errors_doc, reason = "said once, above")]
+/// and [`Repo::all_issues`] are streams, [`Repo::pull`] and [`Repo::issue`] read a single item,
+/// [`Repo::create_pull`] and [`Repo::create_issue`] open a new one.
+#[allow(
+    clippy::missing_errors_doc,
+    reason = "the doc comment above names them"
+)]
 impl Repo {
     /// The signed-in account.
     pub async fn viewer(&self) -> Result<Actor> {
@@ -763,8 +766,8 @@ impl Repo {
             .await
     }
 
-    /// Reasons why each of `checks` failed, in their order; `None` where the forge knows only
-    /// [`Check::summary`].
+    /// For each of `checks`, in order, the reasons why the check failed; `None` if the forge knows
+    /// only [`Check::summary`].
     pub async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         self.client
             .run(Op::CheckReasons, pr, vec![], || {

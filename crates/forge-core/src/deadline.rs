@@ -20,7 +20,7 @@ pub(crate) fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
     );
     if op.effect() == Effect::Write && !state.wrote_nothing() {
         e.with_retry(Retry::Ambiguous)
-            .with_hint("check whether it happened before trying again: it may have")
+            .with_hint("the operation may have succeeded: check that before you try again")
     } else {
         e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
     }

@@ -53,7 +53,7 @@ pub enum Precondition {
     Open,
     /// Head and base conflict in these files (paths as git prints them, lossy UTF-8).
     Conflicts(Vec<String>),
-    /// The head has no commit that is missing from the base.
+    /// The base already contains every commit of the head.
     NothingToMerge,
     /// Another pull request comes before this pull request in a stack.
     Stacked,

@@ -122,7 +122,7 @@ pub trait Repos: Send + Sync {
     /// Compares the answers of the forge's services with this backend's expectations.
     ///
     /// # Behavior
-    /// - Nothing is written. Requests are sent only with `live`; otherwise each entry is skipped.
+    /// - Nothing is written. Requests are sent only with `live`; without it, entries are skipped.
     /// - Reads that [`Self::repo`] and other methods make anyway are not repeated here.
     /// - No text contains a credential.
     async fn examine(&self, repo: &RepoId, live: bool) -> Vec<Examined>;
@@ -236,8 +236,8 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// Closing a closed pull request gives a warning. The comment is still posted and the branch
-    /// still deleted, as steps of an outcome that is then not `unchanged`. A comment equal to the
-    /// newest one is not repeated. A head branch that is not at [`CloseReq::expected_head`] is
+    /// still deleted; the outcome lists these steps and is then not `unchanged`. A comment equal to
+    /// the newest one is not repeated. A head branch that is not at [`CloseReq::expected_head`] is
     /// kept, with a warning.
     ///
     /// # Errors
@@ -450,8 +450,8 @@ pub trait Checks: Send + Sync {
     /// `not_found` if the log is gone or does not exist yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 
-    /// Reasons why each of `checks` failed, in their order: annotations on lines of files, else the
-    /// failed step. `None` where the forge knows only [`Check::summary`].
+    /// For each of `checks`, in order, the reasons why the check failed: annotations on lines of
+    /// files, else the failed step. `None` if the forge knows only [`Check::summary`].
     ///
     /// # Errors
     /// The errors of [`Checks::checks`].
@@ -460,7 +460,7 @@ pub trait Checks: Send + Sync {
     /// Reruns the failed and cancelled checks of the head commit, and returns them.
     ///
     /// # Behavior
-    /// - Without a failed check nothing is rerun, with a warning.
+    /// - If no check failed, nothing is rerun, and a warning says so.
     /// - A check that cannot be rerun is named in a warning.
     ///
     /// # Errors
@@ -601,9 +601,10 @@ pub trait Issues: Send + Sync {
     /// Links of a pull request or an issue to others, in both directions.
     ///
     /// # Behavior
-    /// - References in code do not count, nor do numbers that do not exist in the same repository.
+    /// - References in code are ignored, and so are numbers without a pull request or an issue in
+    ///   the same repository.
     /// - References to another repository are not looked up: such a link has no title and no state.
-    /// - A direction that cannot be read, or that the forge does not record, is a warning.
+    /// - A direction that cannot be read, or that the forge does not record, gives a warning.
     ///
     /// # Errors
     /// `not_found` for the subject itself.
@@ -625,7 +626,7 @@ pub trait Labels: Send + Sync {
     /// `already_exists`; `invalid_input` for a name that is empty or too long, or a bad colour.
     async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>>;
 
-    /// Deletes a label from the repository; pull requests lose it.
+    /// Deletes a label from the repository, and so from its pull requests.
     ///
     /// # Errors
     /// `not_found`.
@@ -635,7 +636,7 @@ pub trait Labels: Send + Sync {
 /// Files shown in descriptions and comments.
 #[async_trait]
 pub trait Attachments: Send + Sync {
-    /// Uploads files; texts refer to the returned URLs, which are in the order of `files`.
+    /// Uploads files and returns the URLs that texts can refer to, in the order of `files`.
     ///
     /// # Behavior
     /// A failed file does not stop the others: each has its own result. An upload is never

@@ -73,7 +73,7 @@ pub fn check_expected_base(
     };
     let message = format!("the base branch of {pull} is '{now}', not '{shown}'");
     Err(Error::new(kind, message).with_hint(Hint::fixed(
-        "look at the base branch that it has now, then try again",
+        "check the new base branch, then try again",
         Action::op(Op::PrView),
     )))
 }
@@ -88,8 +88,8 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
         ),
         _ if is_cid(actual) && !is_cid(expected) => (
             format!(
-                "the head of {pull} is the patch {actual}, and a commit id such as {expected} is only \
-                 what its author wrote there"
+                "the head of {pull} is the patch {actual}, and not a commit: a commit id such as \
+                 {expected} is only a statement of its author"
             ),
             format!("review that patch, then try again with the head {actual}"),
         ),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_head_whole_id_is_accepted_in_either_case() {
+    fn full_expected_head_is_accepted_in_either_case() {
         assert!(check_expected_head(&"#7", None, None).is_ok());
         assert!(check(HEAD, Some(HEAD)).is_ok());
         assert!(check(&HEAD.to_uppercase(), Some(HEAD)).is_ok());
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_head_prefix_is_refused_with_full_head() {
+    fn expected_head_prefix_is_refused_naming_full_head() {
         let longer = format!("{HEAD}0");
         for bad in [
             &HEAD[..7],
@@ -158,13 +158,13 @@ mod tests {
             assert!(e.hint().unwrap().text().contains(HEAD), "{e:?}");
             assert!(!e.message().contains('\u{1b}'), "{e:?}");
         }
-        // A SHA-256 head whose first 40 digits are another SHA-1 head.
+        // A SHA-256 id that begins with the 40 digits of the SHA-1 head is another commit.
         let sha256 = format!("{HEAD}{}", "0".repeat(24));
         assert_eq!(check(HEAD, Some(&sha256)).unwrap_err().code(), "conflict");
     }
 
     #[test]
-    fn expected_base_other_branch_is_a_conflict() {
+    fn unexpected_base_is_a_conflict() {
         let check = |expected, base| check_expected_base(&"#7", expected, base);
         assert!(check(None, "main").is_ok());
         assert!(check(Some("main"), "main").is_ok());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_head_other_or_unknown_commit_is_a_conflict() {
+    fn unexpected_or_unknown_head_is_a_conflict() {
         let other = "f".repeat(40);
         let e = check(&other, Some(HEAD)).unwrap_err();
         assert!(

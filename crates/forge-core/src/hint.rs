@@ -264,7 +264,7 @@ pub enum Arg {
     Choose,
     /// No value: the argument is omitted.
     Omit,
-    /// Replaces the first value by the second in every argument of the failed call with that value.
+    /// In every argument of the failed call, replaces the first value by the second.
     Replace(Cow<'static, str>, Cow<'static, str>),
 }
 

@@ -60,8 +60,9 @@ impl Limits {
     /// # Errors
     /// `invalid_input` (field `field`).
     pub fn check_text(&self, field: &'static str, text: &str) -> Result<()> {
-        check_length(field, text, self.body_max)
-            .map_err(|e| e.with_hint("shorten it, or commit the long part as a file and name that"))
+        check_length(field, text, self.body_max).map_err(|e| {
+            e.with_hint("shorten it, or commit the long part as a file and name the file")
+        })
     }
 
     /// Checks a text that must not be empty; `field` is its name.
@@ -86,7 +87,7 @@ impl Limits {
             return Ok(());
         }
         let message = format!("{count} labels are too many: {most} is the most");
-        Err(Error::invalid("labels", message).with_hint("name fewer"))
+        Err(Error::invalid("labels", message).with_hint("name fewer labels"))
     }
 }
 

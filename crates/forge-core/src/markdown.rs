@@ -10,7 +10,7 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 pub use hidden::{Hidden, hidden};
 
 /// Maximum length of a text that is read as Markdown, in bytes. Texts of forges have at most 65,536
-/// characters of at most four bytes; a reader's tree takes fifty times as much memory.
+/// characters of at most four bytes. The parser's tree takes fifty times the memory of the text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
 /// The part of a text that is read as Markdown, and the number of bytes after that part.
@@ -26,12 +26,13 @@ pub fn beginning(text: &str) -> (&str, usize) {
 /// A comment spans from `<!--` to `-->` or `--!>`. In HTML, browsers also turn `<? … >`, any other
 /// `<! … >`, and `</` before a non-letter into comments.
 ///
-/// Visible text contains no comments: code, prose in which `<!--` begins no HTML, and tags with any
-/// attribute values. A comment left open by its HTML block extends to the next comment end in HTML,
-/// else to the end of the text: a page shows nothing in between, because it escapes the `-->` of
-/// prose and code. The other kinds end with the next tag, so with their block. Text shown nowhere,
-/// such as a link's target, a link definition, or a table cell beyond the last column, is searched
-/// for comments as well. Tables and footnotes follow GitHub.
+/// Visible text is never a comment: code, prose in which `<!--` does not begin HTML, and tags with
+/// any attribute values. If an HTML block ends within a comment, the comment extends to the next
+/// comment end in HTML, or else to the end of the text. A page shows nothing in between, because it
+/// escapes the `-->` of prose and code. The other kinds end with the next tag, so with their block.
+///
+/// Text that a page never shows, such as a link's target, a link definition, or a table cell beyond
+/// the last column, is searched for comments as well. Tables and footnotes are parsed as on GitHub.
 #[must_use]
 pub fn html_comments(text: &str) -> Vec<Range<usize>> {
     if !text.contains('<') {
@@ -86,7 +87,8 @@ enum HtmlState {
     Tag(InTag),
     /// In a comment that begins at this offset.
     Comment(usize),
-    /// In a bogus comment, which the browser makes of other markup, beginning at this offset.
+    /// In a bogus comment that begins at this offset: other markup that a browser treats as a
+    /// comment.
     Bogus(usize),
 }
 
@@ -204,7 +206,8 @@ impl HtmlScan<'_> {
         }
     }
 
-    /// Text up to the next block or tag is not HTML: only a comment stays open.
+    /// Leaves the HTML: up to the next block or tag the text is not HTML, and only an open comment
+    /// continues.
     fn leave(&mut self, end: usize) {
         match self.at {
             HtmlState::Shown | HtmlState::Comment(_) => {}

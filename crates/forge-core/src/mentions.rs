@@ -15,8 +15,8 @@ use crate::{
     model::{IssueId, Link, SubjectKind},
 };
 
-/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"); a description
-/// means the same on every forge where text closes issues.
+/// GitHub's closing keywords (docs.github.com, "Linking a pull request to an issue"). A description
+/// closes the same issues on every forge where text closes issues.
 const CLOSING: [&str; 9] = [
     "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
 ];
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn mentions_above_limit_warn_once_but_closing_words_count() {
+    fn mentions_above_limit_warn_once_and_still_close_issues() {
         let mut said = Vec::new();
         let many = "#1 ".repeat(MAX_MENTIONS);
         let mut found = |text: &str| mentions(text, &Hosts::builtin(), &mut said).len();

@@ -137,7 +137,7 @@ impl Ingestion {
         }
     }
 
-    /// Combines two writes that belong together: the one that fewer readers can see wins.
+    /// Combines two writes that belong together: the less visible verdict wins.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |ingestion: &Self| match ingestion {
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unchanged_outcome_with_done_step_is_a_change() {
+    fn done_step_turns_unchanged_outcome_into_change() {
         let step = |name: &str, done| Step {
             name: name.to_owned(),
             done,

@@ -55,7 +55,7 @@ pub struct Page<T> {
     /// Total number of items, if the forge returns the number without further work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Number of candidates examined to fill the page, where filters run on our side.
+    /// Number of candidates examined to fill the page, if this program filters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
     /// The service that answered, if several can: `the index at api.tangled.org`.
@@ -121,7 +121,7 @@ impl Cursor {
         let mut parts = self.0.splitn(3, ':');
         let (Some(s), Some(hash), Some(position)) = (parts.next(), parts.next(), parts.next())
         else {
-            return Err(refused("is not one of ours"));
+            return Err(refused("was not made by this program"));
         };
         if s != scheme {
             return Err(refused("belongs to another kind of forge or list"));

@@ -1,5 +1,5 @@
-//! Filters of a list, for backends that match on our side: query fields, and words and qualifiers
-//! in GitHub's search syntax.
+//! Filters of a list, for backends where this program filters: query fields, and words and
+//! qualifiers in GitHub's search syntax.
 
 use crate::{
     Error, Result,
@@ -22,7 +22,7 @@ const QUALIFIERS: [&str; 11] = [
     "number",
 ];
 
-/// The fields of a pull request that filters use. Fields without a term may be left empty.
+/// The fields of a pull request that filters use. A field that no term tests may be empty.
 #[derive(Clone, Debug)]
 pub struct SearchCandidate<'a> {
     /// Number, if the pull request has one.
@@ -138,7 +138,7 @@ impl Filter {
             add(TermTest::Draft(draft));
         }
         terms.retain(|t| t.negated || t.test != TermTest::Anything);
-        // Open pull requests are in the index, so listing them reads no others.
+        // Listing only open pull requests is enough, because the index has all of them.
         let only_open = |t: &SearchTerm| !t.negated && t.test == TermTest::Is(PrState::Open);
         let state = if state == StateFilter::All && terms.iter().any(only_open) {
             StateFilter::Open

@@ -13,8 +13,8 @@ const MAX_COMPARED_LENGTH: usize = 128;
 
 /// The candidates that `word` probably means, nearest first, at most three.
 ///
-/// Similar are names that are equal ignoring case, have at most one wrong, missing, extra or
-/// swapped letter in three, or contain `word` (of three letters or more).
+/// Two names are similar if they are equal ignoring case, if at most one letter in three is wrong,
+/// missing, extra or swapped, or if the candidate contains `word` (of three letters or more).
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = lowercase(word);

@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_fit_on_one_line() {
+    fn title_is_reduced_to_one_line() {
         assert_eq!(
             one_line("a  title\r\n of\u{a0}three\u{2028}lines\u{85} "),
             "a title of three lines"
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_found() {
+    fn terminal_escapes_are_detected() {
         for bytes in [
             &b"\x1b[m"[..],
             b"x\xc2\x9b",

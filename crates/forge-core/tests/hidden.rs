@@ -261,7 +261,7 @@ fn lines(span: &str) -> Vec<String> {
 const KNOWN: &str = "\n\n[known]: u.html\n\n[w900 w901]: v.html\n\n[^note]: W\n";
 
 #[test]
-fn hidden_agrees_with_rendered_page() {
+fn hidden_parts_match_rendered_page() {
     let blocks = BLOCKS.iter().flat_map(|block| contexts(block));
     let spans = SPANS.iter().flat_map(|span| lines(span));
     let spans = spans.map(|text| format!("{text}{KNOWN}"));
@@ -283,7 +283,7 @@ proptest! {
 
     /// Consecutive blocks: an element left open in one block can affect the next block.
     #[test]
-    fn hidden_of_several_blocks_agrees_with_rendered_page(
+    fn hidden_parts_of_several_blocks_match_rendered_page(
         blocks in proptest::collection::vec(proptest::sample::select(BLOCKS), 1..4),
         spans in proptest::collection::vec(proptest::sample::select(SPANS), 1..4),
     ) {

@@ -113,7 +113,7 @@ impl Git {
         ] {
             let Some(value) = field(key) else {
                 let missing = key.trim_end_matches(": ");
-                return Err(no_patch(&format!("a mail of it has no '{missing}'")));
+                return Err(no_patch(&format!("one of its mails has no '{missing}'")));
             };
             git = git.with_env(variable, value);
         }

@@ -259,7 +259,7 @@ fn damaged(name: &str, why: &str) -> Error {
         ErrorKind::Protocol,
         format!("the object {name} is damaged: {why}"),
     )
-    .with_hint("git fsck names what is damaged")
+    .with_hint("run `git fsck`, which names the damaged objects")
 }
 
 /// The commands for `names`. An empty name, or a name with a newline, becomes `^`, which finds
@@ -318,7 +318,7 @@ async fn read_object(stdout: &mut BufReader<ChildStdout>, left: u64) -> Option<O
             .ok()?;
         let why = match size > MAX_OBJECT_BYTES {
             true => format!("it has {size} bytes, and {MAX_OBJECT_BYTES} is the most that is read"),
-            false => format!("the objects before it leave {left} bytes, and it has {size}"),
+            false => format!("it has {size} bytes, and the objects read before it leave {left}"),
         };
         return Some(ObjectLookup::Unreadable(damaged(&oid, &why)));
     }
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn objects_of_one_lookup_share_a_limit() {
+    async fn objects_of_one_lookup_share_a_size_limit() {
         let (_dir, git, oids) = repository().await;
         let content = vec![0_u8; 25 << 20];
         let args = ["hash-object", "-w", "--stdin"];
@@ -383,11 +383,14 @@ mod tests {
         let read: Vec<bool> = found.iter().map(is_read).collect();
         assert_eq!(read, [true, true, false, true]);
         let e = found.into_iter().nth(2).unwrap().into_object().unwrap_err();
-        assert!(e.message().contains("the objects before it leave"), "{e}");
+        assert!(
+            e.message().contains("the objects read before it leave"),
+            "{e}"
+        );
     }
 
     #[tokio::test]
-    async fn git_crash_is_not_a_missing_object() {
+    async fn git_crash_is_error_not_missing_object() {
         let (_dir, git, oids) = repository().await;
         let mut cat = git.cat_file();
         for asks_info in [true, false] {

@@ -1,6 +1,6 @@
 //! Parses and encodes commit objects.
 //!
-//! `git hash-object -t commit` writes them, because this command takes exactly the given author,
+//! `git hash-object -t commit` writes commits, because this command takes exactly the given author,
 //! date, encoding and message; `git commit-tree` uses the environment and the user's settings.
 //! Commits that land on a branch may have to be signed ([`Git::put_landing_commit`]).
 //!
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_cannot_break_the_line() {
+    fn signature_line_has_no_line_breaks() {
         let mut actor = Actor::new("eve");
         actor.name = Some("Eve <e@x>\nparent 0".into());
         actor.email = Some("a>b\n".into());

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn outside_of_repository_has_no_branch() {
+    async fn current_branch_outside_of_repository_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path()).with_env("GIT_CEILING_DIRECTORIES", dir.path());
         let e = current_branch(&git).await.unwrap_err();

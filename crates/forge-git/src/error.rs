@@ -17,7 +17,7 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     match recovery_hint(&String::from_utf8_lossy(stderr)) {
         Some(hint) => e.with_hint(hint),
         None if status == -1 => e.with_hint(
-            "something stopped it, such as a limit on files or memory (ulimit -a); try again without it",
+            "try again without the limit that stopped it, such as on files or memory (ulimit -a)",
         ),
         None => e,
     }
@@ -59,8 +59,8 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
     if says("safe.bareRepository is") {
         if is_inside_work_tree(stderr) {
             return Some(
-                "leave this directory, or look at its configuration before you name it by its path: \
-                 a bare repository inside a clone may be somebody's trap"
+                "leave this directory, or check its configuration before you name it by its path: \
+                 a bare repository inside a clone may be a trap that its author set"
                     .into(),
             );
         }
@@ -113,7 +113,7 @@ pub(crate) fn not_run(program: &OsStr, dir: &std::path::Path, cause: io::Error) 
     } else {
         (
             format!("could not run '{program}': {cause}"),
-            "see whether it can be run by hand".into(),
+            "check that you can run it by hand".into(),
         )
     };
     Error::new(ErrorKind::Git { status: -1 }, message)

@@ -9,8 +9,9 @@ impl Git {
     /// a remote-tracking one.
     ///
     /// # Errors
-    /// `git` if the remote cannot be reached or lacks a `wanted` object; `protocol` if that is not the
-    /// name of one; as [`Git::for_remote`].
+    /// `git` if the remote cannot be reached or lacks a `wanted` object; `protocol` if an element
+    /// of `wanted` is a refspec and not the name of a ref or commit; the errors of
+    /// [`Git::for_remote`].
     pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         self.for_remote().await?.fetched(remote, wanted).await
     }
@@ -37,7 +38,7 @@ impl Git {
             let name = one_line(refspec);
             let message = format!("cannot fetch '{name}': it is not the name of a ref or a commit");
             return Err(Error::new(ErrorKind::Protocol, message)
-                .with_hint("have the author of the change name its branch"));
+                .with_hint("ask the author of the change to rename its branch"));
         }
         let options = [
             "fetch",

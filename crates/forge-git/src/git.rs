@@ -88,7 +88,7 @@ impl Git {
         }
     }
 
-    /// This git in another directory, without opening a bare repository there.
+    /// Returns this git for another directory, where no bare repository is opened.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -99,30 +99,30 @@ impl Git {
         }
     }
 
-    /// This git with another level of trust.
+    /// Returns this git with another level of trust.
     #[must_use]
     pub fn with_trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
         self
     }
 
-    /// This git, which may also open a bare repository, because its exact path was named.
+    /// Returns this git with the right to open a bare repository, because its exact path was named.
     #[must_use]
     pub fn opening_bare(mut self) -> Self {
         self.opens_bare = true;
         self
     }
 
-    /// This git, which does not fetch objects that a partial clone lacks, for a named repository
-    /// outside of the current directory.
+    /// Returns this git, which then fetches no objects that a partial clone lacks. For a named
+    /// repository outside of the current directory.
     #[must_use]
     pub fn without_lazy_fetch(mut self) -> Self {
         self.fetches_missing = false;
         self
     }
 
-    /// This git for processes that move refs, merge trees to land, or change a work tree. A new
-    /// [`Git`] is for reading.
+    /// Returns this git for processes that move refs, merge trees for a commit that lands on a
+    /// branch, or change a work tree. A new [`Git`] is for reading.
     #[must_use]
     pub fn for_write(&self) -> Self {
         Self {
@@ -131,7 +131,8 @@ impl Git {
         }
     }
 
-    /// This git for processes that contact a remote: only they get tokens from the environment.
+    /// Returns this git for processes that contact a remote. Only these processes get tokens from
+    /// the environment.
     ///
     /// # Errors
     /// `permission_denied` if the repository is guarded, and its own configuration names a program,

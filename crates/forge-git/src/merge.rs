@@ -18,7 +18,7 @@ impl Git {
     /// work trees stay untouched.
     ///
     /// # Errors
-    /// `git` if a commit is missing, or if the histories share nothing and are not `unrelated`.
+    /// `git` if a commit is missing, or if the histories share no commit and `unrelated` is false.
     pub async fn merge_trees(&self, ours: &str, theirs: &str, unrelated: bool) -> Result<Merged> {
         let mut args = vec![
             "merge-tree",

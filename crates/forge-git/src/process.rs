@@ -14,7 +14,7 @@ pub(crate) enum Purpose {
     /// Objects, refs and settings are read; objects and scratch indexes are written.
     #[default]
     Read,
-    /// Refs move, trees are merged to land, or a work tree changes.
+    /// Refs move, trees are merged for a commit that lands on a branch, or a work tree changes.
     Write,
     /// A remote is contacted.
     Remote {
@@ -167,9 +167,9 @@ impl Git {
         }
     }
 
-    /// This git for merges of trees. Merge drivers run only for a person's deliberate write;
-    /// otherwise each driver of the repository is replaced by a refusal, which [`driver_refusal`]
-    /// finds in the output.
+    /// Returns this git for merges of trees. Merge drivers run only for a person's deliberate
+    /// write; otherwise each driver of the repository is replaced by a refusal, which
+    /// [`driver_refusal`] finds in the output.
     ///
     /// # Errors
     /// The errors of [`Git::program_settings`].
@@ -206,14 +206,14 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// The purpose of a process for a remote. The own configuration of a guarded repository may not
-    /// choose a program, a proxy or a certificate. In a person's repository, such a choice means
-    /// that no tokens are passed on.
+    /// The purpose of a process for a remote. In a guarded repository, the repository's own
+    /// configuration may not choose a program, a proxy or a certificate. In a person's repository,
+    /// such a choice means that no tokens are passed on.
     ///
     /// # Errors
     /// The errors of [`Git::refuse_programs`].
     pub(crate) async fn remote_purpose(&self) -> Result<Purpose> {
-        self.refuse_programs("going to a remote", is_for_remotes)
+        self.refuse_programs("contacting a remote", is_for_remotes)
             .await?;
         let settings = self.program_settings().await?;
         let is_program = |setting: &Setting| is_program_for_remotes(&setting.key);
@@ -221,7 +221,7 @@ impl Git {
         Ok(Purpose::Remote { tokens })
     }
 
-    /// The error of a read's fetch that needs a program, in a person's repository.
+    /// The error of a fetch for a read in a person's repository, if the fetch needs a program.
     pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
         let settings = match self.program_settings().await {
             Ok(settings) => settings,
@@ -239,7 +239,7 @@ impl Git {
             text::one_line(remote)
         );
         denied(message).with_hint(format!(
-            "look at these settings; if you trust them, run `{}` and try again",
+            "check these settings; if you trust them, run `{}` and try again",
             text::one_line(&fetch)
         ))
     }
@@ -269,9 +269,9 @@ fn refused(operation: &str, keys: &[&str]) -> Error {
     let keys = names(keys);
     denied(format!(
         "{operation} needs programs that the repository's own configuration names ({keys}), and \
-         they run only for a person who stands in the repository"
+         they run only for a person at a shell in the repository"
     ))
-    .with_hint("look at these settings; if you trust them, do it in a terminal in that repository")
+    .with_hint("check these settings; if you trust them, work in a terminal in that repository")
 }
 
 fn names(keys: &[&str]) -> String {
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_remote_refuses_unsafe_repository_settings() {
+    async fn remote_access_is_refused_for_unsafe_guarded_settings() {
         for (key, value) in [
             ("core.sshCommand", "x"),
             ("credential.helper", "!x"),
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guarded_read_reaches_no_remote() {
+    async fn guarded_read_contacts_no_remote() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         git.run_ok(["init", "-q"]).await.unwrap();

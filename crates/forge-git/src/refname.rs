@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn branches_follow_check_ref_format() {
+    fn branch_rules_match_check_ref_format() {
         for good in [
             "main",
             "feature/x",

@@ -33,7 +33,7 @@ pub struct BranchConfig {
     pub merge_base: Option<String>,
 }
 
-/// Remotes, branches and our own keys, from `git config`.
+/// Remotes, branches and forge's own keys, from `git config`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitConfig {
     /// Remotes with a URL: `upstream`, `github` and `origin` first, then in the order of the

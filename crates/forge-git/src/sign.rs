@@ -170,7 +170,7 @@ impl Signing {
                 let message =
                     format!("commit.gpgsign is '{shown}', which is neither true nor false");
                 Error::new(ErrorKind::Config, message)
-                    .with_hint("git config commit.gpgsign true, or false")
+                    .with_hint("set it with git config commit.gpgsign true, or false")
             }),
         }
     }
@@ -208,7 +208,7 @@ impl Signing {
                 own.join(", ")
             ),
         )
-        .with_hint("set it with git config --global, or do it in a terminal in that repository"))
+        .with_hint("set it with git config --global, or work in a terminal in that repository"))
     }
 
     fn failed(&self, output: &Output, is_guarded: bool) -> Error {
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failing_program_is_named_with_setting() {
+    async fn error_names_failing_signing_program_and_setting() {
         let it = Ground::new().await;
         let bad = it.program("bad", "#!/bin/sh\necho no key >&2\nexit 2\n");
         for (program, says) in [(bad.to_str().unwrap(), "no key"), ("/nonexistent/gpg", "")] {

@@ -53,7 +53,7 @@ impl Git {
             .collect();
         if commits.len() > 1 {
             let message = format!("several commits begin with '{id}'");
-            return Err(Error::invalid("since", message).with_hint("give more digits"));
+            return Err(Error::invalid("since", message).with_hint("give more of its digits"));
         }
         Ok(commits.pop())
     }
@@ -223,8 +223,8 @@ impl Git {
         )?;
         let warning = (before.is_cut || after.is_cut).then(|| {
             Warning::new(format!(
-                "commits beyond the first {} of changes are not compared, and are listed even where only \
-                 their ids are new",
+                "only the first {} of changes are compared: later commits are listed even if only their \
+                 ids are new",
                 size(max_compared)
             ))
         });
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn since_diff_beyond_the_limit_is_whole_with_warnings() {
+    async fn oversized_diff_since_head_is_whole_with_warnings() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
         git.run_ok(["init", "-q"]).await.unwrap();

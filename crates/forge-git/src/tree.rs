@@ -51,8 +51,8 @@ impl Git {
     /// Writes a new tree: `tree` (the id of a tree or commit) with `changes`, each an entry for a
     /// path, or `None` to delete the path. The index of a work tree is not touched.
     ///
-    /// A file replaces a directory with its name, and the other way round; [`Git::paths_between`]
-    /// shows whether that was intended.
+    /// A file replaces a directory of the same name, and a directory replaces a file.
+    /// [`Git::paths_between`] lets the caller check whether that was intended.
     ///
     /// # Errors
     /// `git` if git refuses a path.
@@ -116,7 +116,7 @@ pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|e| {
         Error::new(
             ErrorKind::Internal,
-            format!("a directory for an index could not be made: {e}"),
+            format!("cannot create a temporary directory for an index of git: {e}"),
         )
         .with_source(e)
         .with_hint("see that the directory of TMPDIR can be written")
@@ -167,7 +167,7 @@ mod tests {
             assert_eq!(found.get("ä \"c"), two.as_ref());
             assert_eq!(found.len(), 2);
 
-            // Conflicting files are replaced, and the difference shows it.
+            // The file `a` replaces the directory `a`, and `paths_between` shows the lost `a/b`.
             let changes = [("a", two.clone()), ("ä \"c", None)];
             let second = git.make_tree(&first, &changes.into()).await.unwrap();
             let between = git.paths_between(&first, &second).await.unwrap();

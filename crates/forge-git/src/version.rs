@@ -79,7 +79,7 @@ fn accept(printed: &str) -> Result<Version> {
         Some(version) if version >= MINIMUM => Ok(version),
         Some(_) => Err(Error::new(
             ErrorKind::Config,
-            format!("this is '{shown}', and git {MINIMUM} is the oldest that works here"),
+            format!("this is '{shown}', but git {MINIMUM} is the oldest supported version"),
         )
         .with_hint(hint)),
         None => Err(Error::new(
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn old_git_is_refused_with_both_versions() {
+    fn error_for_old_git_names_both_versions() {
         let e = accept("git version 2.37.9\n").unwrap_err();
         assert!(
             e.message().contains("2.37.9") && e.message().contains("2.38"),

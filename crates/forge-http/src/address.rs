@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_addresses_are_known() {
+    fn private_and_public_addresses_are_distinguished() {
         for private in [
             "127.0.0.1",
             "10.1.2.3",

@@ -36,7 +36,7 @@ pub enum Idempotency {
     Read,
     /// Changes something, and is not idempotent.
     Write,
-    /// Changes something, and is idempotent (a put under a key of our choice).
+    /// Changes something, and is idempotent (a put under a key that the caller chooses).
     Replay,
 }
 
@@ -244,11 +244,12 @@ impl Http {
         Err(Error::new(
             ErrorKind::Protocol,
             format!(
-                "more than {} redirects, the last to {}",
+                "the request was redirected more than {} times, the last time to {}",
                 redirect::MAX_REDIRECTS,
                 host_of(&self.checked_url(&request)?)
             ),
-        ))
+        )
+        .with_hint("check the URL: its server keeps redirecting"))
     }
 
     fn remember_authorization(&self, headers: &HeaderMap) {
@@ -297,7 +298,7 @@ impl Http {
                     host_of(&url)
                 ),
             )
-            .with_hint("use https; http works to this machine and to a proxy on it alone")),
+            .with_hint("use https; http is allowed only to this machine and to a proxy on it")),
         }
     }
 
@@ -390,7 +391,7 @@ impl Http {
                 Err(Failure::Unknown(error)) => {
                     if !again {
                         return Err(error.with_retry(Retry::Ambiguous).with_hint(
-                            "check whether it happened before trying again: it may have",
+                            "the request may have succeeded: check that before you try again",
                         ));
                     }
                     if attempt >= most {

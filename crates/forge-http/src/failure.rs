@@ -29,7 +29,8 @@ impl fmt::Display for NoConnection {
 
 impl StdError for NoConnection {}
 
-/// Whether a request failed because the host could not be connected to: nothing was sent.
+/// Whether a request failed because no connection to the host could be made, so that nothing was
+/// sent.
 #[must_use]
 pub fn is_no_connection(error: &Error) -> bool {
     error
@@ -59,7 +60,7 @@ pub(crate) struct TooLong;
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer is longer than is read")
+        f.write_str("the answer exceeds the size limit")
     }
 }
 
@@ -142,7 +143,7 @@ pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     .with_hint("try again")
 }
 
-/// The innermost cause: the outer ones repeat the URL and add little.
+/// The innermost cause, because the outer causes repeat the URL and add little.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

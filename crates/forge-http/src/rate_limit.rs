@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn reset_in_the_past_waits_one_second() {
+    fn rate_limit_reset_in_the_past_waits_one_second() {
         let h = headers(&[
             ("x-ratelimit-limit", "1"),
             ("x-ratelimit-remaining", "0"),

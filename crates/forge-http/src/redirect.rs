@@ -55,8 +55,9 @@ pub(crate) fn next(
     Some(next)
 }
 
-/// Whether a URL names this machine: by loopback, by the address without a host (which connects to
-/// loopback), by IPv6 forms of both, or by a local name, also as a rooted one.
+/// Whether a URL names this machine: by a loopback address, by the unspecified address (which
+/// connects to loopback), by an IPv6 form of either, or by a local name, with or without a final
+/// dot.
 fn is_here(url: &Url) -> bool {
     let is_here_v4 = |ip: Ipv4Addr| ip.is_loopback() || ip.is_unspecified();
     match url.host() {
@@ -71,7 +72,7 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// The request that [`crate::Http::send`] would send for a redirect, or `None` if the answer is
-/// final: for a caller of [`crate::NoRedirect`] requests that checks the target first.
+/// final. Used by callers of [`crate::NoRedirect`] requests that check the target first.
 #[must_use]
 pub fn redirected(request: &Request<Bytes>, response: &Response<Body>) -> Option<Request<Bytes>> {
     let from = Url::parse(&request.uri().to_string()).ok()?;

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn ssl_cert_file_replaces_roots_and_ca_bundle_adds() {
+    fn ssl_cert_file_replaces_roots_and_ca_bundle_extends_them() {
         let files = Roots::from_env(
             &env(&[("SSL_CERT_FILE", "/a"), ("SSL_CERT_DIR", "/b:/c")]),
             true,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn file_without_certificates_is_named() {
+    fn error_names_unreadable_certificate_file() {
         for (var, value) in [
             ("SSL_CERT_FILE", "/nonexistent/ca"),
             ("FORGE_CA_BUNDLE", "/nonexistent/ca"),

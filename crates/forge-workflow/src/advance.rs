@@ -30,8 +30,8 @@ pub struct SkippedMember {
     pub reason: String,
 }
 
-/// Plans which of `children` move to `target`: those whose state is earlier in the state order. An
-/// issue in a lock state stays, unless `locks` are overridden.
+/// Plans which of `children` move to `target`: those whose state is earlier in the state order.
+/// With `pass_locks`, also those in a lock state.
 ///
 /// # Errors
 ///
@@ -52,10 +52,10 @@ pub fn advance_plan<'d>(
     for child in children {
         let state = child.state_in(definition);
         let reason = match state {
-            Some(s) if s.aside => Some(format!("it is in {}, beside the order of work", s.name)),
+            Some(s) if s.aside => Some(format!("it is in {}, outside the order of work", s.name)),
             Some(s) if definition.order_of(s) == wanted => Some("it is there already".to_owned()),
             Some(s) if definition.order_of(s) > wanted => {
-                Some(format!("it is past it, in {}", s.name))
+                Some(format!("it is already past the target, in {}", s.name))
             }
             Some(s) if s.lock && !pass_locks => Some(format!("somebody works on it: {}", s.name)),
             None if child.state.is_some() => {
@@ -100,8 +100,8 @@ mod tests {
             [
                 "somebody works on it: In Progress",
                 "it is there already",
-                "it is past it, in Done",
-                "it is in Human Needed, beside the order of work",
+                "it is already past the target, in Done",
+                "it is in Human Needed, outside the order of work",
                 "the workflow does not know its state",
             ]
         );

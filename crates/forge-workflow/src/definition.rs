@@ -81,10 +81,10 @@ pub struct Command {
     /// The estimates that may be picked; if empty, those up to [`EstimateScale::max_pick`].
     #[serde(default)]
     pub estimates: Vec<String>,
-    /// The states of intents for this command.
+    /// The state that each intent means for this command.
     #[serde(default, rename = "intent")]
     pub intents: BTreeMap<String, String>,
-    /// Intents without a single state for this command, with the reason.
+    /// Intents that mean no single state for this command, with the reason.
     #[serde(default)]
     pub ambiguous: BTreeMap<String, String>,
 }
@@ -94,7 +94,7 @@ pub struct Command {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OnMerge {
-    /// The command that the merge acts as.
+    /// The command in whose name the merge moves issues.
     pub command: String,
     /// The target state or intent.
     pub to: String,
@@ -270,7 +270,7 @@ impl Definition {
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "there is no workflow '{}': there is {known}",
+                    "there is no workflow '{}': the workflows are {known}",
                     one_line(name)
                 ),
             )
@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_preset_is_a_definition() {
+    fn every_preset_is_a_valid_definition() {
         for (name, _) in PRESETS {
             Definition::preset(name).unwrap();
         }

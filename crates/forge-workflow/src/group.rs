@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_without_links_is_a_single_group() {
+    fn issue_without_links_is_a_group_of_one() {
         let mut map = LinkMap::default();
         map.insert(id(7), IssueLinks::default());
         let found = map.group_of(&id(7));

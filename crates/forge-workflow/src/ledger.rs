@@ -50,9 +50,9 @@ pub enum TrailSwap {
 
 /// Storage of the audit trails of issues.
 ///
-/// A write is a compare-and-swap: an entry, with an edit of the issue or in place of the entry that
-/// it renews, is written if the trail is unchanged since it was read. Only the writer of an entry
-/// that lost a race deletes that entry.
+/// A write is a compare-and-swap: it succeeds only if the trail is unchanged since it was read. It
+/// writes an entry together with an edit of the issue, or an entry in place of the entry that it
+/// renews. An entry that lost a race is deleted only by its writer.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
     /// Returns the guarantee for claims.

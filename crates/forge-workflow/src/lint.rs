@@ -186,11 +186,12 @@ impl<'d> DefinitionCheck<'d> {
                 self.say(&["state", &place, "name"], why);
             }
             if !seen.insert(state.name.to_lowercase()) {
-                let why = format!("the state {} is there twice", shown_name(&state.name));
+                let why = format!("the state {} is defined twice", shown_name(&state.name));
                 self.say(&["state", &place, "name"], why);
             }
             if state.lock && state.terminal.is_some() {
-                let why = "nobody works on an issue that has ended".to_owned();
+                let why =
+                    "a terminal state cannot be a lock: nobody works on an ended issue".to_owned();
                 self.say(&["state", &place, "lock"], why);
             }
             self.known_states(&state.next, &["state", &place, "next"]);
@@ -199,7 +200,7 @@ impl<'d> DefinitionCheck<'d> {
         if !ends && !self.form.touches("state") {
             self.say(
                 &["state"],
-                "no state is terminal: no work ever ends".to_owned(),
+                "no state is terminal, so work could never end".to_owned(),
             );
         }
     }
@@ -219,7 +220,7 @@ impl<'d> DefinitionCheck<'d> {
                     self.say(&path, why);
                 }
                 if !seen.insert(value.to_lowercase()) {
-                    let why = format!("the value {} is there twice", shown_name(value));
+                    let why = format!("the value {} is listed twice", shown_name(value));
                     self.say(&path, why);
                 }
             }
@@ -259,7 +260,7 @@ impl<'d> DefinitionCheck<'d> {
             if let Some(state) = &intent.state {
                 self.known_state(state, &["intent", name, "state"]);
                 if intent.lock {
-                    let why = "an intent means a state or the lock, and not both".to_owned();
+                    let why = "an intent leads to a state or to the lock, and not both".to_owned();
                     self.say(&["intent", name, "lock"], why);
                 }
             }
@@ -270,7 +271,7 @@ impl<'d> DefinitionCheck<'d> {
         let definition = self.definition;
         let prefix = &definition.command_prefix;
         if one_line(prefix) != *prefix {
-            let why = format!("'{}' is not the start of a name", shown_name(prefix));
+            let why = format!("'{}' is not a valid prefix of a name", shown_name(prefix));
             self.say(&["command_prefix"], why);
         }
         for (name, command) in &definition.commands {
@@ -310,7 +311,7 @@ impl<'d> DefinitionCheck<'d> {
                             self.say_unknown(&path, "intent", intent, names);
                         }
                         Some(known) if known.lock || known.state.is_some() => {
-                            let why = format!("{intent} means the same for every command");
+                            let why = format!("{intent} is defined for all commands, not for one");
                             self.say(&path, why);
                         }
                         Some(_) => {}
@@ -348,7 +349,7 @@ impl<'d> DefinitionCheck<'d> {
             p.when == crate::Quantifier::Any && p.states.is_none() && !p.oversized
         };
         if !definition.phases.last().is_some_and(is_last) {
-            let why = "the last phase has to take whatever is left: `when = \"any\"` alone";
+            let why = "the last phase has to match every group: it needs `when = \"any\"` and no other condition";
             self.say(&["phase"], why.to_owned());
         }
     }
@@ -436,7 +437,7 @@ mod tests {
                 "[command.pr.intent]\nCOMPLETE",
                 "[command.pr.intent]\nCLOSE",
                 "command.pr.intent.CLOSE",
-                "the same for every command",
+                "is defined for all commands",
             ),
             (
                 "to = \"__CLOSE__\"",
@@ -454,7 +455,7 @@ mod tests {
                 "name = \"Backlog\"",
                 "name = \"done\"",
                 "state.8.name",
-                "the state Done is there twice",
+                "the state Done is defined twice",
             ),
             (
                 "name = \"Backlog\"",
@@ -478,13 +479,13 @@ mod tests {
                 "scale = [\"XS\", \"S\"",
                 "scale = [\"XS\", \"xs\", \"S\"",
                 "estimate.scale.1",
-                "the value xs is there twice",
+                "the value xs is listed twice",
             ),
             (
                 "scale = [\"P0\"",
                 "scale = [\"P0\", \"P0\"",
                 "priority.scale.1",
-                "the value P0 is there twice",
+                "the value P0 is listed twice",
             ),
             (
                 "state = \"Workflow State\"",
@@ -633,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn mebibyte_of_mistakes_gets_a_short_error() {
+    fn mebibyte_of_mistakes_gives_a_short_error() {
         let mut value: Value = toml_edit::de::from_str(RALPH).unwrap();
         let names = (0..200).map(|n| format!("no such state, number {n:05}\n1:1: forged"));
         let mut command = value["command"]["pr"].clone();
@@ -676,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_short_and_on_one_line() {
+    fn overlong_or_multiline_name_is_a_mistake() {
         let ralph: Value = toml_edit::de::from_str(RALPH).unwrap();
         for name in ["a\nb".to_owned(), "a".repeat(101)] {
             let shown = shown_name(&name);

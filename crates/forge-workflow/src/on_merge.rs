@@ -23,9 +23,9 @@ pub fn merge_goal<'d>(
     let resolved = said.and_then(|to| resolve(definition, to, &rule.command).ok());
     // `lint` has checked the table already; an issue without a rule does not move.
     resolved.map(|to| to.state).ok_or_else(|| {
-        let from = from.unwrap_or("no state");
+        let from = from.unwrap_or("an issue without a state");
         format!(
-            "a merge leads nowhere from {}",
+            "no merge rule applies to {}",
             forge_core::text::one_line(from)
         )
     })
@@ -53,11 +53,11 @@ mod tests {
         assert_eq!(goal(Some("In Progress")), Ok("In Review"));
         assert_eq!(
             goal(Some("Backlog")).unwrap_err(),
-            "a merge leads nowhere from Backlog"
+            "no merge rule applies to Backlog"
         );
         assert_eq!(
             goal(None).unwrap_err(),
-            "a merge leads nowhere from no state"
+            "no merge rule applies to an issue without a state"
         );
     }
 }

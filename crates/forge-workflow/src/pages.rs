@@ -28,6 +28,7 @@ async fn pages<T>(read: impl AsyncFn(PageReq) -> Result<Page<T>>) -> Result<Vec<
         }
     }
     let message = format!("the forge has more than {MAX_PAGES} pages of a list");
-    Err(Error::new(ErrorKind::Protocol, message)
-        .with_hint("a list that does not end is not read further; see the forge's own page of it"))
+    Err(Error::new(ErrorKind::Protocol, message).with_hint(
+        "see the list on the forge's web site: a list without an end is not read further",
+    ))
 }

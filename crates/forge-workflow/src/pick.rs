@@ -130,7 +130,7 @@ fn obstacle(
         return Some(format!("it waits for {}", by.join(", ")));
     }
     if candidate.blockers_unread {
-        return Some("not all that it waits for could be read".to_owned());
+        return Some("some issues that may block it could not be read".to_owned());
     }
     let estimate = candidate.member.estimate.as_deref()?;
     let rank = definition.estimate_rank(estimate)?;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn pick_prefers_estimates_of_command_to_largest_estimate() {
+    fn estimates_of_command_override_largest_pickable_estimate() {
         let ralph = Definition::preset("ralph").unwrap();
         let all = [
             candidate(1, "P0", "S", 1),

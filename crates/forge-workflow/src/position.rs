@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn c_001_7_human_needed_is_listed_and_escalated() {
+    fn c_001_7_human_needed_issue_is_listed_and_escalated() {
         let found = at(&["In Progress", "Human Needed"]);
         assert_eq!(found.phase, "IMPLEMENT");
         assert_eq!(numbers(&found.needs_human), [2]);

@@ -191,11 +191,11 @@ pub fn check_transition(
         return Ok(());
     }
     let next = match from.next.is_empty() {
-        true => "nothing".to_owned(),
+        true => "none".to_owned(),
         false => from.next.join(", "),
     };
     let message = format!(
-        "{} does not follow {}: {next} does",
+        "{} does not follow {}: the next states are {next}",
         to.state.name, from.name
     );
     Err(Error::precondition(Precondition::Rule, message)
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn r_001_12_every_command_intent_and_state_is_in_the_table() {
+    fn r_001_12_commands_intents_and_states_match_the_table() {
         for (preset, prefix, table) in [("ralph", "ralph_", TABLE), ("small", "", SMALL)] {
             let definition = Definition::preset(preset).unwrap();
             let (commands, rows) = rows(table);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_strict_transition_is_in_the_table() {
+    fn strict_transitions_match_the_expected_table() {
         for (preset, table) in [("ralph", TRANSITIONS), ("small", SMALL_TRANSITIONS)] {
             let free = Definition::preset(preset).unwrap();
             let mut strict = free.clone();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn r_000_28_pr_takes_intents_and_state_names() {
+    fn r_000_28_pr_command_accepts_intents_and_state_names() {
         let ralph = ralph();
         for (said, state, was_intent) in [
             ("__CLOSE__", "Done", true),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn r_000_27_pr_ends_in_three_states_and_has_no_lock() {
+    fn r_000_27_pr_command_has_three_outputs_and_no_lock() {
         let ralph = ralph();
         let pr = ralph.command("pr").unwrap();
         assert_eq!(pr.outputs, ["In Review", "Done", "Human Needed"]);
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_transitions_follow_the_graph_or_a_global_intent() {
+    fn strict_transition_needs_next_state_or_global_intent() {
         let mut ralph = ralph();
         let check = |ralph: &Definition, from: &str, said: &str, command: &str| {
             let to = resolve(ralph, said, command).unwrap();
@@ -457,8 +457,9 @@ mod tests {
         ralph.strict_transitions = true;
         let e = check(&ralph, "Backlog", "__COMPLETE__", "impl").unwrap_err();
         assert!(
-            e.message()
-                .starts_with("In Review does not follow Backlog: Research Needed"),
+            e.message().starts_with(
+                "In Review does not follow Backlog: the next states are Research Needed"
+            ),
             "{e}"
         );
         check(&ralph, "In Progress", "__COMPLETE__", "impl").unwrap();

@@ -92,8 +92,8 @@ pub enum TrailEvent {
         command: String,
         /// The state before; `None` if the issue had no state.
         from: Option<String>,
-        /// The second-last renewal, by the forge's clock. The last renewal counts only if the lease
-        /// was still running after the second-last one.
+        /// The second-last renewal, by the forge's clock. The last renewal counts only if it came
+        /// before the lease from the second-last one ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         renewed: Option<Timestamp>,
         /// The last renewal, by the holder's clock. Used if the forge does not report when a

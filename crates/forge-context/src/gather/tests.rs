@@ -98,7 +98,7 @@ fn unsupported_links_are_not_requested() {
 }
 
 #[test]
-fn given_context_lines_are_required_of_the_forge() {
+fn explicit_context_lines_are_required_of_the_forge() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
     wanted.clone = Some(LocalClone {
@@ -204,7 +204,7 @@ fn diff_since_earlier_round_compares_rounds() {
 }
 
 #[test]
-fn failed_since_diff_is_a_separate_section_error() {
+fn failed_diff_since_review_is_a_separate_section_error() {
     let forge = StubForge {
         failing: vec![("diff", network)],
         ..StubForge::default()

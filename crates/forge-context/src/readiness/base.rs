@@ -39,14 +39,14 @@ impl Judge<'_> {
     fn unread_rule(&self, rule: Rule, source: WantedBy, what: &str, who: ClearedBy) -> Requirement {
         let base = &self.pull.base_branch;
         if self.is_let_through() {
-            let evidence = format!("{base} wants {what}, and the forge says {}", self.word());
+            let evidence = format!("{base} requires {what}, and the forge says {}", self.word());
             return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
         }
         let by = match who {
             ClearedBy::Author => self.author(),
             _ => vec![cleared(who, vec![])],
         };
-        let evidence = format!("{base} wants {what}; whether there is, only the forge can tell");
+        let evidence = format!("{base} requires {what}; only the forge can judge that");
         requirement(rule, RequirementStatus::Unknown, source, &evidence, by)
     }
 
@@ -59,7 +59,8 @@ impl Judge<'_> {
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, &evidence, vec![]));
         }
-        let evidence = format!("{base} is changed by those alone who may pass the rules");
+        let evidence =
+            format!("{base} is locked: only accounts that may bypass the rules can change it");
         let by = vec![cleared(ClearedBy::Admin, vec![])];
         let locked = requirement(rule, RequirementStatus::Unmet, source, &evidence, by);
         Some(locked.blocking(format!("{base} is locked")))
@@ -86,13 +87,13 @@ impl Judge<'_> {
         let left: Vec<&str> = left.map(|m| m.as_str()).collect();
         let rule = Rule::MethodAllowed;
         if !left.is_empty() {
-            let evidence = format!("{base} can be merged into by {}", left.join(", "));
+            let evidence = format!("merge methods allowed for {base}: {}", left.join(", "));
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, &evidence, vec![]));
         }
         let of_repo: Vec<&str> = of_repo.iter().map(|m| m.as_str()).collect();
         let evidence = format!(
-            "the repository allows {}, and {base} does not",
+            "the repository allows only {}, and {base} allows none of these",
             of_repo.join(", ")
         );
         let by = vec![cleared(ClearedBy::Admin, vec![])];
@@ -107,20 +108,21 @@ impl Judge<'_> {
         let source = wanted.clone();
         let source = source.unwrap_or_else(|| RequirementSource::Forge.into());
         if self.word() == "BEHIND" {
-            let evidence = format!("the base branch wants the newest commits of {base}");
+            let evidence = format!("{base} has newer commits, and requires them in the head");
             let status = RequirementStatus::Unmet;
             let behind = requirement(rule, status, source, &evidence, self.author());
             return Some(behind.blocking(format!("Behind {base}")));
         }
         if self.is_let_through() {
-            let evidence = "the forge does not say that it is behind";
+            let evidence = "the forge does not report BEHIND";
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, evidence, vec![]));
         }
         wanted?;
         let word = Some(self.word()).filter(|word| !word.is_empty());
         let evidence = format!(
-            "{base} wants its newest commits; the forge says {}, which can hide BEHIND",
+            "{base} requires its newest commits in the head; the forge says {}, which can hide \
+             BEHIND",
             word.unwrap_or("nothing")
         );
         let status = RequirementStatus::Unknown;
@@ -139,7 +141,7 @@ impl Judge<'_> {
                 .blocking(format!("No right to push to {base}"))
         };
         if rules.viewer_can_write == Some(false) {
-            let evidence = "you may read the repository, and not write to it";
+            let evidence = "you have only read access to the repository";
             return Some(no_right(forge, evidence));
         }
         if self.is_let_through() || rules.viewer_can_push == Some(true) {
@@ -150,17 +152,20 @@ impl Judge<'_> {
         }
         match (restricted, rules.viewer_can_push) {
             (Some(source), Some(false)) => {
-                let evidence = format!("{base} takes pushes of some people alone, and not yours");
+                let evidence = format!(
+                    "only selected accounts may push to {base}, and yours is not one of them"
+                );
                 Some(no_right(source, &evidence))
             }
             (Some(source), _) => {
-                let evidence = format!("{base} takes pushes of some people alone");
+                let evidence = format!("only selected accounts may push to {base}");
                 let status = RequirementStatus::Unknown;
                 Some(requirement(rule, status, source, &evidence, by()))
             }
             // GitHub reports the same value for a branch that changes only through pull requests.
             (None, Some(false)) => {
-                let evidence = format!("{base} takes no push of yours; a merge may be none");
+                let evidence =
+                    format!("you may not push to {base} directly; a merge may still be allowed");
                 let source = RequirementSource::BranchProtection;
                 let status = RequirementStatus::Unknown;
                 Some(requirement(rule, status, source, &evidence, by()))
@@ -183,7 +188,7 @@ impl Judge<'_> {
         names.sort();
         names.dedup();
         let source = sources.into_iter().next()?;
-        let what = format!("what is not judged here: {}", listed(names.iter()));
+        let what = format!("more, by rules not judged here: {}", listed(names.iter()));
         Some(self.unread_rule(Rule::OtherRules, source, &what, ClearedBy::Admin))
     }
 
@@ -194,11 +199,11 @@ impl Judge<'_> {
         let base = &self.pull.base_branch;
         let Some(place) = &rules.queue else {
             wanted?;
-            let evidence = format!("a merge puts it into the merge queue of {base}");
+            let evidence = format!("a merge adds the pull request to the merge queue of {base}");
             let status = RequirementStatus::Met;
             return Some(requirement(rule, status, source, &evidence, vec![]));
         };
-        let mut evidence = format!("it is in the merge queue of {base}");
+        let mut evidence = format!("the pull request is in the merge queue of {base}");
         let mut blocker = "In the merge queue".to_owned();
         if let Some(position) = place.position {
             evidence.push_str(&format!(" at position {position}"));
@@ -229,7 +234,7 @@ impl Judge<'_> {
         if !unread.is_empty() {
             let word = Some(self.word()).filter(|word| !word.is_empty());
             let evidence = format!(
-                "the forge says {}, and of {} these could not be read: {}",
+                "the forge says {}, and these rules of {} could not be read: {}",
                 word.unwrap_or("nothing"),
                 self.pull.base_branch,
                 unread.join(", ")
@@ -245,8 +250,7 @@ impl Judge<'_> {
         if self.word() != "BLOCKED" || is_queued || others.iter().any(is_reason) {
             return None;
         }
-        let mut evidence =
-            "the forge says BLOCKED, and nothing that can be read here explains it".to_owned();
+        let mut evidence = "the forge says BLOCKED, and no readable rule explains that".to_owned();
         let bypass = self.rules().and_then(|rules| rules.viewer_can_bypass);
         if bypass == Some(true) {
             evidence.push_str("; you may merge past the rules");

@@ -83,7 +83,7 @@ impl Judge<'_> {
             source: self.source_of(&running),
             names: names(&running),
             what: "not finished",
-            met: "no check is under way".to_owned(),
+            met: "no check is queued or running".to_owned(),
             by: &[ClearedBy::Ci],
             blocker: "CI pending",
         };
@@ -99,7 +99,7 @@ impl Judge<'_> {
         all.map(|((name, app), by)| WantedCheck { name, app, by })
     }
 
-    /// Returns the source that requires the first required check among `checks`.
+    /// Returns the source of the first required check among `checks`.
     fn source_of(&self, checks: &[&Check]) -> WantedBy {
         let mut sources = checks.iter().filter_map(|check| {
             let mut named = self.wanted_checks().filter(|w| w.name == check.name);
@@ -134,7 +134,7 @@ impl Judge<'_> {
                     unsure.push((check.name.to_owned(), check.by));
                     continue;
                 }
-                (false, Some(_)) => format!("{} (another app has)", check.name),
+                (false, Some(_)) => format!("{} (another app reported it)", check.name),
                 (false, None) => check.name.to_owned(),
             };
             if missing.is_empty() {
@@ -158,7 +158,7 @@ impl Judge<'_> {
         {
             let names: Vec<String> = unsure.into_iter().map(|(name, _)| name).collect();
             let what = format!(
-                "{} wanted of an app, and a commit status does not say whose it is",
+                "{} must come from an app, and a commit status names no app",
                 names.len()
             );
             let ci = vec![cleared(ClearedBy::Ci, vec![])];
@@ -189,14 +189,14 @@ impl Judge<'_> {
             self.wanting(|kind| matches!(kind, BaseRuleKind::Other { .. }).then_some(()));
         if !is_known || others.next().is_some() {
             return Some(format!(
-                "no check has reported on {sha}: there may be none, or they have not begun"
+                "no check has reported on {sha}: either there is no check, or none has begun"
             ));
         }
         let age = self.checked_at.unix() - self.pull.updated_at.unix();
         if age < REGISTERS_WITHIN_SECS {
             return Some(format!(
-                "no check is required and none has reported on {sha}, which may have come within \
-                 the last {REGISTERS_WITHIN_SECS} seconds"
+                "no check is required and none has reported on {sha}, but that commit may have \
+                 been pushed within the last {REGISTERS_WITHIN_SECS} seconds"
             ));
         }
         *evidence = "no check is required and none has reported".to_owned();

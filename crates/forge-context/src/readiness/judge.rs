@@ -154,7 +154,7 @@ impl<'a> Judge<'a> {
         match self.pull.state {
             PrState::Open => of(RequirementStatus::Met, "it is open", vec![]),
             PrState::Closed => of(RequirementStatus::Unmet, "it is closed", self.author()),
-            PrState::Merged => of(RequirementStatus::Unmet, "it is merged already", vec![]),
+            PrState::Merged => of(RequirementStatus::Unmet, "it is already merged", vec![]),
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Judge<'a> {
             requirement(Rule::NoConflicts, status, source, evidence, by)
         };
         let Some(found) = &self.pull.mergeability else {
-            let why = "whether head and base conflict could not be read";
+            let why = "the mergeability could not be read";
             return of(RequirementStatus::Unknown, why, vec![]);
         };
         match found.state {
@@ -175,7 +175,7 @@ impl<'a> Judge<'a> {
             ),
             MergeState::Unknown => of(
                 RequirementStatus::Unknown,
-                "the forge is still working it out: ask again in some seconds",
+                "the forge is still computing the mergeability: ask again in a few seconds",
                 vec![cleared(ClearedBy::Time, vec![])],
             ),
             MergeState::Conflicting => {
@@ -193,7 +193,7 @@ impl<'a> Judge<'a> {
         let source = RequirementSource::Forge;
         let of = |status, evidence, by| requirement(Rule::NotDraft, status, source, evidence, by);
         match self.pull.draft {
-            false => of(RequirementStatus::Met, "it is no draft", vec![]),
+            false => of(RequirementStatus::Met, "it is not a draft", vec![]),
             true => of(RequirementStatus::Unmet, "it is a draft", self.author())
                 .blocking("PR is still in draft"),
         }

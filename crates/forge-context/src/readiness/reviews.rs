@@ -22,7 +22,7 @@ impl Judge<'_> {
             (None, false) => RequirementSource::Own.into(),
         };
         if count == 0 && self.is_cut(LATEST_REVIEWS) {
-            let why = "no review that was read requests changes, and some could not be read";
+            let why = "some reviews could not be read, and none of the others requests changes";
             return requirement(rule, RequirementStatus::Unknown, source, why, vec![]);
         }
         if count == 0 {
@@ -79,8 +79,8 @@ impl Judge<'_> {
         };
         match self.approvals() {
             counted if counted == approvals => {}
-            0 => evidence.push_str(", none by somebody who may push"),
-            counted => evidence.push_str(&format!(", {counted} by somebody who may push")),
+            0 => evidence.push_str(", none by an account with push access"),
+            counted => evidence.push_str(&format!(", {counted} by accounts with push access")),
         }
         let is_met = match decision {
             Some(ReviewDecision::Approved) => true,
@@ -114,7 +114,7 @@ impl Judge<'_> {
             evidence.push_str("; a review is required");
         }
         if self.wants(&BaseRuleKind::DismissStaleApprovals).is_some() {
-            evidence.push_str("; a push takes approvals back");
+            evidence.push_str("; each push dismisses approvals");
         }
         let text = match approvals {
             0 => "No approvals yet",
@@ -140,7 +140,7 @@ impl Judge<'_> {
         let wanted = self.wants(&BaseRuleKind::CodeOwnerReview)?;
         let (rule, source) = (Rule::CodeOwnersApproved, RequirementSource::CodeOwners);
         let of = |status, evidence: &str, by| {
-            let evidence = format!("{evidence}; wanted by {}", wanted.text());
+            let evidence = format!("{evidence}; required by {}", wanted.text());
             requirement(rule, status, source, &evidence, by)
         };
         if self.has_every_approval() {
@@ -155,7 +155,7 @@ impl Judge<'_> {
             let by = vec![cleared(ClearedBy::Reviewer, vec![])];
             return Some(of(RequirementStatus::Unknown, why, by));
         }
-        let evidence = format!("asked and not reviewed by {names}");
+        let evidence = format!("asked, but not yet reviewed by {names}");
         let by = vec![cleared(ClearedBy::Reviewer, owners)];
         // One approval suffices for several owners; the other owners stay requested.
         let is_certain = self.approvals() == 0 && !self.is_cut(LATEST_REVIEWS)
@@ -183,11 +183,12 @@ impl Judge<'_> {
         let by = self.asked_reviewers();
         Some(match may_be_of_head {
             false if self.is_cut(LATEST_REVIEWS) => {
-                let why = "no review that was read approves the head, and some could not be read";
+                let why =
+                    "some reviews could not be read, and none of the others approves the head";
                 requirement(rule, RequirementStatus::Unknown, source, why, by)
             }
             true => {
-                let why = "the head is approved, perhaps by who pushed it";
+                let why = "the head is approved, but perhaps only by the account that pushed it";
                 requirement(rule, RequirementStatus::Unknown, source, why, by)
             }
             false => {

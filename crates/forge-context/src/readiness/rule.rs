@@ -93,8 +93,8 @@ pub const RULES: &[RuleInfo] = &[
     info(
         Rule::Indexed,
         "indexed",
-        "the index shows this version of its record; listed where records are stored in one place \
-         and shown in another (tangled)",
+        "the index shows this version of the record; listed on forges that store records in one \
+         place and show them in another (tangled)",
         "the index does not answer",
         (11, "Not shown by the index (WORD)"),
     ),
@@ -102,155 +102,157 @@ pub const RULES: &[RuleInfo] = &[
         Rule::NoConflicts,
         "no_conflicts",
         "head and base merge without conflicts",
-        "the forge has not worked it out yet, or could not be asked",
+        "the forge has not computed the mergeability yet, or it could not be read",
         (6, "Merge conflicts with BASE"),
     ),
     info(
         Rule::BranchUnlocked,
         "branch_unlocked",
-        "the base branch is not locked, or the forge would merge all the same; listed where it is \
-         locked",
+        "the base branch is not locked, or the forge would merge despite the lock; listed if the \
+         branch is locked",
         "",
         (12, "BASE is locked"),
     ),
     info(
         Rule::MethodAllowed,
         "method_allowed",
-        "repository and base branch have a merge method in common; listed where the base branch \
-         chooses (a linear history, allowed methods)",
+        "the repository and the base branch allow a common merge method; listed if the base branch \
+         limits the methods (a linear history, allowed methods)",
         "",
         (13, "No merge method is allowed for BASE"),
     ),
     info(
         Rule::NotDraft,
         "not_draft",
-        "it is no draft",
+        "the pull request is not a draft",
         "",
         (5, "PR is still in draft"),
     ),
     info(
         Rule::DependencyMerged,
         "dependency_merged",
-        "the pull request that it builds on is merged; listed where it builds on one",
-        "that one could not be read",
+        "the pull request that this one builds on is merged; listed if there is one",
+        "the other pull request could not be read",
         (10, "Depends on #N, which is not merged"),
     ),
     info(
         Rule::NoChangesRequested,
         "no_changes_requested",
-        "no reviewer's latest opinion requests changes; listed where the forge has verdicts",
-        "not every reviewer's latest opinion could be read",
+        "no reviewer's latest opinion requests changes; listed on forges with review verdicts",
+        "the latest opinion of some reviewers could not be read",
         (2, "N reviewer(s) requested changes"),
     ),
     info(
         Rule::Approved,
         "approved",
-        "the forge says APPROVED, or says nothing and as many who may push approve as the base branch \
-         wants, one at least; listed where the forge has verdicts",
-        "the forge says neither APPROVED nor that a review is missing, and not every reviewer's latest \
-         opinion could be read",
+        "the forge says APPROVED; or it says nothing, and the approvals by accounts with push \
+         access reach the number that the base branch requires, at least one; listed on forges \
+         with review verdicts",
+        "the latest opinion of some reviewers could not be read, and the forge says neither \
+         APPROVED nor that a review is missing",
         (4, "No approvals yet"),
     ),
     info(
         Rule::CodeOwnersApproved,
         "code_owners_approved",
-        "the forge says APPROVED, or would merge; listed where the base branch wants a review by code \
-         owners",
-        "no code owner is asked for a review, or approvals that are missing besides hide whether \
-         theirs is",
+        "the forge says APPROVED, or would merge now; listed if the base branch requires a review \
+         by code owners",
+        "no code owner is asked for a review, or other missing approvals hide whether an owner's \
+         approval is missing",
         (14, "Code owners have not approved: a, b"),
     ),
     info(
         Rule::LastPushApproved,
         "last_push_approved",
-        "the forge says APPROVED, or would merge; listed where the base branch wants the last push \
-         approved by somebody else",
-        "the head is approved, perhaps by who pushed it",
+        "the forge says APPROVED, or would merge now; listed if the base branch requires that \
+         another account approves the last push",
+        "the head is approved, but perhaps only by the account that pushed it",
         (15, "The last push is not approved"),
     ),
     info(
         Rule::ChecksPassed,
         "checks_passed",
-        "no check of the head has failed or was cancelled; listed where the forge has checks",
+        "no check of the head failed or was cancelled; listed on forges with checks",
         "the checks could not be read",
         (1, "CI failing: a, b"),
     ),
     info(
         Rule::ThreadsResolved,
         "threads_resolved",
-        "every review thread is resolved; listed where the forge has threads",
-        "the threads could not be read, or not all of them and none of the others is open",
+        "every review thread is resolved; listed on forges with review threads",
+        "some or all threads could not be read, and no thread that was read is open",
         (3, "N unresolved comment thread(s)"),
     ),
     info(
         Rule::CommitsSigned,
         "commits_signed",
-        "the forge would merge; listed where the base branch wants signed commits",
-        "the forge would not merge: whether commits are signed is not read",
+        "the forge would merge now; listed if the base branch requires signed commits",
+        "the forge would not merge now, and signatures are not read",
         (0, ""),
     ),
     info(
         Rule::UpToDate,
         "up_to_date",
-        "the forge would merge; listed where it would, where it says BEHIND, or where the base branch \
-         wants its newest commits",
+        "the forge would merge now; listed if it would, if it says BEHIND, or if the base branch \
+         requires its newest commits in the head",
         "the forge says BLOCKED, which can hide BEHIND",
         (9, "Behind BASE"),
     ),
     info(
         Rule::PushAllowed,
         "push_allowed",
-        "the viewer may push to the base branch; listed where that could be read",
-        "the protection of the base branch may keep the viewer out",
+        "the viewer may push to the base branch; listed if the viewer's rights could be read",
+        "the protection of the base branch may refuse the viewer's push",
         (16, "No right to push to BASE"),
     ),
     info(
         Rule::OtherRules,
         "other_rules",
-        "the forge would merge; listed where the base branch has rules that are not judged here",
-        "the forge would not merge",
+        "the forge would merge now; listed if the base branch has rules that this program does not \
+         judge",
+        "the forge would not merge now",
         (0, ""),
     ),
     info(
         Rule::NotBlocked,
         "not_blocked",
-        "the forge says CLEAN, UNSTABLE or HAS_HOOKS; listed where it says so, or BLOCKED, or where \
-         rules of the base branch could not be read",
-        "the forge says nothing of the kind, and rulesets or branch protection could not be read; or it \
-         says BLOCKED, and no rule of the base branch that can be read explains it: the word can be \
+        "the forge says CLEAN, UNSTABLE or HAS_HOOKS; listed if it says one of these or BLOCKED, \
+         or if rules of the base branch could not be read",
+        "the forge says none of these, and rulesets or branch protection could not be read; or it \
+         says BLOCKED, and no readable rule of the base branch explains that: BLOCKED can be \
          stale, and depends on who asks",
         (0, ""),
     ),
     info(
         Rule::Deployed,
         "deployed",
-        "the forge would merge; listed where the base branch wants a deployment",
-        "the forge would not merge: deployments are not read",
+        "the forge would merge now; listed if the base branch requires a deployment",
+        "the forge would not merge now, and deployments are not read",
         (0, ""),
     ),
     info(
         Rule::ChecksReported,
         "checks_reported",
-        "every check that is expected, or that the base branch wants, has reported, from the app that \
-         it must come from; where none is wanted and none has reported, nothing about the pull \
-         request has changed for 120 seconds; listed where the forge has checks",
-        "no check has reported and the rules are not all known, or a push is less than 120 seconds \
-         ago, or not all checks could be read: none is not the same as green; or a check that an app \
-         must report is a commit status, which does not say whose it is",
+        "every check that the forge expects or the base branch requires has reported, from the \
+         required app; if none is required and none has reported, the pull request has not changed \
+         for 120 seconds; listed on forges with checks",
+        "no check has reported, and some rules are unknown or the last push is less than 120 \
+         seconds ago; or some checks could not be read (an unread check is not a green one); or a \
+         check that an app must report is a commit status, which names no app",
         (8, "Expected checks have not reported: a, b"),
     ),
     info(
         Rule::ChecksFinished,
         "checks_finished",
-        "no check is under way; listed where the forge has checks",
+        "no check is queued or running; listed on forges with checks",
         "the checks could not be read",
         (7, "CI pending: a, b"),
     ),
     info(
         Rule::OutOfQueue,
         "out_of_queue",
-        "it is not in the merge queue, into which a merge puts it; listed where the base branch has \
-         one",
+        "the pull request is not in the merge queue yet: a merge adds it there; listed if the base \
+         branch has a queue",
         "",
         (17, "In the merge queue"),
     ),

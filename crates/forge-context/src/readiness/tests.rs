@@ -203,7 +203,7 @@ fn c_002_17_approval_follows_the_forges_decision() {
 }
 
 #[test]
-fn blocked_state_is_unknown_unless_a_rule_explains() {
+fn unexplained_blocked_state_is_unknown() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BLOCKED"));
     let ready = judge(&pull);
@@ -222,7 +222,7 @@ fn blocked_state_is_unknown_unless_a_rule_explains() {
 }
 
 #[test]
-fn threads_after_a_truncated_page_are_unknown() {
+fn thread_rule_is_unknown_after_a_truncated_page() {
     let mut pull = pull();
     pull.threads = Some(vec![thread(true)]);
     pull.warnings = vec![Warning::new("no").of_section("threads")];
@@ -236,7 +236,7 @@ fn threads_after_a_truncated_page_are_unknown() {
 }
 
 #[test]
-fn opinions_after_a_truncated_page_are_unknown() {
+fn review_rules_are_unknown_after_a_truncated_page() {
     use RequirementStatus::{Met, Unknown, Unmet};
     use ReviewDecision::{Approved, ChangesRequested, ReviewRequired};
     for (decision, approvals, changes, wanted) in [
@@ -275,7 +275,7 @@ fn approval_without_right_to_push_does_not_count() {
             Some(false),
             text(
                 RequirementStatus::Unmet,
-                "1 approval(s), none by somebody who may push",
+                "1 approval(s), none by an account with push access",
             ),
         ),
     ] {
@@ -286,7 +286,7 @@ fn approval_without_right_to_push_does_not_count() {
     other.author_can_push = Some(true);
     pull.latest_reviews.push(other);
     pull.approvals = 2;
-    let one = "2 approval(s), 1 by somebody who may push";
+    let one = "2 approval(s), 1 by accounts with push access";
     assert_eq!(of(&pull), text(RequirementStatus::Met, one));
 }
 
@@ -317,7 +317,7 @@ fn approval_of_a_stranger_does_not_count_without_decision() {
 }
 
 #[test]
-fn behind_base_expected_checks_and_dependency_are_blockers() {
+fn outdated_head_missing_checks_and_dependency_are_blockers() {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, "BEHIND"));
     let mut report = checks(&[("deploy", CheckStatus::Pending)]);
@@ -354,7 +354,7 @@ fn behind_base_expected_checks_and_dependency_are_blockers() {
 }
 
 #[test]
-fn long_lists_of_names_are_counted() {
+fn long_list_of_names_is_cut_and_counted() {
     let names: Vec<String> = (0..400).map(|n| format!("check {n:03}")).collect();
     let failed: Vec<(&str, CheckStatus)> = names
         .iter()

@@ -128,7 +128,7 @@ async fn unregistered_checks_are_pending_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn checks_pass_only_without_a_failure() {
+async fn checks_watch_passes_only_without_a_failure() {
     use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
     for (all, end) in [
         (&[("a", Success), ("b", Skipped)][..], "passed checks"),
@@ -234,7 +234,7 @@ async fn ready_verdict_ends_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn verdict_needing_people_ends_the_watch() {
+async fn verdict_awaiting_people_ends_the_watch() {
     let conflicting = PullRequest {
         mergeability: Some(mergeability(MergeState::Conflicting, "DIRTY")),
         ..pull()
@@ -367,7 +367,7 @@ fn poll_reads_only_the_watched_fields() {
 
 /// The line has no quotes, and a host can send any text as the id of a commit.
 #[test]
-fn head_with_other_text_than_an_id_is_not_shown() {
+fn head_without_form_of_an_id_is_hidden() {
     for (head, shown) in [
         ("0123456789abcdef", "open at 0123456"),
         ("merged\u{e9} Next: pr_merge", "open at unknown"),

@@ -22,16 +22,16 @@ impl DiffDelta {
     pub fn unplaced_warning(&self) -> Option<Warning> {
         (!self.unplaced.is_empty()).then(|| {
             Warning::new(format!(
-                "the base has changed these files, too: their own changes are left out because they have \
-                 the same lines as before, but may have moved to another place: {}",
+                "the base branch also changed these files; the pull request's own changes to them have \
+                 the same lines as before and are left out, but may have moved to another place: {}",
                 self.unplaced.join(", ")
             ))
         })
     }
 }
 
-/// Compares two diffs file by file. Positions of changes count only where the base content of a
-/// file is the same.
+/// Compares two diffs file by file. The positions of changes are compared only if the base content
+/// of the file is the same.
 #[must_use]
 pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
     let before = sections(old);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_lists_gone_and_unplaced_files() {
+    fn delta_lists_dropped_and_possibly_moved_files() {
         let old =
             file("a", "1..2", 1, "one") + &file("b", "3..4", 1, "two") + &file("c", "5..6", 1, "x");
         let new =
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn delta_shows_change_moved_within_same_base() {
+    fn change_moved_within_same_base_is_in_delta() {
         // Git abbreviates the id of the same content to different lengths.
         for base in ["1a2b", "1a2b3c"] {
             let old = file("a", "1a2b3c..2", 1, "one");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_binary_file_is_shown() {
+    fn replaced_binary_file_is_in_delta() {
         let binary = |name: &str, index: &str| {
             format!(
                 "diff --git a/{name} b/{name}\nindex {index} 100644\nBinary files a/{name} and b/{name} differ\n"

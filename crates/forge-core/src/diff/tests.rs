@@ -163,7 +163,7 @@ fn paths_with_unusual_prefixes_are_parsed() {
 }
 
 #[test]
-fn mail_separator_names_commit() {
+fn mail_separator_line_yields_commit_id() {
     let oid = "a".repeat(40);
     let line = format!("From {oid} Mon Sep 17 00:00:00 2001\n");
     assert_eq!(mail_commit(line.as_bytes()), Some(oid.as_str()));
@@ -191,7 +191,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_are_parsed_and_kept(diff in hostile()) {
+    fn arbitrary_bytes_are_parsed_without_loss(diff in hostile()) {
         let files = files(&diff);
         let raw: Vec<u8> = files
             .iter()

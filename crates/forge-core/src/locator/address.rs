@@ -84,7 +84,7 @@ impl Address {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    // A file's path can contain anything, so the first match counts.
+    // A file's path may itself contain the name of a part, so the first match counts.
     for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;
@@ -119,7 +119,7 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        // URI templates encode what a URI cannot hold: blanks, non-ASCII letters, '%'.
+        // URI templates percent-encode what a URI may not contain: blanks, non-ASCII letters, '%'.
         _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
             Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),
             None => return None,

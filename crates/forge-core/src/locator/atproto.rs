@@ -48,12 +48,14 @@ impl AtUri {
         }
         let rest = text
             .strip_prefix("at://")
-            .ok_or_else(|| refuse("it begins with 'at://'"))?;
+            .ok_or_else(|| refuse("it must begin with 'at://'"))?;
         let mut parts = rest.split('/');
         let (Some(authority), Some(collection), Some(rkey), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(refuse("it has an authority, a collection and a record key"));
+            return Err(refuse(
+                "it needs an authority, a collection and a record key",
+            ));
         };
         let authority = if authority.starts_with("did:") {
             did(authority)?
@@ -109,12 +111,12 @@ pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
     };
     let rest = text
         .strip_prefix("did:")
-        .ok_or_else(|| refuse("it begins with 'did:'"))?;
+        .ok_or_else(|| refuse("it must begin with 'did:'"))?;
     let (method, id) = rest
         .split_once(':')
         .ok_or_else(|| refuse("it has no method"))?;
     if method.is_empty() || !method.bytes().all(|b| b.is_ascii_lowercase()) {
-        return Err(refuse("its method is lower case letters"));
+        return Err(refuse("its method may have only lower case letters"));
     }
     if text.len() > 2048 {
         return Err(refuse("it is too long"));
@@ -122,7 +124,9 @@ pub(super) fn did(text: &str) -> Result<String, ParseLocatorError> {
     let allowed =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'%' | b'-');
     if id.is_empty() || !id.bytes().all(allowed) {
-        return Err(refuse("its identifier is letters, digits and . _ : % -"));
+        return Err(refuse(
+            "its identifier may have only letters, digits and . _ : % -",
+        ));
     }
     if id.ends_with([':', '%']) {
         return Err(refuse("it ends with ':' or '%'"));
@@ -153,11 +157,11 @@ pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
         return Err(refuse("a handle is a domain name, such as 'alice.example'"));
     }
     if !lower.split('.').all(label_ok) {
-        return Err(refuse("its labels are letters, digits and '-'"));
+        return Err(refuse("its labels may have only letters, digits and '-'"));
     }
     let last = lower.rsplit('.').next().unwrap_or_default();
     if !last.starts_with(|c: char| c.is_ascii_lowercase()) {
-        return Err(refuse("its last label begins with a letter"));
+        return Err(refuse("its last label must begin with a letter"));
     }
     Ok(lower)
 }

@@ -147,7 +147,7 @@ impl ParseLocatorError {
             }
             Self::Empty => {
                 "name a repository as 'owner/repo', as a URL or as a path, such as 'local:.' for \
-                 the repository you stand in"
+                 the repository in the current directory"
             }
             Self::TooLong { .. } => "pass the repository alone, as 'owner/repo' or its URL",
             Self::InvalidRepo { .. } => {
@@ -237,8 +237,9 @@ fn without_credentials(input: &str) -> Vec<&str> {
     let port_is_odd = authority
         .rsplit_once(':')
         .is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()));
-    // A password may contain a raw slash. Then the authority has a colon without a port, and the
-    // `@` comes later. `host:@handle/repo` is the scp form of a tangled repository.
+    // A password may contain a raw slash. Then the part before the slash has a colon without a
+    // port, and the `@` comes after the slash. `host:@handle/repo` has no password: this is the scp
+    // form of a tangled repository.
     let userinfo_end = match authority.rfind('@') {
         Some(at) => Some(at),
         None if port_is_odd => rest.rfind('@'),

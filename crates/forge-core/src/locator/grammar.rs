@@ -284,7 +284,7 @@ fn prefixed(
         "file" => {
             return Err(ParseLocatorError::InvalidFileUrl {
                 input: sanitize_input(body),
-                why: "it has no '//' behind the ':'",
+                why: "it has no '//' after the ':'",
             });
         }
         "tangled" => {
@@ -322,7 +322,7 @@ fn tangled(
         named::segments(text).map_err(|why| ParseLocatorError::invalid_because(body, why))?;
     let kind = ForgeKind::TANGLED;
     match *segments.as_slice() {
-        // A single DID gets a better error message here.
+        // `atproto::did` has a better error message for a single DID.
         [did] if did.starts_with("did:") => Ok(named::did_repo(default_host, atproto::did(did)?)),
         [host, ref path @ ..]
             if !host.starts_with("did:")
@@ -342,7 +342,7 @@ fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, Pa
         if matches!(hosts.kind_of(owner), Some(kind) if kind != ForgeKind::TANGLED) {
             return Err(ParseLocatorError::invalid_because(
                 body,
-                "a host is followed by owner and name",
+                "after a host, it needs owner and name",
             ));
         }
         let host = hosts.tangled_host().to_owned();
@@ -423,7 +423,7 @@ fn split_issue(text: &str) -> Result<Option<(&str, u64)>, ParseLocatorError> {
     }
 }
 
-/// Adds the suffix's number to the parsed rest.
+/// Combines the parsed locator with the number of its suffix.
 fn with_number(
     text: &str,
     locator: Locator,

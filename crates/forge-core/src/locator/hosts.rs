@@ -57,8 +57,8 @@ impl Hosts {
         self
     }
 
-    /// Makes `alias` another name of `host`, as a knot is for the tangled host whose repositories
-    /// it serves. Ignored if `alias` is a built-in host or `host` is unknown.
+    /// Makes `alias` another name of `host`. For example, a knot is an alias of the tangled host
+    /// whose repositories it serves. Ignored if `alias` is a built-in host or `host` is unknown.
     #[must_use]
     pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
         if builtin(alias).is_none()
@@ -69,9 +69,9 @@ impl Hosts {
         self
     }
 
-    /// Lets at-uris of another collection name records: a forge may have renamed its collections.
-    /// The usual collections keep their meaning, so that a canonical locator means the same under
-    /// every configuration.
+    /// Accepts at-uris of a further collection, for a forge that renamed its collections. The usual
+    /// collections keep their meaning, so that a canonical locator means the same under every
+    /// configuration.
     #[must_use]
     pub fn with_collection(mut self, collection: &str, records: RecordKind) -> Self {
         if atproto::known_record_kind(collection).is_none() {

@@ -53,9 +53,9 @@ pub(super) fn repo(
             |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') || (b == b'.' && !github);
         if !(1..=100).contains(&owner.len()) || !owner.bytes().all(ok) || is_dots(owner) {
             return Err(if github {
-                "an owner is letters, digits and '-'"
+                "an owner has only letters, digits and '-'"
             } else {
-                "an owner is letters, digits, '-', '_' and '.'"
+                "an owner has only letters, digits, '-', '_' and '.'"
             });
         }
         owner.to_owned()

@@ -552,7 +552,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("o/r#x", "invalid repo format"),
     ("#7", "names no repository"),
     ("7", "invalid repo format: '7'"),
-    ("github.com/cli", "a host is followed by owner and name"),
+    ("github.com/cli", "after a host, it needs owner and name"),
     ("github.com", "invalid repo format"),
     // Hosts.
     (
@@ -752,7 +752,7 @@ fn malformed_locators_are_refused() {
 }
 
 #[test]
-fn length_is_capped() {
+fn locator_above_length_limit_is_refused() {
     let long = format!("./{}", "x".repeat(MAX_LENGTH - 2));
     assert!(parse(&long, &hosts()).is_ok());
     let longer = format!("{long}x");
@@ -1011,7 +1011,7 @@ fn default_host_completes_short_forms() {
 }
 
 #[test]
-fn renamed_collection_is_accepted_with_default_collections() {
+fn renamed_and_default_collections_are_accepted() {
     let renamed = Hosts::builtin()
         .with_collection("org.example.pull", RecordKind::Ticket)
         .with_collection("org.example.repo", RecordKind::Repo)
@@ -1062,7 +1062,7 @@ fn host_table_knows_built_in_and_configured_hosts() {
 }
 
 #[test]
-fn comparison_keys_fold_case_by_forge() {
+fn comparison_key_folds_case_only_on_caseless_forges() {
     let key = |text: &str| {
         parse(text, &hosts())
             .unwrap()
@@ -1273,12 +1273,12 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_text_is_parsed_safely(text in any::<String>()) {
+    fn arbitrary_text_is_parsed_without_panic(text in any::<String>()) {
         never_panics(&text);
     }
 
     #[test]
-    fn mutated_locator_is_parsed_safely(text in mutated()) {
+    fn mutated_locator_is_parsed_without_panic(text in mutated()) {
         never_panics(&text);
     }
 

@@ -198,7 +198,7 @@ pub(super) fn parse_scp(
     if segments.is_empty() {
         return Err(refuse("nothing follows the ':'"));
     }
-    // One word, a colon and one part are more often a typo than a host.
+    // A word, a colon and a single path segment are more often a typo than a host.
     if segments.len() == 1
         && !user_and_host.contains('@')
         && !authority::looks_like_host(user_and_host)

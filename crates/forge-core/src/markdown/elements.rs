@@ -71,7 +71,8 @@ const BARRIERS: &[&str] = &[
     "applet", "caption", "marquee", "object", "table", "td", "template", "th",
 ];
 
-/// Further elements, like blocks and barriers, across which an ordinary end tag does not reach.
+/// Further elements that stop an ordinary end tag, like blocks and barriers: the end tag closes
+/// nothing outside of them.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
 /// Maximum number of open elements, because every tag is compared with all of them. Chromium has
@@ -95,7 +96,7 @@ struct OpenElement {
     hides: bool,
     is_special: bool,
     is_barrier: bool,
-    /// Length of the other list when this element was opened.
+    /// Length of the other list (`stack` or `formatting`) when this element was opened.
     others: usize,
 }
 

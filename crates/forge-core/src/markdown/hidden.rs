@@ -377,7 +377,8 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Text up to the next block or tag is not HTML. A comment and a quoted value stay open.
+    /// Leaves the HTML: up to the next block or tag the text is not HTML, and only an open comment
+    /// or quoted value continues.
     fn leave(&mut self, end: usize) {
         match &self.at {
             TokenizerState::Tag(tag) if !matches!(tag.place, InTag::Quoted(_)) => self.end_tag(end),

@@ -127,7 +127,7 @@ pub enum RuleSource {
 pub enum UnreadRules {
     /// Rulesets.
     Rulesets,
-    /// Branch protection, or whether there is one.
+    /// Branch protection; even its existence may be unknown.
     Protection,
     /// Details of the branch protection that only administrators may see.
     ProtectionDetails,

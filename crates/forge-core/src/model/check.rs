@@ -40,7 +40,7 @@ pub struct Check {
     pub event: Option<String>,
     /// URL of the check's page, chosen by the creator of the check.
     pub url: Option<String>,
-    /// URL of the workflow run that the forge counts the check to.
+    /// URL of the workflow run to which the forge assigns the check.
     #[serde(skip)]
     pub run_url: Option<String>,
     /// Start time.
@@ -90,7 +90,7 @@ pub struct CheckLog {
 
 impl CheckLog {
     /// The last whole lines of `bytes` that fit into `most` bytes. If even the last line is longer,
-    /// the end of that line. `cut` states that something before `bytes` was left out already.
+    /// only its end is kept. `cut` states that something before `bytes` was left out already.
     #[must_use]
     pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
         let from = bytes.len().saturating_sub(most);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_run_is_replaced_only_by_same_app() {
+    fn failed_run_is_replaced_only_by_run_of_same_app() {
         let run = |app, status| Check {
             progress: Some("COMPLETED".to_owned()),
             app: Some(app),

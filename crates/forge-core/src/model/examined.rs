@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn examined_network_failure_is_unreachable() {
+    fn network_failure_is_examined_as_unreachable() {
         let of = |kind| ExaminedVerdict::of_error(&Error::new(kind, "x")).word();
         assert_eq!(of(ErrorKind::Network), "unreachable");
         assert_eq!(of(ErrorKind::Protocol), "differs");

@@ -84,7 +84,7 @@ impl FileEdit {
                     edits.len()
                 ),
             )
-            .with_hint("make a branch with git, and open the pull request from that"));
+            .with_hint("make a branch with git, and open the pull request from that branch"));
         }
         let bytes: usize = edits.iter().flat_map(|e| &e.content).map(Vec::len).sum();
         if bytes > MAX_TOTAL_BYTES {
@@ -92,7 +92,7 @@ impl FileEdit {
                 "edits",
                 format!("the files have {bytes} bytes together, and {MAX_TOTAL_BYTES} is the most"),
             )
-            .with_hint("make a branch with git, and open the pull request from that"));
+            .with_hint("make a branch with git, and open the pull request from that branch"));
         }
         let mut paths = BTreeSet::new();
         for edit in edits {
@@ -111,12 +111,12 @@ impl FileEdit {
                         edit.shown()
                     ),
                 )
-                .with_hint("leave out one of them"));
+                .with_hint("leave out the deletion or the mode"));
             }
             if !paths.insert(edit.path.as_str()) {
                 return Err(
                     Error::invalid("edits", format!("'{}' is edited twice", edit.shown()))
-                        .with_hint("give each file once"),
+                        .with_hint("pass each file once"),
                 );
             }
         }
@@ -130,7 +130,7 @@ impl FileEdit {
                 return Err(Error::invalid(
                     "edits",
                     format!(
-                        "'{}' cannot be a file, because '{}' is to be in it",
+                        "'{}' cannot be a file, because '{}' needs a directory of that name",
                         text::one_line(above),
                         text::one_line(path)
                     ),
@@ -187,7 +187,7 @@ impl FileEdit {
                 text::one_line(branch)
             ),
         )
-        .with_hint("leave it out")
+        .with_hint("leave this file out")
     }
 
     /// Refuses a path whose parent is not a directory in `branch`, unless the edits delete that
@@ -218,12 +218,12 @@ impl FileEdit {
         Error::invalid(
             "edits",
             format!(
-                "the edits conflict with '{}', which is in '{}'",
+                "the edits conflict with '{}', which exists in '{}'",
                 text::one_line(path),
                 text::one_line(branch)
             ),
         )
-        .with_hint("delete it as well, or give the other file another name")
+        .with_hint("delete that path as well, or give the new file another name")
     }
 
     /// The path, escaped for a message.

@@ -190,7 +190,7 @@ pub struct IssueField {
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
-    /// Of the comments only the newest five, where reading more is expensive.
+    /// Only the newest five comments, on forges where reading more is expensive.
     pub newest_comments: bool,
     /// Parent, sub-issues and dependencies.
     pub relations: bool,

@@ -25,8 +25,8 @@ pub struct NewLabel {
     pub color: Option<String>,
     /// Description.
     pub description: Option<String>,
-    /// Allowed values, of which an issue has one; empty for a label without values. An issue gets a
-    /// value as the label `name:value`.
+    /// Allowed values, of which an issue has at most one; empty for a label without values. The
+    /// value of an issue is the label `name:value`.
     pub values: Vec<String>,
     /// Change an existing label instead of refusing.
     pub overwrite: bool,

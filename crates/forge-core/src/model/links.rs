@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn links_have_each_target_once_per_direction() {
+    fn link_target_is_listed_once_per_direction() {
         let issue = |n| link(SubjectKind::Issue, n);
         let pull = |n| link(SubjectKind::PullRequest, n);
         let subject = Subject::Pull(PrId::number(RepoId::local("/r"), 1));

@@ -59,7 +59,7 @@ pub struct Mergeability {
 }
 
 impl Mergeability {
-    /// A result without conflicts, for commits that are not named.
+    /// A result without conflicting paths and without commit ids.
     pub fn new(state: MergeState, status: impl Into<String>) -> Self {
         Self {
             state,
@@ -170,7 +170,7 @@ impl MergeReq {
             Precondition::Open,
             format!("{pr} is not merged, and this call only finishes an earlier merge"),
         )
-        .with_hint("somebody may have opened it again: look at it once more"))
+        .with_hint("check whether somebody has reopened it"))
     }
 }
 

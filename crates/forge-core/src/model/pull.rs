@@ -308,7 +308,8 @@ impl PrFields {
     /// Requirements of the base branch, as far as they take no extra request;
     /// [`PullRequests::base_rules`](crate::PullRequests::base_rules) reads the rest.
     pub const RULES: Self = Self(1 << 25);
-    /// Only the newest hundred comments, reviews and commits, where reading more is expensive.
+    /// Only the newest hundred comments, reviews and commits, on forges where reading more is
+    /// expensive.
     pub const NEWEST: Self = Self(1 << 26);
     /// Facts needed before a change. A caller selects these when finding a pull request to change,
     /// and the change may then skip its own read.

@@ -9,8 +9,8 @@ use crate::{Capability, RepoId, Support, Warning};
 pub struct RepoInfo {
     /// The canonical id.
     pub id: RepoId,
-    /// Other ids of the repository, confirmed by the forge: on tangled with the DID of its owner,
-    /// its own DID and its record. Empty if there is only a name.
+    /// Other ids of the repository, confirmed by the forge. On tangled these use the DID of the
+    /// owner, the repository's own DID, and its record. Empty if there is only a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<RepoId>,
     /// Default branch, the base of new pull requests; `None` in an empty repository.

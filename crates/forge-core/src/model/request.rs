@@ -110,7 +110,7 @@ impl CreatePull {
                 "edits",
                 "the changes are given twice, as a patch and as edits of files",
             )
-            .with_hint("give one of them"));
+            .with_hint("pass either the patch or the edits"));
         }
         if self.depends_on.is_some() {
             return Err(Error::invalid(
@@ -192,7 +192,7 @@ impl PushEdits {
         }
         if self.message.trim().is_empty() {
             return Err(Error::invalid("message", "the commit has no message")
-                .with_hint("say in a line what it changes"));
+                .with_hint("describe the change in one line"));
         }
         FileEdit::check(&self.edits)
     }
@@ -375,7 +375,7 @@ impl UpdateBranch {
         }
     }
 
-    /// Sets the commit that the head has to be.
+    /// Sets the required head commit.
     #[must_use]
     pub fn with_expected_head(mut self, oid: impl Into<String>) -> Self {
         self.expected_head = Some(oid.into());

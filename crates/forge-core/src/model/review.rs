@@ -179,7 +179,7 @@ pub enum Side {
 pub struct NewThread {
     /// Path of the file on `side`.
     pub path: String,
-    /// The (last) line, counted from 1, which must be in the diff. `None` is the whole file.
+    /// The (last) line, counted from 1, which must be in the diff; `None` for the whole file.
     pub line: Option<u64>,
     /// First line of a range.
     pub start_line: Option<u64>,
@@ -267,7 +267,7 @@ impl NewReview {
         self
     }
 
-    /// Sets the [`head_id`](crate::model::PullRequest::head_id) that the head has to have.
+    /// Sets the required [`head_id`](crate::model::PullRequest::head_id) of the head.
     #[must_use]
     pub fn with_expected_head(mut self, head: impl Into<String>) -> Self {
         self.expected_head = Some(head.into());
@@ -291,7 +291,7 @@ pub struct Thread {
     pub id: String,
     /// Path of the file.
     pub path: String,
-    /// The (last) line, counted from 1 in the commented diff; `None` on a whole file.
+    /// The (last) line, counted from 1 in the commented diff; `None` for the whole file.
     pub line: Option<u64>,
     /// First line of a range.
     pub start_line: Option<u64>,

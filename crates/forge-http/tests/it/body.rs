@@ -119,7 +119,7 @@ async fn error_answer_to_stream_request_is_read_into_memory() {
 }
 
 #[tokio::test]
-async fn truncated_read_is_retried() {
+async fn truncated_answer_to_read_is_retried() {
     let double = Double::start(vec![truncated("{"), answer("200 OK", "", "{}")]).await;
     let request = Request::post(&double.url)
         .extension(Idempotency::Read)

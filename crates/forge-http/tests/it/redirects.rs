@@ -90,7 +90,7 @@ async fn redirect_to_clear_text_or_loop_is_refused() {
 }
 
 #[tokio::test]
-async fn unfollowed_redirect_is_returned() {
+async fn redirect_is_returned_if_request_forbids_following() {
     let forge = Double::start(vec![
         answer("302 Found", "location: /elsewhere\r\n", ""),
         answer("200 OK", "", ""),

@@ -128,7 +128,7 @@ impl Workflow {
         report.skipped.extend(new.iter().map(|issue| SkippedMember {
             id: issue.id.clone(),
             current_state: self.state_of(issue),
-            reason: "it was not there when the moves were confirmed; advance again".to_owned(),
+            reason: "it was not among the confirmed moves; advance again".to_owned(),
         }));
         let mut sheets = self.sheets(behind, &mut report).await;
         // The plan is computed again because a child may have moved between the two reads.
@@ -232,14 +232,14 @@ impl Workflow {
                 match at {
                     Some(at) if at.aside => {
                         report.skipped.push(skip(format!(
-                            "it is in {}, beside the order of work",
+                            "it is in {}, outside the order of work",
                             at.name
                         )));
                     }
                     Some(at) if place(at) >= place(gate) => {
                         report
                             .skipped
-                            .push(skip("it is there already, or past it".to_owned()));
+                            .push(skip("it is already there, or past the gate".to_owned()));
                     }
                     _ => {
                         self.carry_out(vec![sheet], gate, false, &mut report)
@@ -388,7 +388,7 @@ impl Workflow {
                     }
                 }
                 Ok(TrailSwap::Written(_)) => {
-                    let why = "its record is stored, and nothing shows it";
+                    let why = "its record is stored, but no index shows it";
                     report.errors.push(failed(&moved.id, why));
                 }
                 Ok(TrailSwap::Stale) => {

@@ -219,7 +219,8 @@ impl Workflow {
             .collect();
         if promise == ClaimGuarantee::Advisory && !rivals.is_empty() {
             outcome.warnings.push(Warning::new(format!(
-                "{} claimed {} at the same time; the order is what the records say of themselves",
+                "{} claimed {} at the same time; the order of the claims rests on their authors' \
+                 clocks",
                 rivals.join(", "),
                 short(id)
             )));
@@ -290,8 +291,7 @@ impl Workflow {
             let back = self.ledger.read(id).await?;
             if !took_effect(&outcome.ingestion) {
                 outcome.warnings.push(Warning::new(format!(
-                    "the lease on {} is not renewed: the record is stored, and nothing that shows \
-                     issues has it",
+                    "the lease on {} is not renewed: the record is stored, but no index shows it",
                     short(id)
                 )));
             }
@@ -338,7 +338,7 @@ impl Workflow {
                     "state",
                     format!("{} had no state before it was claimed", short(id)),
                 )
-                .with_hint(format!("name the state that it goes to: {names}")));
+                .with_hint(format!("name the state to move it to: {names}")));
             };
             let edit = self.edit_to(&sheet.issue, state);
             let mut change = StateChange {
@@ -481,7 +481,7 @@ fn check_lease(lease_s: Option<u64>) -> Result<u64> {
             "lease_s",
             format!("a lease is {MIN_LEASE_S} to {MAX_LEASE_S} seconds, and not {lease_s}"),
         )
-        .with_hint("retry with a lease in between, and renew it")),
+        .with_hint("retry with a lease in this range, and renew it")),
     }
 }
 

@@ -316,7 +316,7 @@ impl<'w> MergeEffects<'w> {
             Some(IssueReason::NotPlanned | IssueReason::Duplicate)
         );
         if closed && given_up {
-            return Err("it was closed, and not because it is done".to_owned());
+            return Err("it was closed, but not as done".to_owned());
         }
         let Some(workflow) = self.workflow else {
             return match (closed, issue.state_reason) {
@@ -324,7 +324,7 @@ impl<'w> MergeEffects<'w> {
                 // After the merge, a person has reopened the issue that the merge closed. Before
                 // the merge, an earlier reopening does not matter.
                 (false, Some(IssueReason::Reopened)) if is_late => {
-                    Err("it was opened again".to_owned())
+                    Err("it was reopened".to_owned())
                 }
                 _ => Ok(MergeStep {
                     id: issue.id.clone(),
@@ -349,7 +349,7 @@ impl<'w> MergeEffects<'w> {
             return Err(format!("it is {} already", to.name));
         }
         if closed && to.terminal.is_none() {
-            return Err("it is closed; a state that is not the end needs it open".to_owned());
+            return Err("it is closed, but the target state needs an open issue".to_owned());
         }
         Ok(MergeStep {
             id: issue.id.clone(),

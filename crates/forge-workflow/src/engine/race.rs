@@ -13,12 +13,12 @@ use crate::{
 };
 
 impl Workflow {
-    /// Resolves a race: an issue that is not in `state` after a move was moved concurrently by
-    /// another writer.
+    /// Resolves a race: if an issue is not in `state` after a move, another writer has moved it at
+    /// the same time.
     ///
     /// A concurrent claim wins; without a claim, the last move of the trail wins. All writers that
-    /// detect the conflict bring the issue to the same state. A board value shows no conflict;
-    /// there the number of comments in the answer reveals a claim.
+    /// detect the conflict bring the issue to the same state. A board value shows no conflict, so
+    /// on a board the number of comments in the answer reveals a concurrent claim.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        // A stranger could hide a claim from the count by deleting the stranger's own comment.
+        // A stranger could hide a claim from the count by deleting one of their own comments.
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));
@@ -85,7 +85,7 @@ fn overtaken(id: &IssueId, state: &State, to: &str) -> Error {
         short(id),
         state.name
     );
-    Error::new(kind, message).with_hint("look at the issue, then move it again where that is right")
+    Error::new(kind, message).with_hint("check the issue, and move it again if that is still right")
 }
 
 /// Returns true for an edit without changes.

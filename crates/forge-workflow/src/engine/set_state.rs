@@ -262,7 +262,7 @@ impl Workflow {
                 format!("cannot claim {}: {why}", short(&issue.id)),
             )
             .with_hint(format!(
-                "work on the issues that are behind first, or bring them to {gate}"
+                "first work on the issues that are behind, or move them to {gate}"
             ))),
             _ => Ok(Some(Warning::new(why))),
         }
@@ -274,7 +274,7 @@ pub(super) fn check_force(force: bool, reason: Option<&str>) -> Result<()> {
     match force && reason.is_none_or(|reason| reason.trim().is_empty()) {
         true => Err(
             Error::invalid("reason", "force needs a reason, and there is none")
-                .with_hint("retry with a reason: one line on why somebody's claim is passed"),
+                .with_hint("retry with a reason: one line on why the holder's claim is overridden"),
         ),
         false => Ok(()),
     }
@@ -289,7 +289,7 @@ pub(super) fn finish_move(
     let mut outcome = outcome.map(|_| ());
     if !change.moved {
         outcome.warnings.push(Warning::new(format!(
-            "{} did not move: its record is stored, and nothing that shows issues has it",
+            "{} did not move: its record is stored, but no index shows it",
             short(&change.id)
         )));
     }

@@ -59,7 +59,7 @@ fn refusal_after_a_partial_write_counts_as_sent() {
 }
 
 #[test]
-fn edit_with_other_spelling_counts_as_done() {
+fn edit_with_other_letter_case_counts_as_done() {
     let mut found = issue(&[]);
     found
         .values

@@ -127,7 +127,7 @@ fn second_claim_loses_until_the_first_ends() {
 }
 
 #[test]
-fn reclaim_before_the_end_of_the_lease_loses() {
+fn reclaim_before_the_lease_ends_loses() {
     for (since, wins) in [(109, false), (110, true)] {
         let all = [
             comment(1, 10, &claimed("a", None)),
@@ -342,7 +342,7 @@ fn quoted_entry_is_ignored() {
 }
 
 #[test]
-fn merge_without_commit_matches_the_same_pull() {
+fn merge_reference_without_commit_matches_same_pull() {
     let all = [comment(1, 10, &moved("m", None, Some(("x#1", "c1"))))];
     let found = trail(&all);
     let of = |pull: &str, commit: &str| {
@@ -357,7 +357,7 @@ fn merge_without_commit_matches_the_same_pull() {
 }
 
 #[test]
-fn merge_matches_under_a_renamed_repository() {
+fn merge_reference_matches_after_repository_rename() {
     let pull = "github.com/octo/tools#1";
     let found = trail(&[comment(1, 10, &moved("m", None, Some((pull, "c1"))))]);
     let of = |pull: &str, commit: &str| {
@@ -373,7 +373,7 @@ fn merge_matches_under_a_renamed_repository() {
 }
 
 #[test]
-fn new_ids_differ_and_reasons_are_one_line() {
+fn new_entry_has_unique_id_and_one_line_reason() {
     let event = moved("", None, None).event;
     let (one, two) = (
         TrailEntry::new(event.clone(), Some(" a\nb ")),

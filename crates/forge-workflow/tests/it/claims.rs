@@ -364,14 +364,14 @@ async fn unindexed_moves_and_renewals_report_no_change() {
     ledger.fail(&[Fault::Unseen]);
     let done = flow.set_state(&part, &triage).await.unwrap();
     assert!(!done.value.moved);
-    let why = "#2 did not move: its record is stored, and nothing that shows issues has it";
+    let why = "#2 did not move: its record is stored, but no index shows it";
     assert_eq!(done.warnings[0].message, why);
     ledger.fail(&[Fault::Unseen]);
     let report = flow.advance(&parent, "In Review", false, false).await;
     let report = report.unwrap();
     assert!(report.advanced.is_empty(), "{report:?}");
     assert_eq!(report.errors[0].id, part);
-    let why = "Failed to update: its record is stored, and nothing shows it. Recovery: ";
+    let why = "Failed to update: its record is stored, but no index shows it. Recovery: ";
     assert!(report.errors[0].error.starts_with(why), "{report:?}");
     let mine = claim(&flow, &part, "holder").await.unwrap();
     ledger.fail(&[Fault::Unseen]);

@@ -118,7 +118,7 @@ impl Hub {
 }
 
 #[tokio::test]
-async fn group_costs_two_requests_plus_one_per_far_hop() {
+async fn group_read_costs_two_requests_and_one_per_further_hop() {
     let hub = Hub::new();
     let numbers: Vec<u64> = (0..6).map(|_| hub.issue("Research Needed")).collect();
     {
@@ -156,7 +156,7 @@ async fn group_costs_two_requests_plus_one_per_far_hop() {
 }
 
 #[tokio::test]
-async fn group_over_two_hundred_is_marked_truncated() {
+async fn group_of_over_200_issues_is_marked_truncated() {
     for seed in [0, 100, 229] {
         // The test has a server of its own: three such groups cost more points than an account has
         // per hour.
@@ -179,7 +179,7 @@ async fn group_over_two_hundred_is_marked_truncated() {
 }
 
 #[tokio::test]
-async fn chain_of_sixty_is_read_and_of_120_is_cut() {
+async fn chain_of_60_issues_is_read_and_of_120_is_cut() {
     for (length, seed, cut) in [
         (60, 0, false),
         (60, 30, false),
@@ -253,7 +253,7 @@ async fn move_takes_two_reads_and_one_write() {
         .value;
     assert_eq!(done.previous_state, "Research Needed");
     assert_eq!(hub.state(number), "Human Needed");
-    // The issue with its trail, the ids for the edit, and one write for both.
+    // Two reads, the issue with its trail and the ids for the edit, and one write for both.
     assert_eq!(hub.requests(), (2, 1));
 }
 
@@ -279,12 +279,12 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(4));
     assert_eq!((picked.scanned, picked.truncated), (100, true));
-    // One page: an issue without comments has no trail.
+    // One read: an issue without comments has no trail.
     assert_eq!(hub.requests(), (1, 0));
     hub.double.seed().comment(REPO, 4, "ada", "Mine?");
     let again = hub.flow.pick(&request).await.unwrap();
     assert_eq!(again.pick.issue.unwrap().member.id, hub.id(4));
-    // One page, and the trail of the issue with comments.
+    // Two reads: the page, and the trail of the issue with comments.
     assert_eq!(hub.requests(), (2, 0));
     let request = PickRequest {
         state: Some("Backlog"),
@@ -326,7 +326,7 @@ async fn pick_with_labels_reads_only_needed_lists() {
         picked.issue.map(|found| found.member.id),
         Some(last.clone())
     );
-    // One list for each of the three input states.
+    // Three reads: one list for each input state.
     assert_eq!(hub.requests(), (3, 0));
     let first = open("Backlog", "L");
     hub.requests();
@@ -346,7 +346,7 @@ async fn pick_with_labels_reads_only_needed_lists() {
     hub.requests();
     let picked = flow.pick(&split).await.unwrap().pick;
     assert_eq!(picked.issue.map(|found| found.member.id), Some(last));
-    // The trail of the held issue, and three lists.
+    // Four reads: the trail of the held issue, and three lists.
     assert_eq!(hub.requests(), (4, 0));
 }
 
@@ -369,7 +369,7 @@ async fn advance_costs_two_reads_and_batched_writes() {
     for number in 2..=26 {
         assert_eq!(hub.state(number), "In Review");
     }
-    // The children with their parent, and the ids for the edits.
+    // Two reads: the children with their parent, and the ids for the edits.
     assert_eq!(hub.requests(), (2, 2));
     let again = hub
         .flow
@@ -660,7 +660,7 @@ async fn forged_entry_of_a_stranger_is_ignored() {
 }
 
 #[tokio::test]
-async fn fields_and_labels_are_made_once() {
+async fn fields_and_labels_are_created_once() {
     let hub = Hub::new();
     assert!(hub.flow.init(false).await.unwrap().made.is_empty());
     let definition = Definition::preset("small").unwrap();

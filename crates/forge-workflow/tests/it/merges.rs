@@ -264,7 +264,7 @@ async fn unindexed_move_of_a_merge_is_a_failure() {
 }
 
 #[tokio::test]
-async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
+async fn c_000_16_merge_obeys_from_table_and_default_branch_limit() {
     let mut definition = forge_workflow::Definition::preset("ralph").unwrap();
     let table = [("In Review", "__CLOSE__"), ("In Progress", "In Review")];
     definition.on_merge.from = table.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
@@ -290,7 +290,7 @@ async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
         plan.in_words(),
         "#1: In Review -> Done (closed), #2: In Progress -> In Review"
     );
-    assert_eq!(plan.skipped[0].reason, "a merge leads nowhere from Backlog");
+    assert_eq!(plan.skipped[0].reason, "no merge rule applies to Backlog");
     let left = plan.clone().left_alone("the user said no");
     assert!(left.steps.is_empty());
     assert_eq!(left.skipped.len(), 3);
@@ -309,7 +309,7 @@ async fn c_000_16_merge_follows_the_table_and_the_default_branch() {
 }
 
 #[tokio::test]
-async fn reconcile_overtaken_by_another_is_skipped() {
+async fn reconcile_overtaken_by_another_process_is_skipped() {
     let stage = Stage::new().await;
     let one = stage.issue("In Review").await;
     let pull = open(&stage, std::slice::from_ref(&one)).await;

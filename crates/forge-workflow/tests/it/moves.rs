@@ -57,7 +57,7 @@ async fn r_001_11_move_reports_both_states_and_the_intent() {
 }
 
 #[tokio::test]
-async fn c_001_23_terminal_state_closes_and_another_reopens() {
+async fn c_001_23_terminal_state_closes_and_other_state_reopens_issue() {
     let stage = Stage::new().await;
     for (state, reason) in [
         ("__CLOSE__", IssueReason::Completed),
@@ -298,7 +298,7 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
 }
 
 #[tokio::test]
-async fn c_001_18_strict_transitions_follow_the_graph_or_a_global_intent() {
+async fn c_001_18_strict_move_needs_next_state_or_global_intent() {
     let mut definition = Definition::preset("ralph").unwrap();
     definition.strict_transitions = true;
     let stage = Stage::with(definition).await;
@@ -463,7 +463,7 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
 }
 
 #[tokio::test]
-async fn pick_never_returns_one_of_many_claimed_issues() {
+async fn pick_among_claimed_issues_finds_no_issue() {
     let stage = Stage::new().await;
     let hold = ClaimRequest {
         command: "triage",
@@ -484,7 +484,7 @@ async fn pick_never_returns_one_of_many_claimed_issues() {
 }
 
 #[tokio::test]
-async fn r_001_7_advance_moves_only_children_behind() {
+async fn r_001_7_advance_moves_only_children_in_earlier_states() {
     let stage = Stage::new().await;
     let parent = stage.issue("Backlog").await;
     let report = stage
@@ -631,7 +631,7 @@ async fn confirmed_advance_skips_and_names_new_children() {
     assert_eq!(moved, [&old]);
     let left: Vec<_> = report.skipped.iter().map(|left| &left.id).collect();
     assert_eq!(left, [&new]);
-    let why = "it was not there when the moves were confirmed; advance again";
+    let why = "it was not among the confirmed moves; advance again";
     assert_eq!(report.skipped[0].reason, why);
     assert_eq!(stage.state(&old).await, "In Review");
     assert_eq!(stage.state(&new).await, "Plan in Review");
@@ -670,7 +670,10 @@ async fn parent_advances_to_the_last_common_gate() {
     assert_eq!(report.target_state, "In Review");
     assert_eq!(stage.state(&parent).await, "In Review");
     let again = stage.flow.advance_parent(&two, false).await.unwrap();
-    assert_eq!(again.skipped[0].reason, "it is there already, or past it");
+    assert_eq!(
+        again.skipped[0].reason,
+        "it is already there, or past the gate"
+    );
 }
 
 #[tokio::test]
@@ -715,7 +718,7 @@ async fn r_001_1_position_is_equal_for_all_members() {
 }
 
 #[tokio::test]
-async fn labels_are_made_once_and_swapped() {
+async fn state_labels_are_created_once_and_replaced() {
     let stage = Stage::new().await;
     let definition = stage.flow.definition().clone();
     let store = Box::new(LabelStore::new("state: ".to_owned()));

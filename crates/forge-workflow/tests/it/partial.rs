@@ -31,7 +31,7 @@ const TRIAGE: MoveRequest<'_> = MoveRequest {
 };
 
 #[tokio::test]
-async fn claim_on_an_unread_page_still_blocks() {
+async fn claim_in_an_unread_comment_page_still_blocks() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
     for n in 0..1_100 {
@@ -97,7 +97,7 @@ async fn issue_with_unread_blockers_is_not_picked() {
         picked.skipped,
         [(
             hub.id(number),
-            "not all that it waits for could be read".to_owned()
+            "some issues that may block it could not be read".to_owned()
         )]
     );
 }
@@ -137,7 +137,7 @@ async fn partly_refused_move_leaves_no_entry() {
 }
 
 #[tokio::test]
-async fn removed_option_is_named_and_made_again() {
+async fn removed_option_is_named_and_created_again() {
     let hub = Hub::new();
     let id = hub.id(hub.issue("Backlog"));
     hub.flow.set_state(&id, &TRIAGE).await.unwrap();

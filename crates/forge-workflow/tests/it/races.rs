@@ -231,7 +231,7 @@ async fn move_without_claim_yields_to_a_concurrent_claim() {
 
 /// The comments of a stranger decide neither the order of the entries nor their number.
 #[tokio::test]
-async fn stranger_cannot_hide_a_claim_from_a_race() {
+async fn stranger_cannot_hide_a_concurrent_claim() {
     for other in [Other::EntersAfterCopy, Other::EntersAfterDeletion] {
         let hub = Hub::new();
         hub.double.seed().token(MALLORY, "mallory", ALL_SCOPES);

@@ -122,7 +122,7 @@ fn code_owner_rule_is_unmet_without_possible_owner_approval() {
     assert_eq!(owners.cleared_by[0].names, ["octo/owners", "grace"]);
     assert_eq!(
         owners.evidence,
-        "asked and not reviewed by octo/owners, grace; wanted by branch protection"
+        "asked, but not yet reviewed by octo/owners, grace; required by branch protection"
     );
     // The number of approvals is met; only an owner's approval is missing.
     assert_eq!(status(&pull, Rule::Approved), (Met, BranchProtection));
@@ -148,7 +148,7 @@ fn code_owner_rule_is_unmet_without_possible_owner_approval() {
 }
 
 #[test]
-fn last_push_needs_an_approval_of_the_head() {
+fn last_push_rule_needs_an_approval_of_the_head() {
     let mut pull = under(
         "BLOCKED",
         [
@@ -189,7 +189,7 @@ fn unreported_required_check_is_named() {
 }
 
 #[test]
-fn required_check_of_another_app_has_not_reported() {
+fn check_of_another_app_does_not_meet_required_check() {
     let mut pull = under("BLOCKED", [check("build", Some(15_368))]);
     pull.checks.as_mut().unwrap().checks[0].progress = Some("COMPLETED".to_owned());
     for (app, wanted) in [(Some(15_368), Met), (None, Met), (Some(5), Unmet)] {
@@ -198,7 +198,7 @@ fn required_check_of_another_app_has_not_reported() {
     }
     assert_eq!(
         judge(&pull).blockers,
-        ["Expected checks have not reported: build (another app has)"]
+        ["Expected checks have not reported: build (another app reported it)"]
     );
     // Another app's check of the same name blocks nothing.
     let mut report = checks(&[("build", CheckStatus::Failure)]);
@@ -209,7 +209,7 @@ fn required_check_of_another_app_has_not_reported() {
 }
 
 #[test]
-fn commit_status_never_meets_an_apps_check() {
+fn commit_status_never_meets_check_required_of_an_app() {
     let rule = Rule::ChecksReported;
     for (word, ready) in [("CLEAN", None), ("BLOCKED", None)] {
         let pull = under(word, [check("build", Some(15_368))]);
@@ -250,7 +250,7 @@ fn check_with_two_triggers_is_named_once() {
 }
 
 #[test]
-fn absent_checks_are_met_if_none_is_required() {
+fn check_rule_is_met_without_checks_or_required_checks() {
     let mut pull = under("CLEAN", []);
     pull.checks = Some(checks(&[]));
     let at = |pull: &PullRequest, secs| {
@@ -365,7 +365,8 @@ fn blocked_state_with_unread_rules_is_unknown_despite_queue() {
     rules.mark_unread(UnreadRules::Protection);
     assert_eq!(
         found(&judge(&pull), rule).evidence,
-        "the forge says BLOCKED, and of main these could not be read: rulesets, branch protection"
+        "the forge says BLOCKED, and these rules of main could not be read: rulesets, branch \
+         protection"
     );
 }
 
@@ -391,14 +392,14 @@ fn rules_without_a_common_merge_method_are_unmet() {
     let (met, evidence) = of(std::slice::from_ref(&linear), &both).unwrap();
     assert_eq!(
         (met, evidence.as_str()),
-        (Met, "main can be merged into by rebase")
+        (Met, "merge methods allowed for main: rebase")
     );
     let found = of(&[linear.clone(), squash.clone()], &both).unwrap();
     assert_eq!(
         found,
         (
             Unmet,
-            "the repository allows merge, rebase, and main does not".to_owned()
+            "the repository allows only merge, rebase, and main allows none of these".to_owned()
         )
     );
     for (kinds, methods) in [
@@ -418,18 +419,18 @@ fn rules_known_only_to_forge_follow_merge_state() {
         (
             BaseRuleKind::Signatures,
             Rule::CommitsSigned,
-            "main wants signed commits; whether there is, only the forge can tell",
+            "main requires signed commits; only the forge can judge that",
         ),
         (
             BaseRuleKind::Deployments { environments },
             Rule::Deployed,
-            "main wants a deployment to staging; whether there is, only the forge can tell",
+            "main requires a deployment to staging; only the forge can judge that",
         ),
         (
             BaseRuleKind::Other { name },
             Rule::OtherRules,
-            "main wants what is not judged here: code_scanning; whether there is, only the forge \
-             can tell",
+            "main requires more, by rules not judged here: code_scanning; only the forge can \
+             judge that",
         ),
     ] {
         let blocked = under("BLOCKED", [kind.clone()]);
@@ -441,7 +442,7 @@ fn rules_known_only_to_forge_follow_merge_state() {
 }
 
 #[test]
-fn locked_branch_is_cleared_by_an_administrator() {
+fn locked_branch_rule_is_cleared_by_an_administrator() {
     let pull = under("BLOCKED", [BaseRuleKind::Locked]);
     let ready = judge(&pull);
     assert_eq!(ready.blockers, ["main is locked"]);
@@ -482,7 +483,7 @@ fn push_access_follows_rights_and_restrictions() {
 }
 
 #[test]
-fn blocked_state_without_a_rule_mentions_the_bypass() {
+fn unexplained_blocked_state_mentions_the_bypass_right() {
     let mut pull = under("BLOCKED", []);
     pull.base_rules.as_mut().unwrap().viewer_can_bypass = Some(true);
     let ready = judge(&pull);
