@@ -187,6 +187,7 @@ pub struct Readiness {
 
 /// The kinds of rules that a forge supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ForgeRules {
     /// The forge has checks.
     pub checks: bool,
