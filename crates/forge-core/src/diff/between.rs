@@ -6,6 +6,7 @@ use crate::{Warning, model::ChangedCommit, text::one_line};
 
 /// The differences between an older and a newer diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiffDelta {
     /// The files whose changes differ, each with all changes of the newer diff.
     pub diff: Vec<u8>,
