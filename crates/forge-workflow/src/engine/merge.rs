@@ -76,6 +76,7 @@ pub struct LeftIssue {
 
 /// Plan for the issues that a pull request closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MergePlan {
     /// The issues to move or close.
     pub steps: Vec<MergeStep>,
