@@ -24,6 +24,7 @@ const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are 
 
 /// What is known about a record and who shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IngestionReport {
     /// Its at-uri.
     pub uri: String,
