@@ -68,10 +68,7 @@ impl Default for StubForge {
             is_costly: false,
             failing: Vec::new(),
             capabilities: capabilities_without(&[]),
-            info: ForgeInfo {
-                kind: ForgeKind::LOCAL,
-                host: String::new(),
-            },
+            info: ForgeInfo::new(ForgeKind::LOCAL, ""),
             record: Mutex::default(),
         }
     }
