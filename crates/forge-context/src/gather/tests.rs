@@ -384,11 +384,7 @@ impl Observer for Began {
 }
 
 fn quota(remaining: u64) -> Quota {
-    Quota {
-        limit: 5_000,
-        remaining,
-        reset: Timestamp::from_unix(1_700_000_000),
-    }
+    Quota::new(5_000, remaining, Timestamp::from_unix(1_700_000_000))
 }
 
 #[test]
