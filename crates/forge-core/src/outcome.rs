@@ -170,6 +170,7 @@ pub struct Step {
 
 /// A warning about a call that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// Cause and effect.
     pub message: String,
