@@ -138,6 +138,7 @@ fn name(first: &[u8]) -> String {
 
 /// A commit of a series, comparable with commits of another version of the series.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SeriesCommit {
     /// Full object id, hex.
     pub oid: String,
@@ -146,6 +147,17 @@ pub struct SeriesCommit {
     /// Value that is equal for the same commit in both versions, such as [`changed_lines`] of its
     /// diff.
     pub essence: Vec<u8>,
+}
+
+impl SeriesCommit {
+    /// The commit `oid`, equal to another one of the same `essence`.
+    pub fn new(oid: impl Into<String>, headline: impl Into<String>, essence: Vec<u8>) -> Self {
+        Self {
+            oid: oid.into(),
+            headline: headline.into(),
+            essence,
+        }
+    }
 }
 
 /// The lines of a diff that name files or change them: without context, line numbers, and the ids
