@@ -101,11 +101,8 @@ fn unsupported_links_are_not_requested() {
 fn given_context_lines_are_required_of_the_forge() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
-    wanted.clone = Some(LocalClone {
-        dir: "/clone".into(),
-        remote: "origin".to_owned(),
-        trust: forge_core::Trust::default(),
-    });
+    let trust = forge_core::Trust::default();
+    wanted.clone = Some(LocalClone::new("/clone", "origin", trust));
     let forge = StubForge {
         diff: DIFF.to_owned(),
         ..StubForge::default()

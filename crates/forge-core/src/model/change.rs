@@ -158,6 +158,7 @@ pub struct Rounds {
 /// A clone of the repository on this machine. A forge may fetch objects into the clone and push
 /// from the clone. The only ref written is the remote-tracking ref that a push updates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct LocalClone {
     /// Directory of the clone.
     pub dir: PathBuf,
@@ -165,6 +166,17 @@ pub struct LocalClone {
     pub remote: String,
     /// How the clone was chosen.
     pub trust: Trust,
+}
+
+impl LocalClone {
+    /// The clone in `dir`, whose `remote` points to the repository.
+    pub fn new(dir: impl Into<PathBuf>, remote: impl Into<String>, trust: Trust) -> Self {
+        Self {
+            dir: dir.into(),
+            remote: remote.into(),
+            trust,
+        }
+    }
 }
 
 /// Changes of a pull request since another commit was its head.
