@@ -107,10 +107,7 @@ impl SincePoint {
         match (self.round, pull.rounds) {
             // The newest round has no successor, so its commit is compared instead.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
-                req.rounds = Some(Rounds {
-                    round: None,
-                    since: Some(round),
-                });
+                req.rounds = Some(Rounds::new(None, Some(round)));
             }
             _ => req.since.clone_from(&self.commit),
         }

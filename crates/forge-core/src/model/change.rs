@@ -148,11 +148,20 @@ impl DiffReq {
 
 /// Rounds of a pull request that is submitted in rounds, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Rounds {
     /// The requested round; `None` for the newest.
     pub round: Option<usize>,
     /// Leaves out changes that this earlier round already had.
     pub since: Option<usize>,
+}
+
+impl Rounds {
+    /// `round`, or the newest one, without the changes that the round `since` already had.
+    #[must_use]
+    pub fn new(round: Option<usize>, since: Option<usize>) -> Self {
+        Self { round, since }
+    }
 }
 
 /// A clone of the repository on this machine. A forge may fetch objects into the clone and push
