@@ -55,10 +55,7 @@ pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
 
 /// The step of a comment that goes with something else.
 pub(crate) fn step(done: bool) -> Step {
-    Step {
-        name: "comment".to_owned(),
-        done,
-    }
+    Step::new("comment", done)
 }
 
 /// That of one that was said now: what was there already was not done.
