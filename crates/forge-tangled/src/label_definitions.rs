@@ -314,10 +314,7 @@ impl Tangled {
             .iter()
             .filter(|d| d.is_for(scope) && (d.is_field() || d.relation().is_some()));
         Ok(fields
-            .map(|d| IssueField {
-                name: d.name.clone(),
-                options: d.allowed.clone(),
-            })
+            .map(|d| IssueField::new(&d.name, d.allowed.clone()))
             .collect())
     }
 
@@ -343,10 +340,7 @@ impl Tangled {
         self.own_definition(&repository, "define the fields")?;
         let definitions = self.definitions_now(&repository).await?;
         let names = &self.settings.dialects.sh;
-        let shown = |options: &[String]| IssueField {
-            name: name.to_owned(),
-            options: options.to_vec(),
-        };
+        let shown = |options: &[String]| IssueField::new(name, options.to_vec());
         let known = definitions
             .iter()
             .find(|d| d.name.eq_ignore_ascii_case(name));

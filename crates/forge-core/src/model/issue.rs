@@ -178,11 +178,22 @@ pub struct IssueSet {
 
 /// A field of issues with a fixed set of values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IssueField {
     /// Name.
     pub name: String,
     /// Values, in order.
     pub options: Vec<String>,
+}
+
+impl IssueField {
+    /// The field `name` with the values `options`.
+    pub fn new(name: impl Into<String>, options: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            options,
+        }
+    }
 }
 
 /// Selects the expensive sections of an issue.
