@@ -626,10 +626,11 @@ mod tests {
             &mut Vec::new(),
         );
         let repo = Some(pull.id.repo.clone());
-        let link = |kind, n| Link {
-            title: Some(format!("T{n}")),
-            state: Some(LinkState::Merged),
-            ..Link::bare(kind, repo.clone(), PrKey::Number(n))
+        let link = |kind, n| {
+            let mut link = Link::bare(kind, repo.clone(), PrKey::Number(n));
+            link.title = Some(format!("T{n}"));
+            link.state = Some(LinkState::Merged);
+            link
         };
         let mut links = Links::default();
         links.mentions = vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)];
