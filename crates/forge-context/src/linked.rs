@@ -491,20 +491,10 @@ mod tests {
 
     fn commit(message: &str) -> Commit {
         let (headline, body) = message.split_once('\n').unwrap_or((message, ""));
-        let who = Signature {
-            name: "ada".to_owned(),
-            email: String::new(),
-            at: forge_core::Timestamp::from_unix(0),
-            login: None,
-            account_id: None,
-        };
-        Commit {
-            oid: String::new(),
-            message_headline: headline.to_owned(),
-            message_body: body.to_owned(),
-            authors: vec![who.clone()],
-            committer: who,
-        }
+        let who = Signature::new("ada", "", forge_core::Timestamp::from_unix(0));
+        let mut commit = Commit::new("", headline, vec![who.clone()], who);
+        commit.message_body = body.to_owned();
+        commit
     }
 
     fn found(pull: &PullRequest) -> Vec<String> {

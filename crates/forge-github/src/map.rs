@@ -189,34 +189,27 @@ pub(crate) fn thread(t: wire::Thread) -> Thread {
 
 fn signature(person: Option<wire::Person>, at: Option<Timestamp>) -> Signature {
     let person = person.unwrap_or_default();
-    let (login, account_id) = match person.user {
-        Some(user) => (Some(user.login), Some(user.id).filter(|id| !id.is_empty())),
-        None => (None, None),
-    };
-    Signature {
-        name: person.name.unwrap_or_default(),
-        email: person.email.unwrap_or_default(),
-        at: person.date.or(at).unwrap_or_else(epoch),
-        login,
-        account_id,
+    let mut signature = Signature::new(
+        person.name.unwrap_or_default(),
+        person.email.unwrap_or_default(),
+        person.date.or(at).unwrap_or_else(epoch),
+    );
+    if let Some(user) = person.user {
+        signature.login = Some(user.login);
+        signature.account_id = Some(user.id).filter(|id| !id.is_empty());
     }
+    signature
 }
 
 pub(crate) fn commit(c: wire::PullCommit) -> Commit {
     let c = c.commit;
     let (authored, committed) = (c.authored_date, c.committed_date);
-    Commit {
-        oid: c.oid,
-        message_headline: c.message_headline,
-        message_body: c.message_body,
-        authors: c
-            .authors
-            .into_vec()
-            .into_iter()
-            .map(|p| signature(Some(p), authored))
-            .collect(),
-        committer: signature(c.committer, committed),
-    }
+    let authors = c.authors.into_vec().into_iter();
+    let authors = authors.map(|p| signature(Some(p), authored)).collect();
+    let committer = signature(c.committer, committed);
+    let mut commit = Commit::new(c.oid, c.message_headline, authors, committer);
+    commit.message_body = c.message_body;
+    commit
 }
 
 pub(crate) fn file(f: wire::File) -> FileChange {

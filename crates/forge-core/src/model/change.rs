@@ -7,6 +7,7 @@ use crate::{Error, Result, Timestamp, Trust, text::one_line};
 
 /// Author or committer of a commit, with a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Signature {
     /// Name.
     pub name: String,
@@ -22,8 +23,22 @@ pub struct Signature {
     pub account_id: Option<String>,
 }
 
+impl Signature {
+    /// A person without an account that the forge knows.
+    pub fn new(name: impl Into<String>, email: impl Into<String>, at: Timestamp) -> Self {
+        Self {
+            name: name.into(),
+            email: email.into(),
+            at,
+            login: None,
+            account_id: None,
+        }
+    }
+}
+
 /// A commit of a pull request.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Commit {
     /// Full object id, hex.
     pub oid: String,
@@ -35,6 +50,24 @@ pub struct Commit {
     pub authors: Vec<Signature>,
     /// Committer.
     pub committer: Signature,
+}
+
+impl Commit {
+    /// The commit `oid`, whose message is `headline` alone.
+    pub fn new(
+        oid: impl Into<String>,
+        headline: impl Into<String>,
+        authors: Vec<Signature>,
+        committer: Signature,
+    ) -> Self {
+        Self {
+            oid: oid.into(),
+            message_headline: headline.into(),
+            message_body: String::new(),
+            authors,
+            committer,
+        }
+    }
 }
 
 /// Kind of change of a file.
