@@ -4,8 +4,7 @@ use forge_core::{
     PrId, PrKey, RepoId, Timestamp,
     model::{
         Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, Issue, IssueId,
-        IssueState, MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Side,
-        Thread,
+        IssueState, MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Thread,
     },
 };
 
@@ -103,17 +102,10 @@ pub(crate) fn mergeability(state: MergeState, status: &str) -> Mergeability {
 }
 
 pub(crate) fn thread(resolved: bool) -> Thread {
-    Thread {
-        id: "t".to_owned(),
-        path: "src/a.rs".to_owned(),
-        line: Some(1),
-        start_line: None,
-        side: Side::Right,
-        resolved,
-        resolved_by: None,
-        outdated: false,
-        comments: vec![],
-    }
+    let mut thread = Thread::new("t", "src/a.rs");
+    thread.line = Some(1);
+    thread.resolved = resolved;
+    thread
 }
 
 pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {

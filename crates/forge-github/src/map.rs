@@ -164,27 +164,23 @@ pub(crate) fn review(r: wire::Review) -> Review {
 }
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
+    let mut thread = Thread::new(t.id, t.path);
     // An outdated thread has line numbers only in the diff on which it was opened.
-    let (line, start) = if t.is_outdated {
+    (thread.line, thread.start_line) = if t.is_outdated {
         (t.original_line, t.original_start_line)
     } else {
         (t.line.or(t.original_line), t.start_line)
     };
-    Thread {
-        id: t.id,
-        path: t.path,
-        line,
-        start_line: start,
-        side: if t.diff_side == "LEFT" {
-            Side::Left
-        } else {
-            Side::Right
-        },
-        resolved: t.is_resolved,
-        resolved_by: t.resolved_by.map(|a| actor(Some(a))),
-        outdated: t.is_outdated,
-        comments: t.comments.into_vec().into_iter().map(comment).collect(),
-    }
+    thread.side = if t.diff_side == "LEFT" {
+        Side::Left
+    } else {
+        Side::Right
+    };
+    thread.resolved = t.is_resolved;
+    thread.resolved_by = t.resolved_by.map(|a| actor(Some(a)));
+    thread.outdated = t.is_outdated;
+    thread.comments = t.comments.into_vec().into_iter().map(comment).collect();
+    thread
 }
 
 fn signature(person: Option<wire::Person>, at: Option<Timestamp>) -> Signature {

@@ -286,6 +286,7 @@ pub struct ThreadId {
 
 /// Comments on the same lines.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Thread {
     /// Key of the thread; [`ThreadId`] adds the pull request.
     pub id: String,
@@ -305,6 +306,23 @@ pub struct Thread {
     pub outdated: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
+}
+
+impl Thread {
+    /// An open thread on the whole file `path`, without comments.
+    pub fn new(id: impl Into<String>, path: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            path: path.into(),
+            line: None,
+            start_line: None,
+            side: Side::Right,
+            resolved: false,
+            resolved_by: None,
+            outdated: false,
+            comments: Vec::new(),
+        }
+    }
 }
 
 /// Selects threads.

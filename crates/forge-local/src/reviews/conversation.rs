@@ -312,17 +312,12 @@ impl Conversation {
         first.diff_hunk.clone_from(&opened.hunk);
         let id = thread_id(seq, n);
         self.blobs.insert(id.clone(), opened.blob.clone());
-        self.threads.push(Thread {
-            id,
-            path: opened.path.clone(),
-            line: opened.line,
-            start_line: opened.start_line,
-            side: opened.side,
-            resolved: false,
-            resolved_by: None,
-            outdated: false,
-            comments: vec![first.clone()],
-        });
+        let mut thread = Thread::new(id, &opened.path);
+        thread.line = opened.line;
+        thread.start_line = opened.start_line;
+        thread.side = opened.side;
+        thread.comments.push(first.clone());
+        self.threads.push(thread);
         first
     }
 }
