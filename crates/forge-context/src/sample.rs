@@ -73,20 +73,8 @@ pub(crate) fn pull() -> PullRequest {
 }
 
 pub(crate) fn review(author: &str, state: ReviewState) -> Review {
-    Review {
-        id: author.to_owned(),
-        author: Actor::new(author),
-        author_association: None,
-        author_can_push: None,
-        state,
-        body: None,
-        submitted_at: Timestamp::from_unix(1_700_000_000),
-        commit: None,
-        round: None,
-        reactions: std::collections::BTreeMap::new(),
-        comments: vec![],
-        threads: vec![],
-    }
+    let at = Timestamp::from_unix(1_700_000_000);
+    Review::new(author, Actor::new(author), state, at)
 }
 
 pub(crate) fn checks(all: &[(&str, CheckStatus)]) -> ChecksReport {

@@ -147,20 +147,16 @@ fn opened_threads(r: &wire::Review) -> Vec<String> {
 
 pub(crate) fn review(r: wire::Review) -> Review {
     let threads = opened_threads(&r);
-    Review {
-        id: r.id,
-        author: actor(r.author),
-        author_association: r.author_association,
-        author_can_push: r.author_can_push_to_repository,
-        state: review_state(&r.state),
-        body: Some(r.body).filter(|b| !b.is_empty()),
-        submitted_at: r.submitted_at.unwrap_or_else(epoch),
-        commit: r.commit.map(|c| c.oid),
-        round: None,
-        reactions: reactions(r.reaction_groups),
-        comments: r.comments.into_vec().into_iter().map(comment).collect(),
-        threads,
-    }
+    let (author, state) = (actor(r.author), review_state(&r.state));
+    let mut review = Review::new(r.id, author, state, r.submitted_at.unwrap_or_else(epoch));
+    review.author_association = r.author_association;
+    review.author_can_push = r.author_can_push_to_repository;
+    review.body = Some(r.body).filter(|b| !b.is_empty());
+    review.commit = r.commit.map(|c| c.oid);
+    review.reactions = reactions(r.reaction_groups);
+    review.comments = r.comments.into_vec().into_iter().map(comment).collect();
+    review.threads = threads;
+    review
 }
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {

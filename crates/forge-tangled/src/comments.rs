@@ -556,23 +556,17 @@ impl Reviews for Tangled {
             true => self.comment_on_ticket(&located, &text, None).await?,
             false => self.comment_on(&located, &text, None).await?,
         };
-        let outcome = commented.map(|comment| Review {
-            id: comment.id,
-            author: comment.author,
-            author_association: None,
-            author_can_push: None,
-            state: match review.verdict {
+        let outcome = commented.map(|comment| {
+            let state = match review.verdict {
                 Verdict::Approve => ReviewState::Approved,
                 Verdict::RequestChanges => ReviewState::ChangesRequested,
                 Verdict::Comment => ReviewState::Commented,
-            },
-            body: (!review.body.is_empty()).then(|| review.body.clone()),
-            submitted_at: comment.created_at,
-            commit: head,
-            round: comment.round,
-            comments: Vec::new(),
-            threads: Vec::new(),
-            reactions: std::collections::BTreeMap::new(),
+            };
+            let mut new = Review::new(comment.id, comment.author, state, comment.created_at);
+            new.body = (!review.body.is_empty()).then(|| review.body.clone());
+            new.commit = head;
+            new.round = comment.round;
+            new
         });
         match verdict {
             true => self.if_it_counts(&located, outcome).await,

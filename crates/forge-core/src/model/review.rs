@@ -34,6 +34,7 @@ impl ReviewState {
 
 /// A submitted review.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Review {
     /// The forge's key.
     pub id: String,
@@ -65,6 +66,31 @@ pub struct Review {
     /// not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
+}
+
+impl Review {
+    /// A review without body and comments.
+    pub fn new(
+        id: impl Into<String>,
+        author: Actor,
+        state: ReviewState,
+        submitted_at: Timestamp,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            author,
+            author_association: None,
+            author_can_push: None,
+            state,
+            body: None,
+            submitted_at,
+            commit: None,
+            round: None,
+            reactions: BTreeMap::new(),
+            comments: Vec::new(),
+            threads: Vec::new(),
+        }
+    }
 }
 
 /// Number of reviewers by state. Each reviewer counts with the latest opinion or, without an

@@ -265,20 +265,12 @@ impl Conversation {
                     opened.push(first);
                     ids.push(thread_id(seq, n));
                 }
-                self.reviews.push(Review {
-                    id: review_id(seq),
-                    author: by.clone(),
-                    author_association: None,
-                    author_can_push: None,
-                    state: *state,
-                    body: (!body.is_empty()).then(|| body.clone()),
-                    submitted_at: at,
-                    commit: entry.head.clone(),
-                    round: None,
-                    reactions: BTreeMap::new(),
-                    comments: opened,
-                    threads: ids,
-                });
+                let mut review = Review::new(review_id(seq), by.clone(), *state, at);
+                review.body = (!body.is_empty()).then(|| body.clone());
+                review.commit.clone_from(&entry.head);
+                review.comments = opened;
+                review.threads = ids;
+                self.reviews.push(review);
             }
             PullEvent::ReviewDismissed { review, message } => {
                 if let Some(review) = self.reviews.iter_mut().find(|r| r.id == *review) {

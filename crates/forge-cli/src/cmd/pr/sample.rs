@@ -84,20 +84,10 @@ pub(crate) fn pull() -> PullRequest {
 }
 
 pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
-    Review {
-        id: "r1".into(),
-        author: Actor::new("grace"),
-        author_association: Some("MEMBER".into()),
-        author_can_push: None,
-        state,
-        body: (!body.is_empty()).then(|| body.into()),
-        submitted_at: at.parse().unwrap(),
-        commit: None,
-        round: None,
-        reactions: Default::default(),
-        comments: vec![],
-        threads: vec![],
-    }
+    let mut review = Review::new("r1", Actor::new("grace"), state, at.parse().unwrap());
+    review.author_association = Some("MEMBER".into());
+    review.body = (!body.is_empty()).then(|| body.into());
+    review
 }
 
 pub(crate) fn comment(body: &str, at: &str) -> Comment {
