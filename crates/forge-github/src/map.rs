@@ -57,12 +57,10 @@ pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
 }
 
 pub(crate) fn label(l: wire::Label) -> Label {
-    Label {
-        name: l.name,
-        color: l.color,
-        description: l.description.filter(|d| !d.is_empty()),
-        id: l.id,
-    }
+    let mut label = Label::new(l.name, l.color);
+    label.description = l.description.filter(|d| !d.is_empty());
+    label.id = l.id;
+    label
 }
 
 pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {

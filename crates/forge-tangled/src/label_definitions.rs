@@ -410,11 +410,10 @@ impl Labels for Tangled {
         let mut labels: Vec<Label> = definitions
             .iter()
             .filter(|d| !d.is_assignee())
-            .map(|d| Label {
-                name: d.name.clone(),
-                color: d.color.clone(),
-                description: None,
-                id: d.uri.clone(),
+            .map(|d| {
+                let mut label = Label::new(&d.name, &d.color);
+                label.id.clone_from(&d.uri);
+                label
             })
             .collect();
         labels.sort_by_key(|l| l.name.to_lowercase());
@@ -446,11 +445,10 @@ impl Labels for Tangled {
         let known = definitions
             .iter()
             .find(|d| d.name.eq_ignore_ascii_case(name));
-        let label = |uri: String| Label {
-            name: name.to_owned(),
-            color: color.clone(),
-            description: None,
-            id: uri,
+        let label = |uri: String| {
+            let mut label = Label::new(name.to_owned(), color.clone());
+            label.id = uri;
+            label
         };
         if let Some(known) = known {
             if !new.overwrite {

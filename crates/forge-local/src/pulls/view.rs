@@ -193,12 +193,7 @@ pub(crate) fn shown_labels(
     labels: &[LabelRef],
     book: &Result<Option<LabelSet>>,
 ) -> (Vec<Label>, Option<Warning>) {
-    let unknown = |l: &LabelRef| Label {
-        name: l.name.clone(),
-        color: NO_COLOR.to_owned(),
-        description: None,
-        id: String::new(),
-    };
+    let unknown = |l: &LabelRef| Label::new(&l.name, NO_COLOR);
     let (mut shown, warning): (Vec<Label>, _) = match book {
         Ok(Some(book)) => {
             let current = labels.iter().filter_map(|l| book.current(l).cloned());

@@ -38,12 +38,7 @@ pub(crate) fn pull() -> PullRequest {
         merge_commit: None,
         url: "file:///srv/repo#7".into(),
         labels: ["zeal", "Bug"]
-            .map(|name| Label {
-                name: name.into(),
-                color: "ff0000".into(),
-                description: None,
-                id: String::new(),
-            })
+            .map(|name| Label::new(name, "ff0000"))
             .into(),
         assignees: vec![ada],
         milestone: None,
