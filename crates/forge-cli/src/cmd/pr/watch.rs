@@ -114,6 +114,7 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
                 name,
                 from,
                 to,
+                ..
             }) => printer.print([what, &name, from.as_deref().unwrap_or_default(), &to])?,
             WatchEvent::Waits { error, again } => {
                 let when = again.map_or_else(
