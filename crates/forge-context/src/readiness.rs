@@ -212,11 +212,20 @@ impl From<&Capabilities> for ForgeRules {
 
 /// The pull request that another one builds on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dependency {
     /// The key of the pull request.
     pub key: PrKey,
     /// The state; `None` if it could not be read.
     pub state: Option<PrState>,
+}
+
+impl Dependency {
+    /// The pull request `key` in `state`.
+    #[must_use]
+    pub fn new(key: PrKey, state: Option<PrState>) -> Self {
+        Self { key, state }
+    }
 }
 
 impl Readiness {

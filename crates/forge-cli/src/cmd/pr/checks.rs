@@ -96,11 +96,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
         return Ok(Exit::Ok);
     }
     let interval = Duration::from_secs(args.interval);
-    let mut pacer = Pacer::new(Pace {
-        first: interval,
-        longest: interval,
-        timeout: None,
-    });
+    let mut pacer = Pacer::new(Pace::new(interval, interval));
     while args.watch && count(&checks, CheckStatus::Pending) > 0 {
         if args.fail_fast && count(&checks, CheckStatus::Failure) > 0 {
             break;
