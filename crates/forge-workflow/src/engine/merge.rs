@@ -118,6 +118,7 @@ impl MergePlan {
 
 /// Result for the issues that a merged pull request closes.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct MergeReport {
     /// The issues that were moved or closed.
     pub transitioned: Vec<MergeStep>,

@@ -187,7 +187,7 @@ impl Ledger for MemoryLedger {
         tokio::task::yield_now().await;
         let issue = self.issue(issue);
         let trail = Trail::of(&issue, &[]);
-        Ok(IssueTrail { issue, trail })
+        Ok(IssueTrail::new(issue, trail))
     }
 
     async fn swap(
