@@ -103,6 +103,7 @@ impl Quota {
 
 /// Settings for every call of a handle.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Policy {
     /// Maximum duration of one call.
     pub deadline: Duration,

@@ -286,10 +286,9 @@ impl Forges {
     /// not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
-        Policy {
-            deadline: self.config.timeout() + self.wait.unwrap_or_default(),
-            ..Policy::default()
-        }
+        let mut policy = Policy::default();
+        policy.deadline = self.config.timeout() + self.wait.unwrap_or_default();
+        policy
     }
 
     /// Opens a repository.

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    ForgeKind, Noun, Observer, Op, PrKey, RepoId, RepoPath, Timestamp,
+    ForgeKind, Noun, Observer, Op, Policy, PrKey, RepoId, RepoPath, Timestamp,
     locator::Hosts,
     model::{
         BaseRule, BaseRuleKind, BaseRules, LinkState, LinkedIssue, LocalClone, ReviewState,
@@ -387,10 +387,8 @@ fn quota(remaining: u64) -> Quota {
 #[test]
 fn requests_reach_both_observers() {
     let outer = Arc::new(Began::default());
-    let policy = Policy {
-        observer: Some(outer.clone()),
-        ..Policy::default()
-    };
+    let mut policy = Policy::default();
+    policy.observer = Some(outer.clone());
     let forge = StubForge {
         quota: Some(quota(4_000)),
         ..StubForge::default()
