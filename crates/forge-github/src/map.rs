@@ -92,23 +92,20 @@ fn reactions(groups: Vec<wire::ReactionGroup>) -> BTreeMap<String, u64> {
 }
 
 pub(crate) fn comment(c: wire::Comment) -> Comment {
-    Comment {
-        id: c.id,
-        author: actor(c.author),
-        author_association: c.author_association,
-        reply_to: c.reply_to.map(|r| r.id).or_else(|| reply::marked(&c.body)),
-        body: c.body,
-        created_at: c.created_at.unwrap_or_else(epoch),
-        updated_at: c.last_edited_at,
-        round: None,
-        reactions: reactions(c.reaction_groups),
-        line_number: c.line.or(c.original_line).filter(|_| c.path.is_some()),
-        file_path: c.path,
-        diff_hunk: c.diff_hunk,
-        url: c.url,
-        viewer_did_author: c.viewer_did_author,
-        minimized_reason: c.minimized_reason.filter(|_| c.is_minimized),
-    }
+    let reply_to = c.reply_to.map(|r| r.id);
+    let (author, at) = (actor(c.author), c.created_at.unwrap_or_else(epoch));
+    let mut comment = Comment::new(c.id, author, c.body, at);
+    comment.author_association = c.author_association;
+    comment.reply_to = reply_to.or_else(|| reply::marked(&comment.body));
+    comment.updated_at = c.last_edited_at;
+    comment.reactions = reactions(c.reaction_groups);
+    comment.line_number = c.line.or(c.original_line).filter(|_| c.path.is_some());
+    comment.file_path = c.path;
+    comment.diff_hunk = c.diff_hunk;
+    comment.url = c.url;
+    comment.viewer_did_author = c.viewer_did_author;
+    comment.minimized_reason = c.minimized_reason.filter(|_| c.is_minimized);
+    comment
 }
 
 /// Replaces a time that is missing after a partial failure.

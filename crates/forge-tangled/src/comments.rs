@@ -138,23 +138,14 @@ impl Tangled {
             .then(|| tickets::editor(record, &self.settings.dialects))
             .flatten();
         let author = stamped.unwrap_or(record.author());
-        Comment {
-            id: record.uri.clone(),
-            author: self.actor(author).await,
-            author_association: writers.association(author).map(str::to_owned),
-            body: text(&record.value, fields).unwrap_or_default().to_owned(),
-            created_at: at.unwrap_or_else(|| Timestamp::from_unix(0)),
-            updated_at: None,
-            reply_to: reply.map(str::to_owned),
-            round: round(&record.value, fields),
-            reactions: Default::default(),
-            file_path: None,
-            line_number: None,
-            diff_hunk: None,
-            url: String::new(),
-            viewer_did_author: author == viewer,
-            minimized_reason: None,
-        }
+        let body = text(&record.value, fields).unwrap_or_default();
+        let at = at.unwrap_or_else(|| Timestamp::from_unix(0));
+        let mut comment = Comment::new(&record.uri, self.actor(author).await, body, at);
+        comment.author_association = writers.association(author).map(str::to_owned);
+        comment.reply_to = reply.map(str::to_owned);
+        comment.round = round(&record.value, fields);
+        comment.viewer_did_author = author == viewer;
+        comment
     }
 
     async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {

@@ -170,23 +170,10 @@ pub(crate) struct CommentMapper<'a> {
 
 impl CommentMapper<'_> {
     pub fn comment(&self, id: String, by: &Actor, at: Timestamp, body: &str) -> Comment {
-        Comment {
-            id,
-            author: by.clone(),
-            author_association: None,
-            body: body.to_owned(),
-            created_at: at,
-            updated_at: None,
-            reply_to: None,
-            round: None,
-            reactions: BTreeMap::new(),
-            file_path: None,
-            line_number: None,
-            diff_hunk: None,
-            url: self.url.to_owned(),
-            viewer_did_author: self.viewer.is_some_and(|v| same_login(v, &by.login)),
-            minimized_reason: None,
-        }
+        let mut comment = Comment::new(id, by.clone(), body, at);
+        comment.url = self.url.to_owned();
+        comment.viewer_did_author = self.viewer.is_some_and(|v| same_login(v, &by.login));
+        comment
     }
 }
 

@@ -15,23 +15,10 @@ fn at(secs: i64) -> Timestamp {
 }
 
 pub fn comment(key: usize, secs: i64, entry: &TrailEntry) -> Comment {
-    Comment {
-        id: key.to_string(),
-        author: Actor::new("ada"),
-        author_association: Some("MEMBER".to_owned()),
-        body: entry.to_comment(),
-        created_at: at(secs),
-        updated_at: None,
-        reply_to: None,
-        round: None,
-        reactions: BTreeMap::new(),
-        file_path: None,
-        line_number: None,
-        diff_hunk: None,
-        url: String::new(),
-        viewer_did_author: false,
-        minimized_reason: None,
-    }
+    let (author, body) = (Actor::new("ada"), entry.to_comment());
+    let mut comment = Comment::new(key.to_string(), author, body, at(secs));
+    comment.author_association = Some("MEMBER".to_owned());
+    comment
 }
 
 fn trail(comments: &[Comment]) -> Trail {

@@ -204,23 +204,8 @@ impl Ledger for MemoryLedger {
                 _ => 0,
             };
             shared.keys += 1;
-            let comment = Comment {
-                id: shared.keys.to_string(),
-                author: Actor::new("ada"),
-                author_association: None,
-                body,
-                created_at: later(Timestamp::now(), ahead),
-                updated_at: None,
-                reply_to: None,
-                round: None,
-                reactions: BTreeMap::new(),
-                file_path: None,
-                line_number: None,
-                diff_hunk: None,
-                url: String::new(),
-                viewer_did_author: false,
-                minimized_reason: None,
-            };
+            let (key, at) = (shared.keys.to_string(), later(Timestamp::now(), ahead));
+            let comment = Comment::new(key, Actor::new("ada"), body, at);
             shared.comments.push(comment);
         });
         match written {

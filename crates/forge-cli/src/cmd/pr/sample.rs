@@ -86,21 +86,5 @@ pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
 }
 
 pub(crate) fn comment(body: &str, at: &str) -> Comment {
-    Comment {
-        id: "c1".into(),
-        author: Actor::new("ada"),
-        author_association: None,
-        body: body.into(),
-        created_at: at.parse().unwrap(),
-        updated_at: None,
-        reply_to: None,
-        round: None,
-        reactions: Default::default(),
-        file_path: None,
-        line_number: None,
-        diff_hunk: None,
-        url: String::new(),
-        viewer_did_author: false,
-        minimized_reason: None,
-    }
+    Comment::new("c1", Actor::new("ada"), body, at.parse().unwrap())
 }
