@@ -1,10 +1,10 @@
 //! A sample pull request for tests.
 
 use forge_core::{
-    PrId, PrKey, RepoId, Timestamp,
+    PrId, RepoId, Timestamp,
     model::{
         Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, Issue, IssueId,
-        IssueState, MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Thread,
+        MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Thread,
     },
 };
 
@@ -106,30 +106,8 @@ pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
 /// An open issue of the repository of [`pull`].
 pub(crate) fn issue(number: u64, title: &str) -> Issue {
     let at = Timestamp::from_unix(1_700_000_000);
-    Issue {
-        id: IssueId {
-            repo: RepoId::local("/r"),
-            key: PrKey::Number(number),
-        },
-        node_id: String::new(),
-        number: Some(number),
-        title: title.to_owned(),
-        body: String::new(),
-        author: Actor::new("ada"),
-        state: IssueState::Open,
-        state_reason: None,
-        labels: vec![],
-        assignees: vec![],
-        created_at: at,
-        updated_at: at,
-        closed_at: None,
-        comments_count: 0,
-        milestone: None,
-        url: format!("file:///r#{number}"),
-        version: String::new(),
-        values: std::collections::BTreeMap::new(),
-        comments: None,
-        relations: None,
-        warnings: vec![],
-    }
+    let id = IssueId::number(RepoId::local("/r"), number);
+    let mut issue = Issue::new(id, title, Actor::new("ada"), at);
+    issue.url = format!("file:///r#{number}");
+    issue
 }

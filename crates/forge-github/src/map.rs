@@ -231,43 +231,30 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     if i.number == 0 {
         return Err(lacks(host, "the number of an issue"));
     }
-    Ok(Issue {
-        id: IssueId::number(repo.clone(), i.number),
-        node_id: i.id,
-        number: Some(i.number),
-        title: i.title,
-        body: i.body,
-        author: actor(i.author),
-        state: match i.state.as_str() {
-            "OPEN" => IssueState::Open,
-            _ => IssueState::Closed,
-        },
-        state_reason: match i.state_reason.as_deref() {
-            Some("COMPLETED") => Some(IssueReason::Completed),
-            Some("NOT_PLANNED") => Some(IssueReason::NotPlanned),
-            Some("DUPLICATE") => Some(IssueReason::Duplicate),
-            Some("REOPENED") => Some(IssueReason::Reopened),
-            _ => None,
-        },
-        labels: i.labels.into_vec().into_iter().map(label).collect(),
-        assignees: i
-            .assignees
-            .into_vec()
-            .into_iter()
-            .map(|a| actor(Some(a)))
-            .collect(),
-        created_at,
-        updated_at,
-        closed_at: i.closed_at,
-        milestone: i.milestone.map(milestone),
-        comments_count: i.comments.and_then(|c| c.total_count).unwrap_or(0),
-        url: i.url,
-        version: String::new(),
-        values: std::collections::BTreeMap::new(),
-        comments: None,
-        relations: None,
-        warnings: vec![],
-    })
+    let id = IssueId::number(repo.clone(), i.number);
+    let mut issue = Issue::new(id, i.title, actor(i.author), created_at);
+    issue.node_id = i.id;
+    issue.body = i.body;
+    issue.state = match i.state.as_str() {
+        "OPEN" => IssueState::Open,
+        _ => IssueState::Closed,
+    };
+    issue.state_reason = match i.state_reason.as_deref() {
+        Some("COMPLETED") => Some(IssueReason::Completed),
+        Some("NOT_PLANNED") => Some(IssueReason::NotPlanned),
+        Some("DUPLICATE") => Some(IssueReason::Duplicate),
+        Some("REOPENED") => Some(IssueReason::Reopened),
+        _ => None,
+    };
+    issue.labels = i.labels.into_vec().into_iter().map(label).collect();
+    let assignees = i.assignees.into_vec().into_iter();
+    issue.assignees = assignees.map(|a| actor(Some(a))).collect();
+    issue.updated_at = updated_at;
+    issue.closed_at = i.closed_at;
+    issue.milestone = i.milestone.map(milestone);
+    issue.comments_count = i.comments.and_then(|c| c.total_count).unwrap_or(0);
+    issue.url = i.url;
+    Ok(issue)
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {
