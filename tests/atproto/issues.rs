@@ -45,10 +45,7 @@ fn forge(world: &RealWorld, account: &Account) -> Tangled {
 }
 
 fn field(name: &str, options: &[&str]) -> IssueField {
-    IssueField {
-        name: name.to_owned(),
-        options: options.iter().map(|o| (*o).to_owned()).collect(),
-    }
+    IssueField::new(name, options.iter().map(|o| (*o).to_owned()).collect())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,10 +70,8 @@ impl Rig for GitHubRig {
                 http(&double),
                 Arc::new(FixedToken::new(token)),
             ));
-            let policy = Policy {
-                observer: Some(Arc::clone(&pushes)),
-                ..Policy::default()
-            };
+            let mut policy = Policy::default();
+            policy.observer = Some(Arc::clone(&pushes));
             Client::new(forge, policy).repo(id())
         };
         Fixture {

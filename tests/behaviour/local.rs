@@ -90,10 +90,8 @@ impl Rig for LocalRig {
                 who: who.clone(),
                 identity,
             });
-            let policy = Policy {
-                observer: Some(acts),
-                ..Policy::default()
-            };
+            let mut policy = Policy::default();
+            policy.observer = Some(acts);
             Client::new(Arc::clone(&forge) as Arc<dyn Forge>, policy).repo(id.clone())
         };
         Fixture {

@@ -123,11 +123,10 @@ impl Ctx {
     pub fn policy(&self) -> Result<Policy> {
         let verbose = self.global.verbose > 0;
         let progress = Progress::new(self.ui.err_is_tty(), verbose, self.ui.writes());
-        Ok(Policy {
-            observer: Some(Arc::new(progress)),
-            trust: Trust::Person,
-            ..self.forges()?.policy()
-        })
+        let mut policy = self.forges()?.policy();
+        policy.observer = Some(Arc::new(progress));
+        policy.trust = Trust::Person;
+        Ok(policy)
     }
 
     /// The repository of `-R`, or that of the working directory.
@@ -145,10 +144,9 @@ impl Ctx {
             None => {
                 self.warn_of_problems(forges.config());
                 let id = forges.base_repo(&self.place).await?;
-                let policy = Policy {
-                    trust: self.trust_in(&id).await?,
-                    ..self.policy()?
-                };
+                let trust = self.trust_in(&id).await?;
+                let mut policy = self.policy()?;
+                policy.trust = trust;
                 forges.open(&id, policy).await
             }
         }

@@ -91,10 +91,8 @@ pub async fn newest_pull(
             ctx.working_copy()?.current_pull(repo, fields).await
         }
         PrSelector::Branch { owner, branch } => {
-            let head = HeadRef {
-                owner,
-                ..HeadRef::branch(branch)
-            };
+            let mut head = HeadRef::branch(branch);
+            head.owner = owner;
             SelectedPull::by_head(ctx.repo(flag).await?, &head, fields).await
         }
         PrSelector::Locator(_) => match ctx.forges()?.open_locator(text, ctx.policy()?).await? {

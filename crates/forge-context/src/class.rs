@@ -54,6 +54,7 @@ impl FileClass {
 
 /// A rule of [`PATH_RULES`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct PathRule {
     /// The class of the files that match.
     pub class: FileClass,

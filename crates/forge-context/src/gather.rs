@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, Policy, PrId, Quota, Repo,
-    Result, Warning, call,
+    Action, Capability, Error, ErrorKind, Hint, Op, Page, PageReq, PrId, Quota, Repo, Result,
+    Warning, call,
     model::{
         Actor, CheckStatus, ChecksReport, Comment, ContentsReq, Diff, DiffReq, FileChange,
         IssueFields, IssueId, Links, MergeState, Mergeability, PrFields, PrState, PullQuery,
@@ -154,12 +154,10 @@ pub struct LogTail {
 ///
 /// Fails as [`Repo::pull`] does. A section that fails is listed in [`PullContext::errors`].
 pub async fn context(repo: &Repo, pr: &PrId, req: &ContextReq) -> Result<PullContext> {
-    let policy = repo.client().policy().clone();
-    let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.clone()));
-    let repo = repo.with_policy(Policy {
-        observer: Some(watch.clone()),
-        ..policy
-    });
+    let mut policy = repo.client().policy().clone();
+    let watch = Arc::new(GatherObserver::new(pr, req, policy.observer.take()));
+    policy.observer = Some(watch.clone());
+    let repo = repo.with_policy(policy);
     let gather = Gather {
         repo: &repo,
         pr,

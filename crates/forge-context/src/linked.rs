@@ -492,20 +492,10 @@ mod tests {
 
     fn commit(message: &str) -> Commit {
         let (headline, body) = message.split_once('\n').unwrap_or((message, ""));
-        let who = Signature {
-            name: "ada".to_owned(),
-            email: String::new(),
-            at: forge_core::Timestamp::from_unix(0),
-            login: None,
-            account_id: None,
-        };
-        Commit {
-            oid: String::new(),
-            message_headline: headline.to_owned(),
-            message_body: body.to_owned(),
-            authors: vec![who.clone()],
-            committer: who,
-        }
+        let who = Signature::new("ada", "", forge_core::Timestamp::from_unix(0));
+        let mut commit = Commit::new("", headline, vec![who.clone()], who);
+        commit.message_body = body.to_owned();
+        commit
     }
 
     fn found(pull: &PullRequest) -> Vec<String> {
@@ -627,10 +617,11 @@ mod tests {
             &mut Vec::new(),
         );
         let repo = Some(pull.id.repo.clone());
-        let link = |kind, n| Link {
-            title: Some(format!("T{n}")),
-            state: Some(LinkState::Merged),
-            ..Link::bare(kind, repo.clone(), PrKey::Number(n))
+        let link = |kind, n| {
+            let mut link = Link::bare(kind, repo.clone(), PrKey::Number(n));
+            link.title = Some(format!("T{n}"));
+            link.state = Some(LinkState::Merged);
+            link
         };
         let mut links = Links::default();
         links.mentions = vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)];

@@ -14,6 +14,7 @@ const LIMIT_PAUSE: Duration = Duration::from_secs(60);
 
 /// Interval and duration of polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pace {
     /// The pause after a poll with news.
     pub first: Duration,
@@ -21,6 +22,25 @@ pub struct Pace {
     pub longest: Duration,
     /// Time after which no poll starts.
     pub timeout: Option<Duration>,
+}
+
+impl Pace {
+    /// Pauses of `first` to `longest`, without a timeout.
+    #[must_use]
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        Self {
+            first,
+            longest,
+            timeout: None,
+        }
+    }
+
+    /// Ends the polling after `timeout`.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
 }
 
 /// Computes the pause before the next poll.

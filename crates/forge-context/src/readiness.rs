@@ -185,6 +185,7 @@ pub struct Readiness {
 
 /// The kinds of rules that a forge supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ForgeRules {
     /// The forge has checks.
     pub checks: bool,
@@ -209,11 +210,20 @@ impl From<&Capabilities> for ForgeRules {
 
 /// The pull request that another one builds on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dependency {
     /// The key of the pull request.
     pub key: PrKey,
     /// The state; `None` if it could not be read.
     pub state: Option<PrState>,
+}
+
+impl Dependency {
+    /// The pull request `key` in `state`.
+    #[must_use]
+    pub fn new(key: PrKey, state: Option<PrState>) -> Self {
+        Self { key, state }
+    }
 }
 
 impl Readiness {

@@ -89,6 +89,7 @@ pub const RISK_RULES: &[(&str, u64, &str)] = &[
 
 /// Thresholds of a large change, and critical paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RiskLimits {
     /// A change with more changed lines than this is large.
     pub large_lines: u64,

@@ -1,11 +1,10 @@
 //! A sample pull request for tests.
 
 use forge_core::{
-    PrId, PrKey, RepoId, Timestamp,
+    PrId, RepoId, Timestamp,
     model::{
         Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, Issue, IssueId,
-        IssueState, MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Side,
-        Thread,
+        MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Thread,
     },
 };
 
@@ -74,20 +73,8 @@ pub(crate) fn pull() -> PullRequest {
 }
 
 pub(crate) fn review(author: &str, state: ReviewState) -> Review {
-    Review {
-        id: author.to_owned(),
-        author: Actor::new(author),
-        author_association: None,
-        author_can_push: None,
-        state,
-        body: None,
-        submitted_at: Timestamp::from_unix(1_700_000_000),
-        commit: None,
-        round: None,
-        reactions: std::collections::BTreeMap::new(),
-        comments: vec![],
-        threads: vec![],
-    }
+    let at = Timestamp::from_unix(1_700_000_000);
+    Review::new(author, Actor::new(author), state, at)
 }
 
 pub(crate) fn checks(all: &[(&str, CheckStatus)]) -> ChecksReport {
@@ -103,17 +90,10 @@ pub(crate) fn mergeability(state: MergeState, status: &str) -> Mergeability {
 }
 
 pub(crate) fn thread(resolved: bool) -> Thread {
-    Thread {
-        id: "t".to_owned(),
-        path: "src/a.rs".to_owned(),
-        line: Some(1),
-        start_line: None,
-        side: Side::Right,
-        resolved,
-        resolved_by: None,
-        outdated: false,
-        comments: vec![],
-    }
+    let mut thread = Thread::new("t", "src/a.rs");
+    thread.line = Some(1);
+    thread.resolved = resolved;
+    thread
 }
 
 pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
@@ -126,30 +106,8 @@ pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
 /// An open issue of the repository of [`pull`].
 pub(crate) fn issue(number: u64, title: &str) -> Issue {
     let at = Timestamp::from_unix(1_700_000_000);
-    Issue {
-        id: IssueId {
-            repo: RepoId::local("/r"),
-            key: PrKey::Number(number),
-        },
-        node_id: String::new(),
-        number: Some(number),
-        title: title.to_owned(),
-        body: String::new(),
-        author: Actor::new("ada"),
-        state: IssueState::Open,
-        state_reason: None,
-        labels: vec![],
-        assignees: vec![],
-        created_at: at,
-        updated_at: at,
-        closed_at: None,
-        comments_count: 0,
-        milestone: None,
-        url: format!("file:///r#{number}"),
-        version: String::new(),
-        values: std::collections::BTreeMap::new(),
-        comments: None,
-        relations: None,
-        warnings: vec![],
-    }
+    let id = IssueId::number(RepoId::local("/r"), number);
+    let mut issue = Issue::new(id, title, Actor::new("ada"), at);
+    issue.url = format!("file:///r#{number}");
+    issue
 }

@@ -4,6 +4,7 @@ use crate::{LOOKBACK_DAYS, MAX_RELATED, RelatedBy, RiskLimits};
 
 /// Settings that apply to every bundle of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContextSettings {
     /// Requests of the rate limit kept in reserve: below this number optional sections are left
     /// out.
@@ -33,6 +34,7 @@ impl Default for ContextSettings {
 
 /// Settings for related pull requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RelatedSettings {
     /// The relations to search for, in addition to dependencies.
     pub strategies: Vec<RelatedBy>,

@@ -107,10 +107,7 @@ impl SincePoint {
         match (self.round, pull.rounds) {
             // The newest round has no successor, so its commit is compared instead.
             (Some(round), Some(rounds)) if round + 1 < rounds => {
-                req.rounds = Some(Rounds {
-                    round: None,
-                    since: Some(round),
-                });
+                req.rounds = Some(Rounds::new(None, Some(round)));
             }
             _ => req.since.clone_from(&self.commit),
         }
@@ -182,20 +179,10 @@ mod tests {
     use crate::sample;
 
     fn review(id: &str, by: &str, at: i64, commit: Option<&str>) -> Review {
-        Review {
-            id: id.to_owned(),
-            author: Actor::new(by),
-            author_association: None,
-            author_can_push: None,
-            state: ReviewState::Commented,
-            body: None,
-            submitted_at: Timestamp::from_unix(at),
-            commit: commit.map(str::to_owned),
-            round: None,
-            reactions: Default::default(),
-            comments: Vec::new(),
-            threads: vec![],
-        }
+        let (state, at) = (ReviewState::Commented, Timestamp::from_unix(at));
+        let mut review = Review::new(id, Actor::new(by), state, at);
+        review.commit = commit.map(str::to_owned);
+        review
     }
 
     fn pull() -> PullRequest {

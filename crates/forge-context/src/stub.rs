@@ -68,10 +68,7 @@ impl Default for StubForge {
             is_costly: false,
             failing: Vec::new(),
             capabilities: capabilities_without(&[]),
-            info: ForgeInfo {
-                kind: ForgeKind::LOCAL,
-                host: String::new(),
-            },
+            info: ForgeInfo::new(ForgeKind::LOCAL, ""),
             record: Mutex::default(),
         }
     }
@@ -225,13 +222,9 @@ impl PullRequests for StubForge {
     async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
         self.asked(&format!("view {}", pr.key))?;
         if let Some(quota) = self.quota {
-            requested(&SentRequest {
-                method: "GET",
-                host: "forge.example",
-                path: "/pull",
-                took: Duration::ZERO,
-                quota: Some(quota),
-            });
+            let mut sent = SentRequest::new("GET", "forge.example", "/pull", Duration::ZERO);
+            sent.quota = Some(quota);
+            requested(&sent);
         }
         if self.is_costly && fields.contains(PrFields::COMMENTS) {
             return Err(Error::new(ErrorKind::Internal, "the query is too costly"));

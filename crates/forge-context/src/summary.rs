@@ -271,15 +271,7 @@ mod tests {
         let mut pull = pull();
         pull.title = title.to_owned();
         pull.head_branch = branch.to_owned();
-        pull.labels = labels
-            .iter()
-            .map(|name| Label {
-                name: (*name).to_owned(),
-                color: String::new(),
-                description: None,
-                id: String::new(),
-            })
-            .collect();
+        pull.labels = labels.iter().map(|name| Label::new(*name, "")).collect();
         pull.files = Some(paths.iter().map(|path| file(path, 1, 1)).collect());
         change_type(&pull)
     }

@@ -52,6 +52,7 @@ impl TicketPattern {
 
 /// Rules for recognizing ticket keys in a text.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TicketKeys {
     /// True to recognize tickets.
     pub enabled: bool,
@@ -149,6 +150,7 @@ pub trait Tickets: fmt::Debug + Send + Sync {
 
 /// Ticket keys, and the tracker to query.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct TicketSource {
     /// The rules for ticket keys.
     pub keys: TicketKeys,

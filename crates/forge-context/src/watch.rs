@@ -452,6 +452,7 @@ const fn ready_name(ready: Option<bool>) -> &'static str {
 
 /// A difference between two polls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct WatchChange {
     /// `state`, `head`, `check`, `review`, `requirement` or `verdict`.
     pub what: &'static str,

@@ -49,6 +49,7 @@ pub trait Observer: Send + Sync {
 
 /// A request of a call, without header, query and body, and so without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SentRequest<'a> {
     /// `GET`, `POST`, …
     pub method: &'a str,
@@ -62,8 +63,23 @@ pub struct SentRequest<'a> {
     pub quota: Option<Quota>,
 }
 
+impl<'a> SentRequest<'a> {
+    /// A request whose answer states no rate limit.
+    #[must_use]
+    pub fn new(method: &'a str, host: &'a str, path: &'a str, took: Duration) -> Self {
+        Self {
+            method,
+            host,
+            path,
+            took,
+            quota: None,
+        }
+    }
+}
+
 /// State of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Quota {
     /// Requests allowed in a window.
     pub limit: u64,
@@ -73,8 +89,21 @@ pub struct Quota {
     pub reset: Timestamp,
 }
 
+impl Quota {
+    /// A limit of `limit` requests, of which `remaining` are left until `reset`.
+    #[must_use]
+    pub fn new(limit: u64, remaining: u64, reset: Timestamp) -> Self {
+        Self {
+            limit,
+            remaining,
+            reset,
+        }
+    }
+}
+
 /// Settings for every call of a handle.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Policy {
     /// Maximum duration of one call.
     pub deadline: Duration,

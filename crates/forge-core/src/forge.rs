@@ -29,11 +29,22 @@ use crate::{
 
 /// Kind and host of a forge.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ForgeInfo {
     /// Kind of forge.
     pub kind: ForgeKind,
     /// Host name; empty for a local repository.
     pub host: String,
+}
+
+impl ForgeInfo {
+    /// A forge of this kind at `host`.
+    pub fn new(kind: ForgeKind, host: impl Into<String>) -> Self {
+        Self {
+            kind,
+            host: host.into(),
+        }
+    }
 }
 
 /// A forge: all operations that the rest of the workspace uses.

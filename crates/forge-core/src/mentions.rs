@@ -146,6 +146,7 @@ pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
 
 /// A reference to a ticket of an issue tracker: `PROJ-123`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ticket {
     /// Key of the ticket.
     pub key: String,

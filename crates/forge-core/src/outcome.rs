@@ -161,6 +161,7 @@ fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
 
 /// One step of a write with several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Step {
     /// Name of the step in a few words: `merge`, `delete head branch`.
     pub name: String,
@@ -168,8 +169,19 @@ pub struct Step {
     pub done: bool,
 }
 
+impl Step {
+    /// The step `name`, and whether it was done.
+    pub fn new(name: impl Into<String>, done: bool) -> Self {
+        Self {
+            name: name.into(),
+            done,
+        }
+    }
+}
+
 /// A warning about a call that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// Cause and effect.
     pub message: String,

@@ -8,6 +8,7 @@ use crate::{Error, Result};
 
 /// Position and size of a requested page.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PageReq {
     /// Maximum number of items, at least 1.
     pub limit: usize,

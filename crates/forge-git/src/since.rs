@@ -304,11 +304,7 @@ impl HashedSeries {
                 None if was_read => headline.clone().into_bytes(),
                 None => oid.clone().into_bytes(),
             };
-            SeriesCommit {
-                oid,
-                headline,
-                essence,
-            }
+            SeriesCommit::new(oid, headline, essence)
         };
         Ok(Self {
             commits: commits.into_iter().map(of).collect(),

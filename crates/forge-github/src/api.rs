@@ -414,10 +414,9 @@ impl Api {
             let title = self.about(answer.write).words(&title);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
-                warnings.push(Warning {
-                    section,
-                    ..error::warning(message, &error)
-                });
+                let mut warning = error::warning(message, &error);
+                warning.section = section;
+                warnings.push(warning);
             }
         }
         warnings

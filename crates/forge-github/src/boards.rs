@@ -287,13 +287,8 @@ impl GitHub {
             .send_one_as::<FieldMade>(TokenChoice::Board, mutation, input)
             .await
             .map(|_| {
-                let mut made = known.map_or_else(
-                    || IssueField {
-                        name: field.name.trim().to_owned(),
-                        options: vec![],
-                    },
-                    field_of,
-                );
+                let mut made =
+                    known.map_or_else(|| IssueField::new(field.name.trim(), vec![]), field_of);
                 made.options.extend(missing.iter().map(|o| (*o).clone()));
                 made
             });
@@ -319,10 +314,8 @@ fn option(name: &str) -> Value {
 }
 
 fn field_of(field: &wire::BoardField) -> IssueField {
-    IssueField {
-        name: field.name.clone(),
-        options: field.options.iter().map(|o| o.name.clone()).collect(),
-    }
+    let options = field.options.iter().map(|o| o.name.clone());
+    IssueField::new(&field.name, options.collect())
 }
 
 /// The error for writing values of an archived board item.

@@ -248,39 +248,36 @@ fn check(c: wire::Check) -> Check {
             "FAILURE" | "ERROR" => CheckStatus::Failure,
             _ => CheckStatus::Pending,
         };
-        return Check {
-            conclusion: Some(c.state),
-            url: c.target_url.filter(|u| !u.is_empty()),
-            started_at: c.created_at,
-            summary: c.description.filter(|d| !d.is_empty()),
-            required: c.is_required,
-            ..Check::new(c.context, status)
-        };
+        let mut check = Check::new(c.context, status);
+        check.conclusion = Some(c.state);
+        check.url = c.target_url.filter(|u| !u.is_empty());
+        check.started_at = c.created_at;
+        check.summary = c.description.filter(|d| !d.is_empty());
+        check.required = c.is_required;
+        return check;
     }
     let app = c.check_suite.app.and_then(|app| app.database_id);
     let run = c.check_suite.workflow_run;
-    Check {
-        id: c.id,
-        name: c.name,
-        status: run_status(&c.status, c.conclusion.as_deref()),
-        progress: Some(c.status),
-        conclusion: c.conclusion,
-        event: run
-            .as_ref()
-            .map(|r| r.event.clone())
-            .filter(|e| !e.is_empty()),
-        run_url: run
-            .as_ref()
-            .map(|r| r.url.clone())
-            .filter(|u| !u.is_empty()),
-        workflow: run.map(|r| r.workflow.name).filter(|n| !n.is_empty()),
-        url: c.details_url.filter(|u| !u.is_empty()),
-        started_at: c.started_at,
-        completed_at: c.completed_at,
-        summary: c.title.filter(|t| !t.is_empty()),
-        required: c.is_required,
-        app,
-    }
+    let mut check = Check::new(c.name, run_status(&c.status, c.conclusion.as_deref()));
+    check.id = c.id;
+    check.progress = Some(c.status);
+    check.conclusion = c.conclusion;
+    check.event = run
+        .as_ref()
+        .map(|r| r.event.clone())
+        .filter(|e| !e.is_empty());
+    check.run_url = run
+        .as_ref()
+        .map(|r| r.url.clone())
+        .filter(|u| !u.is_empty());
+    check.workflow = run.map(|r| r.workflow.name).filter(|n| !n.is_empty());
+    check.url = c.details_url.filter(|u| !u.is_empty());
+    check.started_at = c.started_at;
+    check.completed_at = c.completed_at;
+    check.summary = c.title.filter(|t| !t.is_empty());
+    check.required = c.is_required;
+    check.app = app;
+    check
 }
 
 #[cfg(test)]

@@ -856,10 +856,9 @@ pub(crate) fn partial_failure(error: Error, done: &[&str]) -> Error {
 
 /// Converts an error into a warning, keeping its hint.
 pub(crate) fn warning(message: String, error: &Error) -> Warning {
-    Warning {
-        hint: error.hint().cloned(),
-        ..Warning::new(message)
-    }
+    let mut warning = Warning::new(message);
+    warning.hint = error.hint().cloned();
+    warning
 }
 
 #[cfg(test)]

@@ -94,13 +94,9 @@ impl GitHub {
     /// Creates the backend with other API addresses, for tests; otherwise as [`Self::new`].
     #[must_use]
     pub fn at(host: &str, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
-        let info = ForgeInfo {
-            kind: ForgeKind::GITHUB,
-            host: host.to_owned(),
-        };
         Self {
             api: Api::new(host.to_owned(), endpoint, http, tokens),
-            info,
+            info: ForgeInfo::new(ForgeKind::GITHUB, host),
             known: pulls::pull_cache::PullCache::default(),
             listed: comment_id_cache::CommentIdCache::default(),
             boards: boards::BoardCache::default(),

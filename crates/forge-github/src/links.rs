@@ -176,18 +176,16 @@ impl GitHub {
             "" => end.pull_state.as_str(),
             state => state,
         };
-        Link {
-            kind: Some(kind),
-            repo: Some(map::repo_id(&self.info.host, &end.repository)),
-            key: PrKey::Number(end.number),
-            title: Some(end.title),
-            state: match state {
-                "OPEN" => Some(LinkState::Open),
-                "CLOSED" => Some(LinkState::Closed),
-                "MERGED" => Some(LinkState::Merged),
-                _ => None,
-            },
-        }
+        let repo = map::repo_id(&self.info.host, &end.repository);
+        let mut link = Link::bare(Some(kind), Some(repo), PrKey::Number(end.number));
+        link.state = match state {
+            "OPEN" => Some(LinkState::Open),
+            "CLOSED" => Some(LinkState::Closed),
+            "MERGED" => Some(LinkState::Merged),
+            _ => None,
+        };
+        link.title = Some(end.title);
+        link
     }
 }
 

@@ -57,12 +57,10 @@ pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
 }
 
 pub(crate) fn label(l: wire::Label) -> Label {
-    Label {
-        name: l.name,
-        color: l.color,
-        description: l.description.filter(|d| !d.is_empty()),
-        id: l.id,
-    }
+    let mut label = Label::new(l.name, l.color);
+    label.description = l.description.filter(|d| !d.is_empty());
+    label.id = l.id;
+    label
 }
 
 pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
@@ -94,23 +92,20 @@ fn reactions(groups: Vec<wire::ReactionGroup>) -> BTreeMap<String, u64> {
 }
 
 pub(crate) fn comment(c: wire::Comment) -> Comment {
-    Comment {
-        id: c.id,
-        author: actor(c.author),
-        author_association: c.author_association,
-        reply_to: c.reply_to.map(|r| r.id).or_else(|| reply::marked(&c.body)),
-        body: c.body,
-        created_at: c.created_at.unwrap_or_else(epoch),
-        updated_at: c.last_edited_at,
-        round: None,
-        reactions: reactions(c.reaction_groups),
-        line_number: c.line.or(c.original_line).filter(|_| c.path.is_some()),
-        file_path: c.path,
-        diff_hunk: c.diff_hunk,
-        url: c.url,
-        viewer_did_author: c.viewer_did_author,
-        minimized_reason: c.minimized_reason.filter(|_| c.is_minimized),
-    }
+    let reply_to = c.reply_to.map(|r| r.id);
+    let (author, at) = (actor(c.author), c.created_at.unwrap_or_else(epoch));
+    let mut comment = Comment::new(c.id, author, c.body, at);
+    comment.author_association = c.author_association;
+    comment.reply_to = reply_to.or_else(|| reply::marked(&comment.body));
+    comment.updated_at = c.last_edited_at;
+    comment.reactions = reactions(c.reaction_groups);
+    comment.line_number = c.line.or(c.original_line).filter(|_| c.path.is_some());
+    comment.file_path = c.path;
+    comment.diff_hunk = c.diff_hunk;
+    comment.url = c.url;
+    comment.viewer_did_author = c.viewer_did_author;
+    comment.minimized_reason = c.minimized_reason.filter(|_| c.is_minimized);
+    comment
 }
 
 /// Replaces a time that is missing after a partial failure.
@@ -147,76 +142,61 @@ fn opened_threads(r: &wire::Review) -> Vec<String> {
 
 pub(crate) fn review(r: wire::Review) -> Review {
     let threads = opened_threads(&r);
-    Review {
-        id: r.id,
-        author: actor(r.author),
-        author_association: r.author_association,
-        author_can_push: r.author_can_push_to_repository,
-        state: review_state(&r.state),
-        body: Some(r.body).filter(|b| !b.is_empty()),
-        submitted_at: r.submitted_at.unwrap_or_else(epoch),
-        commit: r.commit.map(|c| c.oid),
-        round: None,
-        reactions: reactions(r.reaction_groups),
-        comments: r.comments.into_vec().into_iter().map(comment).collect(),
-        threads,
-    }
+    let (author, state) = (actor(r.author), review_state(&r.state));
+    let mut review = Review::new(r.id, author, state, r.submitted_at.unwrap_or_else(epoch));
+    review.author_association = r.author_association;
+    review.author_can_push = r.author_can_push_to_repository;
+    review.body = Some(r.body).filter(|b| !b.is_empty());
+    review.commit = r.commit.map(|c| c.oid);
+    review.reactions = reactions(r.reaction_groups);
+    review.comments = r.comments.into_vec().into_iter().map(comment).collect();
+    review.threads = threads;
+    review
 }
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
+    let mut thread = Thread::new(t.id, t.path);
     // An outdated thread has line numbers only in the diff on which it was opened.
-    let (line, start) = if t.is_outdated {
+    (thread.line, thread.start_line) = if t.is_outdated {
         (t.original_line, t.original_start_line)
     } else {
         (t.line.or(t.original_line), t.start_line)
     };
-    Thread {
-        id: t.id,
-        path: t.path,
-        line,
-        start_line: start,
-        side: if t.diff_side == "LEFT" {
-            Side::Left
-        } else {
-            Side::Right
-        },
-        resolved: t.is_resolved,
-        resolved_by: t.resolved_by.map(|a| actor(Some(a))),
-        outdated: t.is_outdated,
-        comments: t.comments.into_vec().into_iter().map(comment).collect(),
-    }
+    thread.side = if t.diff_side == "LEFT" {
+        Side::Left
+    } else {
+        Side::Right
+    };
+    thread.resolved = t.is_resolved;
+    thread.resolved_by = t.resolved_by.map(|a| actor(Some(a)));
+    thread.outdated = t.is_outdated;
+    thread.comments = t.comments.into_vec().into_iter().map(comment).collect();
+    thread
 }
 
 fn signature(person: Option<wire::Person>, at: Option<Timestamp>) -> Signature {
     let person = person.unwrap_or_default();
-    let (login, account_id) = match person.user {
-        Some(user) => (Some(user.login), Some(user.id).filter(|id| !id.is_empty())),
-        None => (None, None),
-    };
-    Signature {
-        name: person.name.unwrap_or_default(),
-        email: person.email.unwrap_or_default(),
-        at: person.date.or(at).unwrap_or_else(epoch),
-        login,
-        account_id,
+    let mut signature = Signature::new(
+        person.name.unwrap_or_default(),
+        person.email.unwrap_or_default(),
+        person.date.or(at).unwrap_or_else(epoch),
+    );
+    if let Some(user) = person.user {
+        signature.login = Some(user.login);
+        signature.account_id = Some(user.id).filter(|id| !id.is_empty());
     }
+    signature
 }
 
 pub(crate) fn commit(c: wire::PullCommit) -> Commit {
     let c = c.commit;
     let (authored, committed) = (c.authored_date, c.committed_date);
-    Commit {
-        oid: c.oid,
-        message_headline: c.message_headline,
-        message_body: c.message_body,
-        authors: c
-            .authors
-            .into_vec()
-            .into_iter()
-            .map(|p| signature(Some(p), authored))
-            .collect(),
-        committer: signature(c.committer, committed),
-    }
+    let authors = c.authors.into_vec().into_iter();
+    let authors = authors.map(|p| signature(Some(p), authored)).collect();
+    let committer = signature(c.committer, committed);
+    let mut commit = Commit::new(c.oid, c.message_headline, authors, committer);
+    commit.message_body = c.message_body;
+    commit
 }
 
 pub(crate) fn file(f: wire::File) -> FileChange {
@@ -251,43 +231,30 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     if i.number == 0 {
         return Err(lacks(host, "the number of an issue"));
     }
-    Ok(Issue {
-        id: IssueId::number(repo.clone(), i.number),
-        node_id: i.id,
-        number: Some(i.number),
-        title: i.title,
-        body: i.body,
-        author: actor(i.author),
-        state: match i.state.as_str() {
-            "OPEN" => IssueState::Open,
-            _ => IssueState::Closed,
-        },
-        state_reason: match i.state_reason.as_deref() {
-            Some("COMPLETED") => Some(IssueReason::Completed),
-            Some("NOT_PLANNED") => Some(IssueReason::NotPlanned),
-            Some("DUPLICATE") => Some(IssueReason::Duplicate),
-            Some("REOPENED") => Some(IssueReason::Reopened),
-            _ => None,
-        },
-        labels: i.labels.into_vec().into_iter().map(label).collect(),
-        assignees: i
-            .assignees
-            .into_vec()
-            .into_iter()
-            .map(|a| actor(Some(a)))
-            .collect(),
-        created_at,
-        updated_at,
-        closed_at: i.closed_at,
-        milestone: i.milestone.map(milestone),
-        comments_count: i.comments.and_then(|c| c.total_count).unwrap_or(0),
-        url: i.url,
-        version: String::new(),
-        values: std::collections::BTreeMap::new(),
-        comments: None,
-        relations: None,
-        warnings: vec![],
-    })
+    let id = IssueId::number(repo.clone(), i.number);
+    let mut issue = Issue::new(id, i.title, actor(i.author), created_at);
+    issue.node_id = i.id;
+    issue.body = i.body;
+    issue.state = match i.state.as_str() {
+        "OPEN" => IssueState::Open,
+        _ => IssueState::Closed,
+    };
+    issue.state_reason = match i.state_reason.as_deref() {
+        Some("COMPLETED") => Some(IssueReason::Completed),
+        Some("NOT_PLANNED") => Some(IssueReason::NotPlanned),
+        Some("DUPLICATE") => Some(IssueReason::Duplicate),
+        Some("REOPENED") => Some(IssueReason::Reopened),
+        _ => None,
+    };
+    issue.labels = i.labels.into_vec().into_iter().map(label).collect();
+    let assignees = i.assignees.into_vec().into_iter();
+    issue.assignees = assignees.map(|a| actor(Some(a))).collect();
+    issue.updated_at = updated_at;
+    issue.closed_at = i.closed_at;
+    issue.milestone = i.milestone.map(milestone);
+    issue.comments_count = i.comments.and_then(|c| c.total_count).unwrap_or(0);
+    issue.url = i.url;
+    Ok(issue)
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {

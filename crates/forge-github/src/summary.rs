@@ -29,20 +29,8 @@ mod tests {
     use super::*;
 
     fn review(login: &str, state: ReviewState, at: i64) -> Review {
-        Review {
-            id: format!("{login}{at}"),
-            author: Actor::new(login),
-            author_association: None,
-            author_can_push: None,
-            state,
-            body: None,
-            submitted_at: Timestamp::from_unix(at),
-            commit: None,
-            round: None,
-            reactions: Default::default(),
-            comments: vec![],
-            threads: vec![],
-        }
+        let id = format!("{login}{at}");
+        Review::new(id, Actor::new(login), state, Timestamp::from_unix(at))
     }
 
     #[test]

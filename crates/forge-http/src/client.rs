@@ -343,17 +343,11 @@ impl Http {
                 .await;
             let answer = outcome.as_ref().ok();
             let rate = answer.and_then(|answer| RateLimit::from_headers(answer.headers()));
-            call::requested(&SentRequest {
-                method: request.method().as_str(),
-                host: &host,
-                path: &redact(url.path()),
-                took: begun.elapsed(),
-                quota: rate.map(|rate| Quota {
-                    limit: rate.limit,
-                    remaining: rate.remaining,
-                    reset: rate.reset,
-                }),
-            });
+            let path = redact(url.path());
+            let method = request.method().as_str();
+            let mut sent = SentRequest::new(method, &host, &path, begun.elapsed());
+            sent.quota = rate.map(|rate| Quota::new(rate.limit, rate.remaining, rate.reset));
+            call::requested(&sent);
             let pause = match outcome {
                 Ok(response) => {
                     let status = response.status();

@@ -74,11 +74,11 @@ impl Default for LabelSet {
     fn default() -> Self {
         let starters = STARTERS.iter().zip(1u64..);
         let labels = starters
-            .map(|((name, color, description), id)| Label {
-                name: (*name).to_owned(),
-                color: (*color).to_owned(),
-                description: Some((*description).to_owned()),
-                id: id.to_string(),
+            .map(|((name, color, description), id)| {
+                let mut label = Label::new(*name, *color);
+                label.description = Some((*description).to_owned());
+                label.id = id.to_string();
+                label
             })
             .collect();
         Self {
@@ -196,12 +196,9 @@ impl Labels for Local {
                 None => {
                     let turn = usize::try_from(book.next).unwrap_or(0) % PALETTE.len();
                     let chosen = PALETTE.get(turn).copied().unwrap_or("7a7a7a").to_owned();
-                    let new = Label {
-                        name: name.clone(),
-                        color: color.clone().unwrap_or(chosen),
-                        description: description.clone().flatten(),
-                        id: book.next.to_string(),
-                    };
+                    let mut new = Label::new(name.clone(), color.clone().unwrap_or(chosen));
+                    new.description = description.clone().flatten();
+                    new.id = book.next.to_string();
                     book.next += 1;
                     book.labels.push(new.clone());
                     new

@@ -89,14 +89,10 @@ impl Local {
             url: repository.url(),
             shared,
         };
-        let info = ForgeInfo {
-            kind: ForgeKind::LOCAL,
-            host: String::new(),
-        };
         Ok(Arc::new(Self {
             repository,
             store,
-            info,
+            info: ForgeInfo::new(ForgeKind::LOCAL, ""),
         }))
     }
 

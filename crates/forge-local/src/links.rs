@@ -53,15 +53,14 @@ impl Local {
             let (closes, warnings) = self.linked_issues(&mut cat, pull).await?;
             links.closes = closes
                 .into_iter()
-                .map(|issue| Link {
-                    kind: Some(SubjectKind::Issue),
-                    repo: Some(issue.repo),
-                    key: PrKey::Number(issue.number),
-                    title: Some(issue.title),
-                    state: Some(match issue.open {
+                .map(|issue| {
+                    let mut link = self.bare(SubjectKind::Issue, issue.number);
+                    link.title = Some(issue.title);
+                    link.state = Some(match issue.open {
                         true => LinkState::Open,
                         false => LinkState::Closed,
-                    }),
+                    });
+                    link
                 })
                 .collect();
             links.warnings.extend(warnings);
@@ -129,19 +128,17 @@ impl Local {
     }
 
     fn pull_link(&self, pull: &Pull) -> Link {
-        Link {
-            title: Some(pull.snapshot.title.clone()),
-            state: Some(pull.snapshot.state.into()),
-            ..self.bare(SubjectKind::PullRequest, pull.number)
-        }
+        let mut link = self.bare(SubjectKind::PullRequest, pull.number);
+        link.title = Some(pull.snapshot.title.clone());
+        link.state = Some(pull.snapshot.state.into());
+        link
     }
 
     fn issue_link(&self, issue: &StoredIssue) -> Link {
-        Link {
-            title: Some(issue.snapshot.title.clone()),
-            state: Some(issue.snapshot.state.into()),
-            ..self.bare(SubjectKind::Issue, issue.number())
-        }
+        let mut link = self.bare(SubjectKind::Issue, issue.number());
+        link.title = Some(issue.snapshot.title.clone());
+        link.state = Some(issue.snapshot.state.into());
+        link
     }
 
     fn bare(&self, kind: SubjectKind, number: u64) -> Link {

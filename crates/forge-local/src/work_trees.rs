@@ -504,10 +504,8 @@ async fn back_all(checkouts: &[Checkout]) -> Result<()> {
 impl Checkout {
     async fn forward(&self) -> Result<Step> {
         self.read_tree(&["-u"], &self.from, &self.to).await?;
-        Ok(Step {
-            name: format!("bring the files of {} along", show(&self.path)),
-            done: true,
-        })
+        let name = format!("bring the files of {} along", show(&self.path));
+        Ok(Step::new(name, true))
     }
 
     /// Resets the work tree to the files of its `HEAD`, keeping the user's changes. git reads

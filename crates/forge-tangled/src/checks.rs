@@ -243,14 +243,13 @@ impl Pipeline {
         let begun = self.created_at;
         let check = |workflow: Workflow| {
             let (status, word) = status(&workflow.status, names);
-            Check {
-                conclusion: Some(word.to_uppercase()),
-                event: event.clone(),
-                started_at: workflow.started_at.or(begun),
-                completed_at: workflow.finished_at,
-                summary: workflow.error.filter(|e| !e.is_empty()),
-                ..Check::new(workflow.name, status)
-            }
+            let mut check = Check::new(workflow.name, status);
+            check.conclusion = Some(word.to_uppercase());
+            check.event = event.clone();
+            check.started_at = workflow.started_at.or(begun);
+            check.completed_at = workflow.finished_at;
+            check.summary = workflow.error.filter(|e| !e.is_empty());
+            check
         };
         self.workflows.into_iter().map(check).collect()
     }

@@ -55,10 +55,7 @@ pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
 
 /// The step of a comment that goes with something else.
 pub(crate) fn step(done: bool) -> Step {
-    Step {
-        name: "comment".to_owned(),
-        done,
-    }
+    Step::new("comment", done)
 }
 
 /// That of one that was said now: what was there already was not done.
@@ -141,23 +138,14 @@ impl Tangled {
             .then(|| tickets::editor(record, &self.settings.dialects))
             .flatten();
         let author = stamped.unwrap_or(record.author());
-        Comment {
-            id: record.uri.clone(),
-            author: self.actor(author).await,
-            author_association: writers.association(author).map(str::to_owned),
-            body: text(&record.value, fields).unwrap_or_default().to_owned(),
-            created_at: at.unwrap_or_else(|| Timestamp::from_unix(0)),
-            updated_at: None,
-            reply_to: reply.map(str::to_owned),
-            round: round(&record.value, fields),
-            reactions: Default::default(),
-            file_path: None,
-            line_number: None,
-            diff_hunk: None,
-            url: String::new(),
-            viewer_did_author: author == viewer,
-            minimized_reason: None,
-        }
+        let body = text(&record.value, fields).unwrap_or_default();
+        let at = at.unwrap_or_else(|| Timestamp::from_unix(0));
+        let mut comment = Comment::new(&record.uri, self.actor(author).await, body, at);
+        comment.author_association = writers.association(author).map(str::to_owned);
+        comment.reply_to = reply.map(str::to_owned);
+        comment.round = round(&record.value, fields);
+        comment.viewer_did_author = author == viewer;
+        comment
     }
 
     async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
@@ -559,23 +547,17 @@ impl Reviews for Tangled {
             true => self.comment_on_ticket(&located, &text, None).await?,
             false => self.comment_on(&located, &text, None).await?,
         };
-        let outcome = commented.map(|comment| Review {
-            id: comment.id,
-            author: comment.author,
-            author_association: None,
-            author_can_push: None,
-            state: match review.verdict {
+        let outcome = commented.map(|comment| {
+            let state = match review.verdict {
                 Verdict::Approve => ReviewState::Approved,
                 Verdict::RequestChanges => ReviewState::ChangesRequested,
                 Verdict::Comment => ReviewState::Commented,
-            },
-            body: (!review.body.is_empty()).then(|| review.body.clone()),
-            submitted_at: comment.created_at,
-            commit: head,
-            round: comment.round,
-            comments: Vec::new(),
-            threads: Vec::new(),
-            reactions: std::collections::BTreeMap::new(),
+            };
+            let mut new = Review::new(comment.id, comment.author, state, comment.created_at);
+            new.body = (!review.body.is_empty()).then(|| review.body.clone());
+            new.commit = head;
+            new.round = comment.round;
+            new
         });
         match verdict {
             true => self.if_it_counts(&located, outcome).await,

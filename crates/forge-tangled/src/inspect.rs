@@ -24,6 +24,7 @@ const READ_WHERE_STORED: &str = "records of Tangled 1.0 are read where they are 
 
 /// What is known about a record and who shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IngestionReport {
     /// Its at-uri.
     pub uri: String,
@@ -127,14 +128,12 @@ impl Tangled {
         let found = self
             .index_verdict(&pull.record, &pull.uri, Known::Yes)
             .await;
-        RecordIngestion {
-            uri: pull.record.uri.clone(),
-            cid: pull.record.cid().to_owned(),
-            answered: !matches!(found.index, IndexShows::NoAnswer { .. }),
-            verdict: found.ingestion,
-            evidence: found.because,
-            recovery: found.instead,
-        }
+        let record = &pull.record;
+        let mut ingestion =
+            RecordIngestion::new(&record.uri, record.cid(), found.ingestion, found.because);
+        ingestion.answered = !matches!(found.index, IndexShows::NoAnswer { .. });
+        ingestion.recovery = found.instead;
+        ingestion
     }
 
     async fn index_verdict(&self, record: &Record, uri: &AtUri, known: Known) -> IndexVerdict {
@@ -308,14 +307,8 @@ impl Tangled {
 
     /// As [`Self::ingestion_of_pull`], of Tangled 1.0.
     pub(crate) fn ingestion_of_ticket(pull: &Pull) -> RecordIngestion {
-        RecordIngestion {
-            uri: pull.record.uri.clone(),
-            cid: pull.record.cid().to_owned(),
-            verdict: Ingestion::Immediate,
-            evidence: READ_WHERE_STORED.to_owned(),
-            answered: true,
-            recovery: None,
-        }
+        let (record, immediate) = (&pull.record, Ingestion::Immediate);
+        RecordIngestion::new(&record.uri, record.cid(), immediate, READ_WHERE_STORED)
     }
 
     fn is_known(&self, uri: &AtUri) -> Result<Known> {

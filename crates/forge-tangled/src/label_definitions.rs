@@ -314,10 +314,7 @@ impl Tangled {
             .iter()
             .filter(|d| d.is_for(scope) && (d.is_field() || d.relation().is_some()));
         Ok(fields
-            .map(|d| IssueField {
-                name: d.name.clone(),
-                options: d.allowed.clone(),
-            })
+            .map(|d| IssueField::new(&d.name, d.allowed.clone()))
             .collect())
     }
 
@@ -343,10 +340,7 @@ impl Tangled {
         self.own_definition(&repository, "define the fields")?;
         let definitions = self.definitions_now(&repository).await?;
         let names = &self.settings.dialects.sh;
-        let shown = |options: &[String]| IssueField {
-            name: name.to_owned(),
-            options: options.to_vec(),
-        };
+        let shown = |options: &[String]| IssueField::new(name, options.to_vec());
         let known = definitions
             .iter()
             .find(|d| d.name.eq_ignore_ascii_case(name));
@@ -416,11 +410,10 @@ impl Labels for Tangled {
         let mut labels: Vec<Label> = definitions
             .iter()
             .filter(|d| !d.is_assignee())
-            .map(|d| Label {
-                name: d.name.clone(),
-                color: d.color.clone(),
-                description: None,
-                id: d.uri.clone(),
+            .map(|d| {
+                let mut label = Label::new(&d.name, &d.color);
+                label.id.clone_from(&d.uri);
+                label
             })
             .collect();
         labels.sort_by_key(|l| l.name.to_lowercase());
@@ -452,11 +445,10 @@ impl Labels for Tangled {
         let known = definitions
             .iter()
             .find(|d| d.name.eq_ignore_ascii_case(name));
-        let label = |uri: String| Label {
-            name: name.to_owned(),
-            color: color.clone(),
-            description: None,
-            id: uri,
+        let label = |uri: String| {
+            let mut label = Label::new(name.to_owned(), color.clone());
+            label.id = uri;
+            label
         };
         if let Some(known) = known {
             if !new.overwrite {

@@ -189,11 +189,10 @@ impl Definition {
 
     /// The labels that it shows for these values.
     pub fn labels(&self, values: &BTreeSet<String>) -> Vec<Label> {
-        let label = |name: String| Label {
-            name,
-            color: self.color.clone(),
-            description: None,
-            id: self.uri.clone(),
+        let label = |name: String| {
+            let mut label = Label::new(name, &self.color);
+            label.id.clone_from(&self.uri);
+            label
         };
         if self.value_type == ValueType::Null {
             return vec![label(self.name.clone())];

@@ -132,10 +132,7 @@ impl Tangled {
             Arc::clone(&identities),
             logins,
         );
-        let info = ForgeInfo {
-            kind: ForgeKind::TANGLED,
-            host: settings.host.clone(),
-        };
+        let info = ForgeInfo::new(ForgeKind::TANGLED, &settings.host);
         let (kept, most) = (settings.kept, settings.read_limits.cache);
         Self {
             http,

@@ -70,13 +70,11 @@ impl Ticket {
     }
 
     fn link(&self, repository: &Repository) -> Link {
-        Link {
-            kind: Some(self.kind),
-            repo: Some(repository.id.clone()),
-            key: PrKey::Record(self.record.uri.clone()),
-            title: self.title.clone(),
-            state: self.state,
-        }
+        let key = PrKey::Record(self.record.uri.clone());
+        let mut link = Link::bare(Some(self.kind), Some(repository.id.clone()), key);
+        link.title.clone_from(&self.title);
+        link.state = self.state;
+        link
     }
 
     fn body(&self) -> &str {

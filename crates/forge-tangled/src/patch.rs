@@ -228,12 +228,10 @@ impl Patch {
     pub fn commits(&self) -> Vec<Commit> {
         self.mails
             .iter()
-            .map(|m| Commit {
-                oid: m.oid.clone(),
-                message_headline: m.subject.clone(),
-                message_body: m.body.clone(),
-                authors: authors(m),
-                committer: m.author.clone(),
+            .map(|m| {
+                let mut commit = Commit::new(&m.oid, &m.subject, authors(m), m.author.clone());
+                commit.message_body.clone_from(&m.body);
+                commit
             })
             .collect()
     }
@@ -247,11 +245,7 @@ fn authors(mail: &Mail) -> Vec<Signature> {
     });
     let others = trailers.map(|value| {
         let (name, email) = address(value.trim());
-        Signature {
-            name,
-            email,
-            ..mail.author.clone()
-        }
+        Signature::new(name, email, mail.author.at)
     });
     std::iter::once(mail.author.clone()).chain(others).collect()
 }
@@ -332,13 +326,7 @@ fn mail(raw: &[u8]) -> Option<Mail> {
     let subject = strip_prefix(&subject).to_owned();
     Some(Mail {
         oid,
-        author: Signature {
-            name,
-            email,
-            at,
-            login: None,
-            account_id: None,
-        },
+        author: Signature::new(name, email, at),
         subject,
         body: message.trim().to_owned(),
         diff: without_signature(diff).to_vec(),

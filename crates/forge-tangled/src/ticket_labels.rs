@@ -61,12 +61,9 @@ impl Carried {
     }
 
     fn label(&self) -> Label {
-        Label {
-            name: self.name(),
-            color: GREY.to_owned(),
-            description: None,
-            id: self.key.clone(),
-        }
+        let mut label = Label::new(self.name(), GREY);
+        label.id.clone_from(&self.key);
+        label
     }
 }
 
@@ -257,12 +254,13 @@ impl Tangled {
         let seen = seen(&tickets.records, &self.settings.dialects);
         let mut labels: Vec<Label> = seen
             .iter()
-            .map(|seen| Label {
-                description: Some(match seen.tickets {
+            .map(|seen| {
+                let mut label = seen.which.label();
+                label.description = Some(match seen.tickets {
                     1 => "seen on 1 ticket".to_owned(),
                     count => format!("seen on {count} tickets"),
-                }),
-                ..seen.which.label()
+                });
+                label
             })
             .collect();
         labels.sort_by_key(|label| label.name.to_lowercase());

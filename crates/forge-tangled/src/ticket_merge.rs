@@ -283,20 +283,14 @@ impl Tangled {
                 "the branch held the change already; only the record of it was missing",
             ));
         } else {
-            steps.push(Step {
-                name: PUSH.to_owned(),
-                done: true,
-            });
+            steps.push(Step::new(PUSH, true));
         }
         let mut told = Vec::new();
         let recorded = self
             .ticket_is_merged(located, landed.earlier, &mut told)
             .await;
         warnings.extend(told);
-        steps.push(Step {
-            name: RECORD.to_owned(),
-            done: recorded.is_ok(),
-        });
+        steps.push(Step::new(RECORD, recorded.is_ok()));
         let ingestion = match &recorded {
             Ok(()) => Ingestion::Immediate,
             Err(e) => {

@@ -5,7 +5,7 @@
 //! clear to everybody what was looked at, and the record names the round as well: a line that does
 //! not fit the pull request is a text like any other.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use crate::{
     ShFields, Tangled, comments,
@@ -154,22 +154,16 @@ impl Tangled {
                 }
                 None => None,
             };
-            let review = Review {
-                id: record.uri.clone(),
-                author: self.actor(did).await,
-                author_association: Some(association.to_owned()),
-                author_can_push: None,
-                state: standing(said.state, own, newest == Some(said.round)),
-                body: (!said.text.is_empty()).then(|| said.text.to_owned()),
-                submitted_at: record
-                    .created_at(&self.fields().created_at)
-                    .unwrap_or(pull.created_at),
-                commit,
-                round: Some(said.round),
-                reactions: BTreeMap::new(),
-                comments: Vec::new(),
-                threads: Vec::new(),
-            };
+            let author = self.actor(did).await;
+            let state = standing(said.state, own, newest == Some(said.round));
+            let at = record
+                .created_at(&self.fields().created_at)
+                .unwrap_or(pull.created_at);
+            let mut review = Review::new(&record.uri, author, state, at);
+            review.author_association = Some(association.to_owned());
+            review.body = (!said.text.is_empty()).then(|| said.text.to_owned());
+            review.commit = commit;
+            review.round = Some(said.round);
             all.push(Given {
                 did: did.to_owned(),
                 counts: !own && writers.may_write(did),

@@ -24,6 +24,7 @@ pub enum Terminal {
 /// A state of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct State {
     /// The name, unique without regard to case.
     pub name: String,
@@ -66,6 +67,7 @@ pub struct Intent {
 /// A command: who moves issues, and between which states.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Command {
     /// The role that runs the command, in the plural.
     pub role: Option<String>,
@@ -212,6 +214,7 @@ pub(crate) fn default_bots() -> Vec<String> {
 /// The definition of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Definition {
     /// An optional prefix of command names.
     #[serde(default)]

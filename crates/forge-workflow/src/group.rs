@@ -12,6 +12,7 @@ pub const MAX_GROUP: usize = 200;
 
 /// Links of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IssueLinks {
     /// The parent issue.
     pub parent: Option<IssueId>,

@@ -28,11 +28,20 @@ pub enum ClaimGuarantee {
 
 /// An issue and its trail at the time of reading.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct IssueTrail {
     /// The issue, with its comments.
     pub issue: Issue,
     /// The trail in the comments.
     pub trail: Trail,
+}
+
+impl IssueTrail {
+    /// The issue and the trail that was read with it.
+    #[must_use]
+    pub fn new(issue: Issue, trail: Trail) -> Self {
+        Self { issue, trail }
+    }
 }
 
 /// Result of appending an entry.

@@ -12,6 +12,7 @@ use crate::{
 
 /// Phase of a group, with the members that block it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Position {
     /// The phase.
     pub phase: String,

@@ -6,6 +6,7 @@ use crate::{Command, Definition, Intent, State};
 
 /// Resolved target state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResolvedState<'d> {
     /// The state.
     pub state: &'d State,

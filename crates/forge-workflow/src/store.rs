@@ -391,10 +391,7 @@ pub async fn missing(
 /// Fails if the label or field cannot be defined.
 pub async fn define(store: &dyn Store, repo: &Repo, setup: &SetupItem) -> Result<()> {
     if setup.kind == "field" {
-        let field = IssueField {
-            name: setup.name.clone(),
-            options: setup.options.clone(),
-        };
+        let field = IssueField::new(&setup.name, setup.options.clone());
         return repo
             .define_issue_field(store.board(), &field)
             .await

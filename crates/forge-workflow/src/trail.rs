@@ -294,6 +294,7 @@ fn expiry(renewed_at: Timestamp, lease_s: u64) -> Timestamp {
 
 /// The claim and the moves that an issue's entries result in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Trail {
     /// The current claim, expired or not.
     pub claim: Option<Claim>,

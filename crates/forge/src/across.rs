@@ -20,6 +20,7 @@ const MAX_STATUS_ROWS: usize = 100;
 
 /// The repositories to query.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Places {
     /// Repository locators, or [`MINE`].
     pub repos: Vec<String>,

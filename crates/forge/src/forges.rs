@@ -261,14 +261,15 @@ impl Forges {
     /// has JIRA's address and credentials. Nothing is sent yet.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
-        let mut keys = self.config.ticket_keys();
+        let mut tickets = TicketSource::default();
+        tickets.keys = self.config.ticket_keys();
         // An unusable store becomes an error when a ticket is requested.
-        keys.base_url = self.accounts.jira_url().unwrap_or_default();
+        tickets.keys.base_url = self.accounts.jira_url().unwrap_or_default();
         #[cfg(feature = "jira")]
-        let tracker = keys.enabled.then(|| jira::tracker(self)).flatten();
-        #[cfg(not(feature = "jira"))]
-        let tracker = None;
-        TicketSource { keys, tracker }
+        if tickets.keys.enabled {
+            tickets.tracker = jira::tracker(self);
+        }
+        tickets
     }
 
     /// The default request for a bundle, from the configuration.
@@ -285,10 +286,9 @@ impl Forges {
     /// not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
-        Policy {
-            deadline: self.config.timeout() + self.wait.unwrap_or_default(),
-            ..Policy::default()
-        }
+        let mut policy = Policy::default();
+        policy.deadline = self.config.timeout() + self.wait.unwrap_or_default();
+        policy
     }
 
     /// Opens a repository.

@@ -51,11 +51,8 @@ pub(crate) async fn clone_of(
         let found = remotes
             .iter()
             .find(|(_, id)| keys.contains(&id.comparison_key()))?;
-        Some(LocalClone {
-            dir: place.git().dir().to_owned(),
-            remote: found.0.to_owned(),
-            trust: place.git().trust(),
-        })
+        let git = place.git();
+        Some(LocalClone::new(git.dir(), found.0, git.trust()))
     };
     if let Some(found) = of(std::slice::from_ref(repo.id())) {
         return Some(found);

@@ -272,13 +272,12 @@ impl<'a> WorkingCopy<'a> {
         let head = head.filter(|head| head.comparison_key() != repo.id().comparison_key());
         let named = head.as_ref().and_then(RepoId::owner_and_name);
         let own = repo.id().owner_and_name().map(|(_, name)| name);
-        HeadRef {
-            owner: named.map(|(owner, _)| owner.to_owned()),
-            repo: named
-                .filter(|(_, name)| own.is_none_or(|own| !own.eq_ignore_ascii_case(name)))
-                .map(|(_, name)| name.to_owned()),
-            branch,
-        }
+        let mut head = HeadRef::branch(branch);
+        head.owner = named.map(|(owner, _)| owner.to_owned());
+        head.repo = named
+            .filter(|(_, name)| own.is_none_or(|own| !own.eq_ignore_ascii_case(name)))
+            .map(|(_, name)| name.to_owned());
+        head
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use forge::{Forges, auth::AccountStatus};
 use forge_core::{
-    Access, Error, ErrorKind, Locator, Op, Page, PageReq, Policy, Repo, Result, Warning, locator,
+    Access, Error, ErrorKind, Locator, Op, Page, PageReq, Repo, Result, Warning, locator,
     model::{Examined, ExaminedVerdict as Verdict, IssueQuery, PrFields, PullQuery, StateFilter},
     text,
 };
@@ -160,11 +160,9 @@ async fn open(ctx: &Ctx, forges: &Forges, args: &DoctorArgs) -> Result<Repo> {
         return Err(Error::invalid("repo", message).with_hint("pass `--live` to ask the services"));
     }
     let repo = ctx.repo(args.repo.as_deref()).await?;
-    let policy = repo.client().policy().clone();
-    Ok(repo.with_policy(Policy {
-        access: Access::ReadOnly,
-        ..policy
-    }))
+    let mut policy = repo.client().policy().clone();
+    policy.access = Access::ReadOnly;
+    Ok(repo.with_policy(policy))
 }
 
 async fn git_version(ctx: &Ctx) -> String {

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    ForgeKind, Noun, Observer, Op, PrKey, RepoId, RepoPath, Timestamp,
+    ForgeKind, Noun, Observer, Op, Policy, PrKey, RepoId, RepoPath, Timestamp,
     locator::Hosts,
     model::{
         BaseRule, BaseRuleKind, BaseRules, LinkState, LinkedIssue, LocalClone, ReviewState,
@@ -101,11 +101,8 @@ fn unsupported_links_are_not_requested() {
 fn explicit_context_lines_are_required_of_the_forge() {
     let mut wanted = req(&[ContextSection::Diff]);
     wanted.context_lines = Some(9);
-    wanted.clone = Some(LocalClone {
-        dir: "/clone".into(),
-        remote: "origin".to_owned(),
-        trust: forge_core::Trust::default(),
-    });
+    let trust = forge_core::Trust::default();
+    wanted.clone = Some(LocalClone::new("/clone", "origin", trust));
     let forge = StubForge {
         diff: DIFF.to_owned(),
         ..StubForge::default()
@@ -384,20 +381,14 @@ impl Observer for Began {
 }
 
 fn quota(remaining: u64) -> Quota {
-    Quota {
-        limit: 5_000,
-        remaining,
-        reset: Timestamp::from_unix(1_700_000_000),
-    }
+    Quota::new(5_000, remaining, Timestamp::from_unix(1_700_000_000))
 }
 
 #[test]
 fn requests_reach_both_observers() {
     let outer = Arc::new(Began::default());
-    let policy = Policy {
-        observer: Some(outer.clone()),
-        ..Policy::default()
-    };
+    let mut policy = Policy::default();
+    policy.observer = Some(outer.clone());
     let forge = StubForge {
         quota: Some(quota(4_000)),
         ..StubForge::default()

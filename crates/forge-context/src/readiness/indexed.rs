@@ -57,16 +57,12 @@ mod tests {
     use super::*;
     use crate::sample::pull;
 
+    const RECORD: &str = "at://did:plc:a/sh.tangled.repo.pull/3a";
     fn judged(verdict: Ingestion, answered: bool) -> Requirement {
         let mut pull = pull();
-        pull.ingestion = Some(RecordIngestion {
-            uri: "at://did:plc:a/sh.tangled.repo.pull/3a".to_owned(),
-            cid: "bafy1".to_owned(),
-            verdict,
-            evidence: "why".to_owned(),
-            answered,
-            recovery: None,
-        });
+        let mut found = RecordIngestion::new(RECORD, "bafy1", verdict, "why");
+        found.answered = answered;
+        pull.ingestion = Some(found);
         indexed(&pull).unwrap()
     }
 
@@ -115,16 +111,13 @@ mod tests {
     #[test]
     fn unindexed_record_warns_while_the_pull_is_open() {
         let mut pull = pull();
-        pull.ingestion = Some(RecordIngestion {
-            uri: "at://did:plc:a/sh.tangled.repo.pull/3a".to_owned(),
-            cid: "bafy1".to_owned(),
-            verdict: Ingestion::PdsOnly {
-                instead: "on the web".to_owned(),
-            },
-            evidence: "the index does not have the record".to_owned(),
-            answered: true,
-            recovery: Some(Hint::new("open the pull request on the web")),
-        });
+        let verdict = Ingestion::PdsOnly {
+            instead: "on the web".to_owned(),
+        };
+        let evidence = "the index does not have the record";
+        let mut found = RecordIngestion::new(RECORD, "bafy1", verdict, evidence);
+        found.recovery = Some(Hint::new("open the pull request on the web"));
+        pull.ingestion = Some(found);
         let warned = |pull: &PullRequest| not_indexed(pull).map(|warning| warning.message);
         let said = "pds_only: the index does not have the record";
         assert_eq!(warned(&pull).as_deref(), Some(said));

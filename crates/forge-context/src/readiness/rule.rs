@@ -54,6 +54,7 @@ pub enum Rule {
 
 /// Description of a [`Rule`] for the documentation.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RuleInfo {
     /// The rule.
     pub rule: Rule,

@@ -158,10 +158,8 @@ async fn failed_check_is_not_hidden_by_check_of_same_name() {
         (Failure, "1 passed, 1 failed, 0 pending", "failed checks"),
         (Pending, "1 passed, 0 failed, 1 pending", "pending -"),
     ] {
-        let of_workflow = Check {
-            workflow: Some("CI".to_owned()),
-            ..Check::new("test", status)
-        };
+        let mut of_workflow = Check::new("test", status);
+        of_workflow.workflow = Some("CI".to_owned());
         let all = vec![Check::new("CI / test", Success), of_workflow];
         let report = ChecksReport::of("a".repeat(40), all);
         let pull = PullRequest {

@@ -6,6 +6,7 @@ use crate::{Warning, model::ChangedCommit, text::one_line};
 
 /// The differences between an older and a newer diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiffDelta {
     /// The files whose changes differ, each with all changes of the newer diff.
     pub diff: Vec<u8>,
@@ -137,6 +138,7 @@ fn name(first: &[u8]) -> String {
 
 /// A commit of a series, comparable with commits of another version of the series.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SeriesCommit {
     /// Full object id, hex.
     pub oid: String,
@@ -145,6 +147,17 @@ pub struct SeriesCommit {
     /// Value that is equal for the same commit in both versions, such as [`changed_lines`] of its
     /// diff.
     pub essence: Vec<u8>,
+}
+
+impl SeriesCommit {
+    /// The commit `oid`, equal to another one of the same `essence`.
+    pub fn new(oid: impl Into<String>, headline: impl Into<String>, essence: Vec<u8>) -> Self {
+        Self {
+            oid: oid.into(),
+            headline: headline.into(),
+            essence,
+        }
+    }
 }
 
 /// The lines of a diff that name files or change them: without context, line numbers, and the ids

@@ -92,6 +92,7 @@ const HEADERS: [(&[u8], HeaderKey); 16] = [
 
 /// Position of a hunk in both files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HunkHeader<'a> {
     /// First line in the old file; for an empty range, the line before the range.
     pub old_start: u64,

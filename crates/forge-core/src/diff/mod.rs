@@ -16,6 +16,7 @@ pub use path::{quote_path, shared_path, unquote_path};
 
 /// The changes of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileDiff<'a> {
     /// The parsed header.
     pub header: FileHeader,
@@ -31,6 +32,7 @@ pub struct FileDiff<'a> {
 
 /// A hunk of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hunk<'a> {
     /// The parsed `@@` line.
     pub header: HunkHeader<'a>,

@@ -6,6 +6,7 @@ use super::{AtUri, PrKey, RepoId, RepoPath};
 
 /// A `forge://` address, split into a repository and a part of the repository.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Address {
     /// The repository's locator.
     pub repo: String,

@@ -279,6 +279,7 @@ impl Locator {
 
 /// A parsed locator, and whether credentials were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Parsed {
     /// The parsed locator.
     pub locator: Locator,

@@ -14,6 +14,7 @@ type SpannedEvent<'t> = (Event<'t>, Range<usize>);
 
 /// A part of a text that a page does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hidden {
     /// Byte range in the text.
     pub range: Range<usize>,

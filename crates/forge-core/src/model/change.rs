@@ -7,6 +7,7 @@ use crate::{Error, Result, Timestamp, Trust, text::one_line};
 
 /// Author or committer of a commit, with a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Signature {
     /// Name.
     pub name: String,
@@ -22,8 +23,22 @@ pub struct Signature {
     pub account_id: Option<String>,
 }
 
+impl Signature {
+    /// A person without an account that the forge knows.
+    pub fn new(name: impl Into<String>, email: impl Into<String>, at: Timestamp) -> Self {
+        Self {
+            name: name.into(),
+            email: email.into(),
+            at,
+            login: None,
+            account_id: None,
+        }
+    }
+}
+
 /// A commit of a pull request.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Commit {
     /// Full object id, hex.
     pub oid: String,
@@ -35,6 +50,24 @@ pub struct Commit {
     pub authors: Vec<Signature>,
     /// Committer.
     pub committer: Signature,
+}
+
+impl Commit {
+    /// The commit `oid`, whose message is `headline` alone.
+    pub fn new(
+        oid: impl Into<String>,
+        headline: impl Into<String>,
+        authors: Vec<Signature>,
+        committer: Signature,
+    ) -> Self {
+        Self {
+            oid: oid.into(),
+            message_headline: headline.into(),
+            message_body: String::new(),
+            authors,
+            committer,
+        }
+    }
 }
 
 /// Kind of change of a file.
@@ -148,6 +181,7 @@ impl DiffReq {
 
 /// Rounds of a pull request that is submitted in rounds, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Rounds {
     /// The requested round; `None` for the newest.
     pub round: Option<usize>,
@@ -155,9 +189,18 @@ pub struct Rounds {
     pub since: Option<usize>,
 }
 
+impl Rounds {
+    /// `round`, or the newest one, without the changes that the round `since` already had.
+    #[must_use]
+    pub fn new(round: Option<usize>, since: Option<usize>) -> Self {
+        Self { round, since }
+    }
+}
+
 /// A clone of the repository on this machine. A forge may fetch objects into the clone and push
 /// from the clone. The only ref written is the remote-tracking ref that a push updates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct LocalClone {
     /// Directory of the clone.
     pub dir: PathBuf,
@@ -165,6 +208,17 @@ pub struct LocalClone {
     pub remote: String,
     /// How the clone was chosen.
     pub trust: Trust,
+}
+
+impl LocalClone {
+    /// The clone in `dir`, whose `remote` points to the repository.
+    pub fn new(dir: impl Into<PathBuf>, remote: impl Into<String>, trust: Trust) -> Self {
+        Self {
+            dir: dir.into(),
+            remote: remote.into(),
+            trust,
+        }
+    }
 }
 
 /// Changes of a pull request since another commit was its head.

@@ -20,6 +20,7 @@ pub enum CheckStatus {
 
 /// A check run or commit status, the newest of its name.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Check {
     /// The forge's own id, which [`Checks::check_reasons`](crate::Checks::check_reasons) uses;
     /// empty if there is none.

@@ -16,6 +16,7 @@ pub struct CommentId {
 
 /// A comment on a pull request, or on lines of its diff.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Comment {
     /// Key of the comment; [`CommentId`] adds the pull request.
     pub id: String,
@@ -51,4 +52,32 @@ pub struct Comment {
     /// Reason why the comment is hidden; `None` for a visible comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized_reason: Option<String>,
+}
+
+impl Comment {
+    /// A comment on the whole pull request or issue.
+    pub fn new(
+        id: impl Into<String>,
+        author: Actor,
+        body: impl Into<String>,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            author,
+            author_association: None,
+            body: body.into(),
+            created_at,
+            updated_at: None,
+            reply_to: None,
+            round: None,
+            reactions: BTreeMap::new(),
+            file_path: None,
+            line_number: None,
+            diff_hunk: None,
+            url: String::new(),
+            viewer_did_author: false,
+            minimized_reason: None,
+        }
+    }
 }

@@ -36,6 +36,7 @@ pub enum StatusEventKind {
 
 /// An entry of the status history.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct StatusEvent {
     /// The forge's key of the event.
     pub id: String,
@@ -50,4 +51,23 @@ pub struct StatusEvent {
     pub authority: Option<String>,
     /// A further line of text, such as the merge commit.
     pub detail: Option<String>,
+}
+
+impl StatusEvent {
+    /// An event without a detail, of a forge that enforces authority itself.
+    pub fn new(
+        id: impl Into<String>,
+        kind: StatusEventKind,
+        actor: Actor,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            kind,
+            actor,
+            created_at,
+            authority: None,
+            detail: None,
+        }
+    }
 }

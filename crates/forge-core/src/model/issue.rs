@@ -67,6 +67,7 @@ pub enum IssueReason {
 
 /// An issue.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Issue {
     /// Identity.
     pub id: IssueId,
@@ -117,6 +118,43 @@ pub struct Issue {
     /// Sections that could not be read in full, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
+}
+
+impl Issue {
+    /// An open issue without a text; a key that is a number is its number.
+    pub fn new(
+        id: IssueId,
+        title: impl Into<String>,
+        author: Actor,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            number: match id.key {
+                PrKey::Number(number) => Some(number),
+                PrKey::Record(_) => None,
+            },
+            id,
+            node_id: String::new(),
+            title: title.into(),
+            body: String::new(),
+            author,
+            state: IssueState::Open,
+            state_reason: None,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            milestone: None,
+            created_at,
+            updated_at: created_at,
+            closed_at: None,
+            comments_count: 0,
+            url: String::new(),
+            version: String::new(),
+            values: BTreeMap::new(),
+            comments: None,
+            relations: None,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// Relations of an issue to other issues.
@@ -178,11 +216,22 @@ pub struct IssueSet {
 
 /// A field of issues with a fixed set of values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IssueField {
     /// Name.
     pub name: String,
     /// Values, in order.
     pub options: Vec<String>,
+}
+
+impl IssueField {
+    /// The field `name` with the values `options`.
+    pub fn new(name: impl Into<String>, options: Vec<String>) -> Self {
+        Self {
+            name: name.into(),
+            options,
+        }
+    }
 }
 
 /// Selects the expensive sections of an issue.

@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A label that a repository defines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Label {
     /// Name, unique ignoring case.
     pub name: String,
@@ -13,6 +14,18 @@ pub struct Label {
     /// The forge's own id (a node id, an at-uri); empty if only the name identifies the label.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
+}
+
+impl Label {
+    /// A label without a description and without an id of the forge.
+    pub fn new(name: impl Into<String>, color: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            color: color.into(),
+            description: None,
+            id: String::new(),
+        }
+    }
 }
 
 /// A label to define.

@@ -97,6 +97,7 @@ impl From<IssueState> for LinkState {
 
 /// A link to a pull request or an issue. `Display` is a locator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Link {
     /// Kind of target; `None` for a bare number in another repository, which is not looked up.
     pub kind: Option<SubjectKind>,

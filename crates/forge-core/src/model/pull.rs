@@ -232,6 +232,7 @@ impl LinkedIssue {
 
 /// Ingestion of a pull request's record by the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RecordIngestion {
     /// The record's at-uri.
     pub uri: String,
@@ -246,6 +247,25 @@ pub struct RecordIngestion {
     /// The recovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Hint>,
+}
+
+impl RecordIngestion {
+    /// A verdict for which the index answered, or was not needed; without a recovery.
+    pub fn new(
+        uri: impl Into<String>,
+        cid: impl Into<String>,
+        verdict: Ingestion,
+        evidence: impl Into<String>,
+    ) -> Self {
+        Self {
+            uri: uri.into(),
+            cid: cid.into(),
+            verdict,
+            evidence: evidence.into(),
+            answered: true,
+            recovery: None,
+        }
+    }
 }
 
 /// Selects the expensive sections of a pull request.

@@ -7,6 +7,7 @@ use crate::{Error, PrId, Result};
 
 /// The branch with the changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct HeadRef {
     /// Owner of the head repository; `None` for the same repository.
     pub owner: Option<String>,
@@ -23,6 +24,14 @@ impl HeadRef {
             owner: None,
             repo: None,
             branch: branch.into(),
+        }
+    }
+
+    /// A branch of the fork that `owner` has.
+    pub fn in_fork(owner: impl Into<String>, branch: impl Into<String>) -> Self {
+        Self {
+            owner: Some(owner.into()),
+            ..Self::branch(branch)
         }
     }
 }

@@ -34,6 +34,7 @@ impl ReviewState {
 
 /// A submitted review.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Review {
     /// The forge's key.
     pub id: String,
@@ -65,6 +66,31 @@ pub struct Review {
     /// not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
+}
+
+impl Review {
+    /// A review without body and comments.
+    pub fn new(
+        id: impl Into<String>,
+        author: Actor,
+        state: ReviewState,
+        submitted_at: Timestamp,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            author,
+            author_association: None,
+            author_can_push: None,
+            state,
+            body: None,
+            submitted_at,
+            commit: None,
+            round: None,
+            reactions: BTreeMap::new(),
+            comments: Vec::new(),
+            threads: Vec::new(),
+        }
+    }
 }
 
 /// Number of reviewers by state. Each reviewer counts with the latest opinion or, without an
@@ -286,6 +312,7 @@ pub struct ThreadId {
 
 /// Comments on the same lines.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Thread {
     /// Key of the thread; [`ThreadId`] adds the pull request.
     pub id: String,
@@ -305,6 +332,23 @@ pub struct Thread {
     pub outdated: bool,
     /// The comments, oldest first.
     pub comments: Vec<Comment>,
+}
+
+impl Thread {
+    /// An open thread on the whole file `path`, without comments.
+    pub fn new(id: impl Into<String>, path: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            path: path.into(),
+            line: None,
+            start_line: None,
+            side: Side::Right,
+            resolved: false,
+            resolved_by: None,
+            outdated: false,
+            comments: Vec::new(),
+        }
+    }
 }
 
 /// Selects threads.

@@ -165,9 +165,9 @@ impl GitHub {
         }
         let (done, finished) = self.finish_issue(&id, rest, before, names).await;
         let all = finished.is_ok();
-        let steps = plan.parts.into_iter().map(|part| Step {
-            done: all || done.contains(&part.title),
-            name: part.title,
+        let steps = plan.parts.into_iter().map(|part| {
+            let done = all || done.contains(&part.title);
+            Step::new(part.title, done)
         });
         let mut outcome = match finished {
             Ok(outcome) => outcome,

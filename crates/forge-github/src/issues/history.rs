@@ -57,16 +57,14 @@ impl GitHub {
             let next = nodes.next();
             let events = nodes.into_vec().into_iter();
             Ok(TimelinePage {
-                opened: StatusEvent {
-                    id: format!("{}-opened", issue.id),
-                    kind: StatusEventKind::Opened,
-                    actor: map::actor(issue.author),
-                    created_at: issue
+                opened: StatusEvent::new(
+                    format!("{}-opened", issue.id),
+                    StatusEventKind::Opened,
+                    map::actor(issue.author),
+                    issue
                         .created_at
                         .unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
-                    authority: None,
-                    detail: None,
-                },
+                ),
                 events: events.filter_map(|e| self.event(id, e)).collect(),
                 next,
                 warnings,
@@ -110,14 +108,10 @@ impl GitHub {
                 (StatusEventKind::Related, Some(format!("{what}{other}")))
             }
         };
-        Some(StatusEvent {
-            id: e.id,
-            kind,
-            actor: map::actor(e.actor.or(e.author)),
-            created_at: e.created_at?,
-            authority: None,
-            detail,
-        })
+        let actor = map::actor(e.actor.or(e.author));
+        let mut event = StatusEvent::new(e.id, kind, actor, e.created_at?);
+        event.detail = detail;
+        Some(event)
     }
 }
 

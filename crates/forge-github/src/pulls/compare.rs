@@ -57,11 +57,8 @@ impl ComparedCommit {
         let by = by.map_or(String::new(), |a| {
             format!("{}\n{}\n{}", a.name, a.email, a.date)
         });
-        SeriesCommit {
-            oid: self.sha.clone(),
-            headline: self.headline().to_owned(),
-            essence: format!("{by}\n{message}").into_bytes(),
-        }
+        let essence = format!("{by}\n{message}").into_bytes();
+        SeriesCommit::new(&self.sha, self.headline(), essence)
     }
 }
 

@@ -346,10 +346,7 @@ impl GitHub {
             return;
         }
         if outcome.steps.is_empty() {
-            outcome.steps.push(Step {
-                name: "open the pull request".into(),
-                done: true,
-            });
+            outcome.steps.push(Step::new("open the pull request", true));
         }
         let repo = outcome.value.id.repo.clone();
         let mut failures: Vec<(String, Error)> = Vec::new();
@@ -390,10 +387,8 @@ impl GitHub {
         }
         for alias in batch.aliases() {
             let failure = failures.iter().find(|(a, _)| a == alias);
-            outcome.steps.push(Step {
-                name: format!("set the {}", wanted.title(alias)),
-                done: failure.is_none(),
-            });
+            let name = format!("set the {}", wanted.title(alias));
+            outcome.steps.push(Step::new(name, failure.is_none()));
             if let Some((_, error)) = failure {
                 let title = wanted.title(alias);
                 let message = format!("the {title} could not be set: {}", error.message());

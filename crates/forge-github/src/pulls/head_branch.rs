@@ -76,10 +76,7 @@ impl GitHub {
             Ok(now.head_ref.is_none().then_some(()))
         })
         .await;
-        steps.push(Step {
-            name,
-            done: done.is_ok(),
-        });
+        steps.push(Step::new(name, done.is_ok()));
         match done {
             Ok(_) => true,
             Err(e) => {

@@ -44,16 +44,13 @@ impl GitHub {
             };
             let events = nodes.into_vec().into_iter().filter(|e| !by_merge(e));
             Ok(TimelinePage {
-                opened: StatusEvent {
-                    id: format!("{}-opened", pull.id),
-                    kind: StatusEventKind::Opened,
-                    actor: map::actor(pull.author),
-                    created_at: pull
-                        .created_at
+                opened: StatusEvent::new(
+                    format!("{}-opened", pull.id),
+                    StatusEventKind::Opened,
+                    map::actor(pull.author),
+                    pull.created_at
                         .unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
-                    authority: None,
-                    detail: None,
-                },
+                ),
                 events: events.filter_map(event).collect(),
                 next,
                 warnings,
@@ -88,12 +85,7 @@ fn event(e: wire::Event) -> Option<StatusEvent> {
         "HeadRefForcePushedEvent" => (StatusEventKind::HeadChanged, oid(e.after_commit)),
         _ => return None,
     };
-    Some(StatusEvent {
-        id: e.id,
-        kind,
-        actor: map::actor(e.actor),
-        created_at: e.created_at?,
-        authority: None,
-        detail,
-    })
+    let mut event = StatusEvent::new(e.id, kind, map::actor(e.actor), e.created_at?);
+    event.detail = detail;
+    Some(event)
 }

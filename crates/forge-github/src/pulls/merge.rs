@@ -111,16 +111,13 @@ impl GitHub {
         let (way, after, queue_position) = (done.way, done.pull, done.position);
         warnings.extend(warning);
         let merged = after.state == PrState::Merged;
-        let mut steps = vec![Step {
-            name: match way {
-                MergeMode::Now => "merge",
-                MergeMode::Auto => "ask to merge later",
-                MergeMode::Queue => "put it into the merge queue",
-            }
-            .to_owned(),
-            // The merge of a stack may still be running.
-            done: merged || way != MergeMode::Now,
-        }];
+        let name = match way {
+            MergeMode::Now => "merge",
+            MergeMode::Auto => "ask to merge later",
+            MergeMode::Queue => "put it into the merge queue",
+        };
+        // The merge of a stack may still be running.
+        let mut steps = vec![Step::new(name, merged || way != MergeMode::Now)];
         let mut branch_deleted = false;
         if req.delete_branch && merged {
             if pull.is_cross_repository {

@@ -227,14 +227,9 @@ impl GitHub {
                 false
             }
         };
-        outcome.steps.push(Step {
-            name: "open the pull request".into(),
-            done: true,
-        });
-        outcome.steps.push(Step {
-            name: format!("put it into a stack with {}", below.id),
-            done,
-        });
+        outcome.steps.push(Step::new("open the pull request", true));
+        let name = format!("put it into a stack with {}", below.id);
+        outcome.steps.push(Step::new(name, done));
     }
 
     async fn stacked(

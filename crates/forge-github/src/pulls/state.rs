@@ -75,10 +75,7 @@ impl GitHub {
             // GitHub would also delete a branch with newer commits, so such a branch is kept.
             let closed = &outcome.value;
             let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
-            outcome.steps.push(Step {
-                name: "delete head branch".to_owned(),
-                done: false,
-            });
+            outcome.steps.push(Step::new("delete head branch", false));
             outcome.warnings.push(kept);
         } else if req.delete_branch {
             self.delete_head(pr, &wire, &mut outcome.steps, &mut outcome.warnings)
@@ -189,10 +186,7 @@ impl GitHub {
         }
         let commented = self.say_after(pr, before, body).await?;
         outcome.warnings.extend(commented.warnings);
-        outcome.add_steps([Step {
-            name: "comment".to_owned(),
-            done: true,
-        }]);
+        outcome.add_steps([Step::new("comment", true)]);
         Ok(())
     }
 

@@ -245,10 +245,10 @@ impl GitHub {
             for e in &errors {
                 let about = self.api.about(false);
                 let (title, message) = (about.words(&title(e, 1)), about.words(&e.message));
-                warnings.push(Warning {
-                    section: model_field(e, 1),
-                    ..Warning::new(format!("{title} could not be read in full: {message}"))
-                });
+                let message = format!("{title} could not be read in full: {message}");
+                let mut warning = Warning::new(message);
+                warning.section = model_field(e, 1);
+                warnings.push(warning);
             }
             extend(pull, further);
             // A host that repeats the position would cause an endless loop.

@@ -14,14 +14,13 @@ const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
 
 /// A check run of GitHub Actions.
 fn run() -> Check {
-    Check {
-        progress: Some("COMPLETED".into()),
-        conclusion: Some("FAILURE".into()),
-        workflow: Some("CI".into()),
-        event: Some("push".into()),
-        url: Some("https://github.com/octo/tools/actions/runs/12/job/345?pr=7".into()),
-        ..Check::new("build", CheckStatus::Failure)
-    }
+    let mut check = Check::new("build", CheckStatus::Failure);
+    check.progress = Some("COMPLETED".into());
+    check.conclusion = Some("FAILURE".into());
+    check.workflow = Some("CI".into());
+    check.event = Some("push".into());
+    check.url = Some("https://github.com/octo/tools/actions/runs/12/job/345?pr=7".into());
+    check
 }
 
 #[tokio::test]
@@ -61,9 +60,10 @@ async fn check_reasons_are_messages_or_failed_steps() {
         null,
     ]});
     let script = Script::play(vec![data("CheckReasons", nodes)]).await;
-    let of = |id: &str| Check {
-        id: id.into(),
-        ..run()
+    let of = |id: &str| {
+        let mut check = run();
+        check.id = id.into();
+        check
     };
     let (first, second, gone) = (of("R1"), of("R2"), of("R3"));
     let status = of("");
@@ -177,18 +177,12 @@ async fn rerun_ignores_link_to_another_run() {
 
 #[tokio::test]
 async fn check_without_log_sends_no_request() {
-    let status = Check {
-        workflow: None,
-        ..run()
-    };
-    let elsewhere = Check {
-        url: Some("https://ci.example/345".into()),
-        ..run()
-    };
-    let of_another_run = Check {
-        run_url: Some("https://github.com/octo/tools/actions/runs/34".into()),
-        ..run()
-    };
+    let mut status = run();
+    status.workflow = None;
+    let mut elsewhere = run();
+    elsewhere.url = Some("https://ci.example/345".into());
+    let mut of_another_run = run();
+    of_another_run.run_url = Some("https://github.com/octo/tools/actions/runs/34".into());
     let script = Script::play(vec![]).await;
     for check in [status, elsewhere, of_another_run] {
         let log = script.repo.check_log(&script.pr(), &check, 1000).await;

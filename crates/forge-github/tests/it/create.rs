@@ -122,11 +122,7 @@ async fn create_from_fork_names_head_repository() {
     ])
     .await;
     let mut req = CreatePull::new("feature", "Add it");
-    req.head = HeadRef {
-        owner: Some("grace".into()),
-        repo: None,
-        branch: "feature".into(),
-    };
+    req.head = HeadRef::in_fork("grace", "feature");
     req.base = None;
     script.repo.create_pull(&req).await.unwrap();
     let input = script.sent()[1].1["create"].clone();

@@ -920,11 +920,7 @@ async fn create_from_fork_works() {
         made.head_repo.unwrap().owner_and_name(),
         Some(("grace", "tools"))
     );
-    let head = HeadRef {
-        owner: Some("grace".into()),
-        repo: None,
-        branch: "theirs".into(),
-    };
+    let head = HeadRef::in_fork("grace", "theirs");
     assert_eq!(
         world
             .ada

@@ -254,10 +254,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
     let (e, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert_eq!(e.unwrap_err().code(), "invalid_input");
     assert_eq!(sent, ["IssueEdit", "Board"]);
-    let field = IssueField {
-        name: "Status".into(),
-        options: vec!["New".into()],
-    };
+    let field = IssueField::new("Status", vec!["New".into()]);
     b.world
         .grace
         .define_issue_field(Some(&board()), &field)
@@ -563,10 +560,7 @@ async fn fields_are_defined_without_losing_options() {
     assert_eq!(sent, ["Board"]);
     let names: Vec<_> = fields.unwrap().into_iter().map(|f| f.name).collect();
     assert_eq!(names, ["Status", "Estimate"]);
-    let status = IssueField {
-        name: "status".into(),
-        options: vec!["done".into(), "Blocked".into()],
-    };
+    let status = IssueField::new("status", vec!["done".into(), "Blocked".into()]);
     let (made, sent) = b
         .sent(repo.define_issue_field(Some(&board()), &status))
         .await;
@@ -580,19 +574,13 @@ async fn fields_are_defined_without_losing_options() {
         .await;
     assert!(again.unwrap().unchanged);
     assert_eq!(sent, ["Board"]);
-    let priority = IssueField {
-        name: "Priority".into(),
-        options: vec!["P1".into(), "P2".into()],
-    };
+    let priority = IssueField::new("Priority", vec!["P1".into(), "P2".into()]);
     let (made, sent) = b
         .sent(repo.define_issue_field(Some(&board()), &priority))
         .await;
     assert_eq!(made.unwrap().value, priority);
     assert_eq!(sent, ["Board", "createProjectV2Field"]);
-    let title = IssueField {
-        name: "Title".into(),
-        options: vec!["A".into()],
-    };
+    let title = IssueField::new("Title", vec!["A".into()]);
     for (board, field) in [(Some(board()), &title), (None, &priority)] {
         let e = repo
             .define_issue_field(board.as_ref(), field)
@@ -612,10 +600,7 @@ async fn field_with_lost_answer_is_read_back() {
     b.world
         .double
         .fault(Fault::status(502).on_mutations().committed());
-    let priority = IssueField {
-        name: "Priority".into(),
-        options: vec!["P1".into()],
-    };
+    let priority = IssueField::new("Priority", vec!["P1".into()]);
     let made = repo
         .define_issue_field(Some(&board()), &priority)
         .await

@@ -362,11 +362,7 @@ async fn find_matches_forks_and_sorts_open_first() {
         .await
         .unwrap();
     assert_eq!(numbers(own), [3, 5]);
-    let theirs = HeadRef {
-        owner: Some("Grace".into()),
-        repo: None,
-        branch: "feature".into(),
-    };
+    let theirs = HeadRef::in_fork("Grace", "feature");
     let theirs = script
         .repo
         .find(&theirs, StateFilter::All, PrFields::NONE)

@@ -298,11 +298,7 @@ async fn impossible_stack_sends_no_request() {
     let e = script.repo.create_pull(&there).await.unwrap_err();
     assert_eq!(field(&e), Some("depends_on"), "{e:?}");
     let mut from_fork = on_five();
-    from_fork.head = HeadRef {
-        owner: Some("grace".into()),
-        repo: None,
-        branch: "feature".into(),
-    };
+    from_fork.head = HeadRef::in_fork("grace", "feature");
     let e = script.repo.create_pull(&from_fork).await.unwrap_err();
     assert_eq!(field(&e), Some("head"), "{e:?}");
     script.sent();

@@ -95,31 +95,16 @@ fn decode(oid: &str, data: &[u8]) -> Option<Commit> {
     let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
     let mut authors = vec![signed(text(raw.author).as_bytes())?];
     let by = authors.first()?.at;
-    authors.extend(co_authors(body).map(|(name, email)| Signature {
-        name,
-        email,
-        at: by,
-        login: None,
-        account_id: None,
-    }));
-    Some(Commit {
-        oid: oid.to_owned(),
-        message_headline: headline.to_owned(),
-        message_body: body.trim().to_owned(),
-        authors,
-        committer: signed(text(raw.committer).as_bytes())?,
-    })
+    authors.extend(co_authors(body).map(|(name, email)| Signature::new(name, email, by)));
+    let committer = signed(text(raw.committer).as_bytes())?;
+    let mut commit = Commit::new(oid, headline, authors, committer);
+    commit.message_body = body.trim().to_owned();
+    Some(commit)
 }
 
 fn signed(line: &[u8]) -> Option<Signature> {
     let (name, email, at) = parse_signature(line)?;
-    Some(Signature {
-        name,
-        email,
-        at,
-        login: None,
-        account_id: None,
-    })
+    Some(Signature::new(name, email, at))
 }
 
 /// Names and addresses of the `Co-authored-by` trailers in the last paragraph.

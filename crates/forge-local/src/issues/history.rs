@@ -54,13 +54,10 @@ fn status_events(logged: &LoggedEvent<IssueEvent>) -> Vec<StatusEvent> {
     if entry.event.comment().is_some() {
         lines.push((Kind::Commented, Some(comment_id(entry.seq))));
     }
-    let events = lines.into_iter().map(|(kind, detail)| StatusEvent {
-        id: logged.oid.clone(),
-        kind,
-        actor: entry.actor.clone(),
-        created_at: entry.at,
-        authority: None,
-        detail,
+    let events = lines.into_iter().map(|(kind, detail)| {
+        let mut event = StatusEvent::new(&logged.oid, kind, entry.actor.clone(), entry.at);
+        event.detail = detail;
+        event
     });
     events.collect()
 }

@@ -63,28 +63,21 @@ impl Local {
         let s = &issue.snapshot;
         let id = self.issue_id(s.number);
         let (labels, warning) = shown_labels(&s.labels, book);
-        Issue {
-            url: id.to_string(),
-            version: issue.tip.clone(),
-            id,
-            node_id: String::new(),
-            number: Some(s.number),
-            title: s.title.clone(),
-            body: s.body.clone(),
-            author: s.author.clone(),
-            state: s.state,
-            state_reason: s.state_reason,
-            labels,
-            assignees: s.assignees.iter().map(Actor::new).collect(),
-            created_at: s.created_at,
-            updated_at: s.updated_at,
-            closed_at: s.closed_at,
-            comments_count: s.comments,
-            milestone: None,
-            comments: None,
-            values: s.values.clone(),
-            relations: None,
-            warnings: warning.into_iter().collect(),
-        }
+        let url = id.to_string();
+        let mut shown = Issue::new(id, &s.title, s.author.clone(), s.created_at);
+        shown.url = url;
+        shown.version.clone_from(&issue.tip);
+        shown.number = Some(s.number);
+        shown.body.clone_from(&s.body);
+        shown.state = s.state;
+        shown.state_reason = s.state_reason;
+        shown.labels = labels;
+        shown.assignees = s.assignees.iter().map(Actor::new).collect();
+        shown.updated_at = s.updated_at;
+        shown.closed_at = s.closed_at;
+        shown.comments_count = s.comments;
+        shown.values.clone_from(&s.values);
+        shown.warnings.extend(warning);
+        shown
     }
 }

@@ -296,15 +296,10 @@ impl Local {
         merge.method = Some(intent.method);
         merge.branch_deleted = branch_deleted;
         let mut outcome = Outcome::immediate(merge);
-        outcome.steps.push(Step {
-            name: "merge".into(),
-            done: true,
-        });
+        outcome.steps.push(Step::new("merge", true));
         if let Some(deletion) = deletion {
-            outcome.steps.push(Step {
-                name: "delete head branch".into(),
-                done: branch_deleted,
-            });
+            let step = Step::new("delete head branch", branch_deleted);
+            outcome.steps.push(step);
             outcome.warnings.extend(deletion.err());
         }
         outcome.steps.extend(followed.steps);

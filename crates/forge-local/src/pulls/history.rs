@@ -77,25 +77,15 @@ fn to_status_event(logged: &LoggedEvent) -> Option<StatusEvent> {
         }
         _ => return None,
     };
-    Some(StatusEvent {
-        id: logged.oid.clone(),
-        kind,
-        actor: entry.actor.clone(),
-        created_at: entry.at,
-        authority: None,
-        detail,
-    })
+    let mut event = StatusEvent::new(&logged.oid, kind, entry.actor.clone(), entry.at);
+    event.detail = detail;
+    Some(event)
 }
 
 fn merged(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> StatusEvent {
-    StatusEvent {
-        id: id.to_owned(),
-        kind: Kind::Merged,
-        actor: by.clone(),
-        created_at: at,
-        authority: None,
-        detail: Some(format!("{} {}", intent.method.as_str(), intent.result)),
-    }
+    let mut event = StatusEvent::new(id, Kind::Merged, by.clone(), at);
+    event.detail = Some(format!("{} {}", intent.method.as_str(), intent.result));
+    event
 }
 
 /// A move of the head to `head`, which no event records. Author and time come from the commit; the
@@ -126,12 +116,7 @@ async fn moved(
     };
     let at = after.map_or(at, |a| at.max(a));
     let at = before.map_or(at, |b| at.min(b));
-    StatusEvent {
-        id: head.to_owned(),
-        kind: Kind::HeadChanged,
-        actor,
-        created_at: at,
-        authority: None,
-        detail: Some(head.to_owned()),
-    }
+    let mut event = StatusEvent::new(head, Kind::HeadChanged, actor, at);
+    event.detail = Some(head.to_owned());
+    event
 }

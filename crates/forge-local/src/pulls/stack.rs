@@ -122,10 +122,8 @@ impl Local {
             edit.base = Some(into.clone());
             let edited = self.edit_pull(number, &edit).await;
             let shown = text::one_line(into);
-            followed.steps.push(Step {
-                name: format!("give #{number} the base branch '{shown}'"),
-                done: edited.is_ok(),
-            });
+            let name = format!("give #{number} the base branch '{shown}'");
+            followed.steps.push(Step::new(name, edited.is_ok()));
             if let Err(e) = edited {
                 let message = format!(
                     "#{number} did not get the base branch '{shown}': {}",

@@ -62,10 +62,9 @@ impl Local {
                     let mut outcome = self
                         .already(&mut cat, pull, "closed already", comment)
                         .await?;
-                    outcome.add_steps(deletion.as_ref().map(|done| Step {
-                        name: "delete head branch".into(),
-                        done: done.is_ok(),
-                    }));
+                    let step = deletion.as_ref();
+                    let step = step.map(|done| Step::new("delete head branch", done.is_ok()));
+                    outcome.add_steps(step);
                     outcome.warnings.extend(deletion.and_then(Result::err));
                     return Ok(outcome);
                 }
@@ -99,14 +98,8 @@ impl Local {
                     Some(kept) => Err(kept),
                     None => self.deletion(&mut cat, &pull).await?,
                 };
-                steps.push(Step {
-                    name: "close".into(),
-                    done: true,
-                });
-                steps.push(Step {
-                    name: "delete head branch".into(),
-                    done: deletion.is_ok(),
-                });
+                steps.push(Step::new("close", true));
+                steps.push(Step::new("delete head branch", deletion.is_ok()));
                 match deletion {
                     Ok(deletion) => draft.after.push(deletion),
                     Err(warning) => warnings.push(warning),
@@ -261,10 +254,7 @@ impl Local {
         self.add_comment(number, body, None).await?;
         let pull = self.store.read(cat, number).await?;
         let mut outcome = self.unchanged(cat, pull, what).await?;
-        outcome.add_steps([Step {
-            name: "comment".into(),
-            done: true,
-        }]);
+        outcome.add_steps([Step::new("comment", true)]);
         Ok(outcome)
     }
 

@@ -1,7 +1,5 @@
 //! Converts stored pull requests to the public model.
 
-use std::collections::BTreeMap;
-
 use forge_core::{
     PrKey, Result, Warning,
     model::{Actor, Label, PrFields, PullRequest, Review},
@@ -195,12 +193,7 @@ pub(crate) fn shown_labels(
     labels: &[LabelRef],
     book: &Result<Option<LabelSet>>,
 ) -> (Vec<Label>, Option<Warning>) {
-    let unknown = |l: &LabelRef| Label {
-        name: l.name.clone(),
-        color: NO_COLOR.to_owned(),
-        description: None,
-        id: String::new(),
-    };
+    let unknown = |l: &LabelRef| Label::new(&l.name, NO_COLOR);
     let (mut shown, warning): (Vec<Label>, _) = match book {
         Ok(Some(book)) => {
             let current = labels.iter().filter_map(|l| book.current(l).cloned());
@@ -223,18 +216,9 @@ pub(crate) fn warning_of(e: &forge_core::Error) -> Warning {
 }
 
 fn latest(review: &LatestReview) -> Review {
-    Review {
-        id: review.id.clone(),
-        author: review.author.clone(),
-        author_association: None,
-        author_can_push: None,
-        state: review.state,
-        body: (!review.body.is_empty()).then(|| review.body.clone()),
-        submitted_at: review.submitted_at,
-        commit: review.commit.clone(),
-        round: None,
-        reactions: BTreeMap::new(),
-        comments: Vec::new(),
-        threads: Vec::new(),
-    }
+    let author = review.author.clone();
+    let mut latest = Review::new(&review.id, author, review.state, review.submitted_at);
+    latest.body = (!review.body.is_empty()).then(|| review.body.clone());
+    latest.commit.clone_from(&review.commit);
+    latest
 }

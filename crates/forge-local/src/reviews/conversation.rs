@@ -170,23 +170,10 @@ pub(crate) struct CommentMapper<'a> {
 
 impl CommentMapper<'_> {
     pub fn comment(&self, id: String, by: &Actor, at: Timestamp, body: &str) -> Comment {
-        Comment {
-            id,
-            author: by.clone(),
-            author_association: None,
-            body: body.to_owned(),
-            created_at: at,
-            updated_at: None,
-            reply_to: None,
-            round: None,
-            reactions: BTreeMap::new(),
-            file_path: None,
-            line_number: None,
-            diff_hunk: None,
-            url: self.url.to_owned(),
-            viewer_did_author: self.viewer.is_some_and(|v| same_login(v, &by.login)),
-            minimized_reason: None,
-        }
+        let mut comment = Comment::new(id, by.clone(), body, at);
+        comment.url = self.url.to_owned();
+        comment.viewer_did_author = self.viewer.is_some_and(|v| same_login(v, &by.login));
+        comment
     }
 }
 
@@ -265,20 +252,12 @@ impl Conversation {
                     opened.push(first);
                     ids.push(thread_id(seq, n));
                 }
-                self.reviews.push(Review {
-                    id: review_id(seq),
-                    author: by.clone(),
-                    author_association: None,
-                    author_can_push: None,
-                    state: *state,
-                    body: (!body.is_empty()).then(|| body.clone()),
-                    submitted_at: at,
-                    commit: entry.head.clone(),
-                    round: None,
-                    reactions: BTreeMap::new(),
-                    comments: opened,
-                    threads: ids,
-                });
+                let mut review = Review::new(review_id(seq), by.clone(), *state, at);
+                review.body = (!body.is_empty()).then(|| body.clone());
+                review.commit.clone_from(&entry.head);
+                review.comments = opened;
+                review.threads = ids;
+                self.reviews.push(review);
             }
             PullEvent::ReviewDismissed { review, message } => {
                 if let Some(review) = self.reviews.iter_mut().find(|r| r.id == *review) {
@@ -312,17 +291,12 @@ impl Conversation {
         first.diff_hunk.clone_from(&opened.hunk);
         let id = thread_id(seq, n);
         self.blobs.insert(id.clone(), opened.blob.clone());
-        self.threads.push(Thread {
-            id,
-            path: opened.path.clone(),
-            line: opened.line,
-            start_line: opened.start_line,
-            side: opened.side,
-            resolved: false,
-            resolved_by: None,
-            outdated: false,
-            comments: vec![first.clone()],
-        });
+        let mut thread = Thread::new(id, &opened.path);
+        thread.line = opened.line;
+        thread.start_line = opened.start_line;
+        thread.side = opened.side;
+        thread.comments.push(first.clone());
+        self.threads.push(thread);
         first
     }
 }

@@ -31,7 +31,7 @@ impl Local {
                 .await?;
             let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
             let found = said.reviews.into_iter().find(|r| r.id == key);
-            let review = found.ok_or_else(|| no_review(number, key))?;
+            let mut review = found.ok_or_else(|| no_review(number, key))?;
             if review.state == ReviewState::Dismissed {
                 let message = format!("the review {key} is dismissed already");
                 return Ok(Outcome::unchanged(review, Warning::new(message)));
@@ -57,10 +57,8 @@ impl Local {
                 .await?
             {
                 AppendOutcome::Done(_) => {
-                    return Ok(Outcome::immediate(Review {
-                        state: ReviewState::Dismissed,
-                        ..review
-                    }));
+                    review.state = ReviewState::Dismissed;
+                    return Ok(Outcome::immediate(review));
                 }
                 AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }

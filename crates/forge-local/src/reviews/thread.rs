@@ -24,7 +24,7 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-            let thread = said
+            let mut thread = said
                 .threads
                 .into_iter()
                 .find(|t| t.id == key)
@@ -52,12 +52,9 @@ impl Local {
             let draft = NewEvent::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
                 AppendOutcome::Done(_) => {
-                    let resolved_by = resolved.then(|| by.actor.clone());
-                    return Ok(Outcome::immediate(Thread {
-                        resolved,
-                        resolved_by,
-                        ..thread
-                    }));
+                    thread.resolved = resolved;
+                    thread.resolved_by = resolved.then(|| by.actor.clone());
+                    return Ok(Outcome::immediate(thread));
                 }
                 AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }

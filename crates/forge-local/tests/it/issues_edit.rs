@@ -261,10 +261,7 @@ async fn invalid_issue_values_are_refused() {
     });
     let e = local.edit_issue(&one, &board).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    let field = IssueField {
-        name: "a".into(),
-        options: Vec::new(),
-    };
+    let field = IssueField::new("a", Vec::new());
     let e = local.define_issue_field(local.id(), None, &field).await;
     assert_eq!(e.unwrap_err().code(), "unsupported");
     let e = local.issue_fields(local.id(), None).await;

@@ -214,10 +214,8 @@ impl CallContext {
                 }
             },
             PrSelector::Branch { owner, branch } => {
-                let head = HeadRef {
-                    owner,
-                    ..HeadRef::branch(branch)
-                };
+                let mut head = HeadRef::branch(branch);
+                head.owner = owner;
                 let repo = self.repo(repo).await?;
                 let found = SelectedPull::by_head(repo, &head, PrFields::ROW).await?;
                 return self.found(accept(found)?).await;

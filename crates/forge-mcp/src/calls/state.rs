@@ -217,10 +217,8 @@ impl ServerState {
         let gate = &self.0.gate;
         gate.learn_own(id, self.own()).await;
         gate.check(id, write)?;
-        let policy = Policy {
-            trust: gate.trust(id),
-            ..self.policy(write)
-        };
+        let mut policy = self.policy(write);
+        policy.trust = gate.trust(id);
         let repo = self.0.forges.open(id, policy).await?;
         gate.learn_own(repo.id(), self.own()).await;
         gate.check_opened(&repo, write).await?;
@@ -317,14 +315,13 @@ impl ServerState {
     }
 
     fn policy(&self, write: bool) -> Policy {
-        Policy {
-            access: if write && self.0.options.write {
-                Access::Write
-            } else {
-                Access::ReadOnly
-            },
-            trust: Trust::Named,
-            ..self.0.forges.policy()
-        }
+        let mut policy = self.0.forges.policy();
+        policy.access = if write && self.0.options.write {
+            Access::Write
+        } else {
+            Access::ReadOnly
+        };
+        policy.trust = Trust::Named;
+        policy
     }
 }

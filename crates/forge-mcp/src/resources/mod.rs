@@ -215,7 +215,7 @@ async fn content(
     about: &HintContext,
     cleaner: &Cleaner,
 ) -> Result<String> {
-    let Address { repo, part } = Address::parse(uri).ok_or_else(|| {
+    let Address { repo, part, .. } = Address::parse(uri).ok_or_else(|| {
         let message = format!("there is no resource {}", text::one_line(uri));
         Error::not_found(Noun::Other, message).with_hint("resources/templates/list has the forms")
     })?;

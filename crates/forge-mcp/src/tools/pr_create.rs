@@ -115,10 +115,11 @@ impl Tool for PrCreate {
         let head = match head {
             "" => HeadRef::branch(""),
             named => match locator::parse_selector(named, hosts).map_err(Error::from)? {
-                PrSelector::Branch { owner, branch } => HeadRef {
-                    owner,
-                    ..HeadRef::branch(branch)
-                },
+                PrSelector::Branch { owner, branch } => {
+                    let mut head = HeadRef::branch(branch);
+                    head.owner = owner;
+                    head
+                }
                 // A branch name may be a number, such as 7.
                 _ => HeadRef::branch(named),
             },

@@ -114,13 +114,11 @@ impl Tool for WorkflowClaim {
         // If the command is missing, the workflow's error lists the known commands.
         let command = non_blank(args.command).unwrap_or_default();
         let holder = non_blank(args.holder);
-        let req = ClaimRequest {
-            command: &command,
-            holder: holder.as_deref(),
-            lease_s: args.lease_s,
-            reason: reason.as_deref(),
-            force: args.force,
-        };
+        let mut req = ClaimRequest::new(&command);
+        req.holder = holder.as_deref();
+        req.lease_s = args.lease_s;
+        req.reason = reason.as_deref();
+        req.force = args.force;
         if let Some(issue) = issue {
             let target = call.issue(repo.as_deref(), &issue).await?;
             let workflow = workflow_of(call, &target).await?;
@@ -138,14 +136,11 @@ impl Tool for WorkflowClaim {
         let workflow = call.server.forges().workflow(&repo).await?;
         workflow.definition().command_named(&command)?;
         let (state, max_estimate) = (non_blank(args.state), non_blank(args.max_estimate));
-        let picked = workflow
-            .pick(&PickRequest {
-                state: state.as_deref(),
-                command: Some(&command),
-                max_estimate: max_estimate.as_deref(),
-                claim: Some(req),
-            })
-            .await?;
+        let mut pick = PickRequest::of_command(&command);
+        pick.state = state.as_deref();
+        pick.max_estimate = max_estimate.as_deref();
+        pick.claim = Some(req);
+        let picked = workflow.pick(&pick).await?;
         let own = IssueId::number(repo.id().clone(), 0);
         let pick = PickOut::of(call, &own, &picked.pick);
         Ok(match &picked.claimed {

@@ -51,12 +51,10 @@ impl Tool for WorkflowPick {
         let workflow = call.server.forges().workflow(&repo).await?;
         let (command, state) = (non_blank(args.command), non_blank(args.state));
         let max_estimate = non_blank(args.max_estimate);
-        let req = PickRequest {
-            state: state.as_deref(),
-            command: command.as_deref(),
-            max_estimate: max_estimate.as_deref(),
-            claim: None,
-        };
+        let mut req = PickRequest::default();
+        req.state = state.as_deref();
+        req.command = command.as_deref();
+        req.max_estimate = max_estimate.as_deref();
         let picked = workflow.pick(&req).await?;
         let own = IssueId::number(repo.id().clone(), 0);
         let pick = PickOut::of(call, &own, &picked.pick);

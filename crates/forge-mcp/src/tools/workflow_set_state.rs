@@ -52,15 +52,12 @@ impl Tool for WorkflowSetState {
             .await?;
         let workflow = workflow_of(call, &target).await?;
         let (reason, claim) = (non_blank(args.reason), non_blank(args.claim));
-        let req = MoveRequest {
-            to: &args.state,
-            // If the command is missing, the workflow's error lists the known commands.
-            command: args.command.as_deref().unwrap_or_default(),
-            reason: reason.as_deref(),
-            claim: claim.as_deref(),
-            force: args.force,
-            ..MoveRequest::default()
-        };
+        // If the command is missing, the workflow's error lists the known commands.
+        let command = args.command.as_deref().unwrap_or_default();
+        let mut req = MoveRequest::new(&args.state, command);
+        req.reason = reason.as_deref();
+        req.claim = claim.as_deref();
+        req.force = args.force;
         let outcome = match args.handoff {
             true => workflow.handoff(&target.id, &req).await?,
             false => workflow.set_state(&target.id, &req).await?,

@@ -43,14 +43,10 @@ impl Tangled {
         let located = self.locate_issue(id).await?;
         let (repository, issue) = (&located.repository, &located.issue);
         let uri = issue.record.uri.as_str();
-        let mut events = vec![StatusEvent {
-            id: uri.to_owned(),
-            kind: StatusEventKind::Opened,
-            actor: Actor::new(&issue.author),
-            created_at: issue.created_at,
-            authority: Some(Authority::Author.word().to_owned()),
-            detail: None,
-        }];
+        let author = Actor::new(&issue.author);
+        let mut opened = StatusEvent::new(uri, StatusEventKind::Opened, author, issue.created_at);
+        opened.authority = Some(Authority::Author.word().to_owned());
+        let mut events = vec![opened];
         // A ticket of 1.0 holds its state and not how it came to it.
         let mut warnings = match repository.era {
             Era::Org10 => vec![Warning::new(
@@ -67,9 +63,10 @@ impl Tangled {
         let mut page = page::of("tangled-issue-history", uri, events, &req)?;
         // Anybody can write events: only those that are shown are worth looking up who wrote them.
         page.items = stream::iter(std::mem::take(&mut page.items))
-            .map(|event| async move {
+            .map(|mut event| async move {
                 let actor = self.actor(&event.actor.login).await;
-                StatusEvent { actor, ..event }
+                event.actor = actor;
+                event
             })
             .buffered(IN_FLIGHT)
             .collect()
@@ -125,16 +122,13 @@ impl Tangled {
         }
         for record in comments::sorted(comments, fields) {
             let authority = writers.authority(record.author(), &issue.author);
-            events.push(StatusEvent {
-                kind: StatusEventKind::Commented,
-                actor: Actor::new(record.author()),
-                created_at: record
-                    .created_at(&fields.created_at)
-                    .unwrap_or(issue.created_at),
-                authority: Some(authority.map_or("none", Authority::word).to_owned()),
-                detail: None,
-                id: record.uri,
-            });
+            let actor = Actor::new(record.author());
+            let at = record
+                .created_at(&fields.created_at)
+                .unwrap_or(issue.created_at);
+            let mut event = StatusEvent::new(record.uri, StatusEventKind::Commented, actor, at);
+            event.authority = Some(authority.map_or("none", Authority::word).to_owned());
+            events.push(event);
         }
         warnings
     }
@@ -173,17 +167,14 @@ impl Tangled {
             if authority.is_none() {
                 detail.push_str("; does not count: the account may not push");
             }
-            events.push(StatusEvent {
-                id: match suffix {
-                    "" => record.uri.clone(),
-                    suffix => format!("{}#{suffix}", record.uri),
-                },
-                kind,
-                actor: Actor::new(record.author()),
-                created_at: at,
-                authority: Some(authority.unwrap_or("none").to_owned()),
-                detail: Some(detail),
-            });
+            let id = match suffix {
+                "" => record.uri.clone(),
+                suffix => format!("{}#{suffix}", record.uri),
+            };
+            let mut event = StatusEvent::new(id, kind, Actor::new(record.author()), at);
+            event.authority = Some(authority.unwrap_or("none").to_owned());
+            event.detail = Some(detail);
+            events.push(event);
         }
     }
 
@@ -223,13 +214,9 @@ fn add_state_events(states: Vec<Status>, events: &mut Vec<StatusEvent>) {
     let mut before = PrState::Open;
     for state in states {
         let kind = kind(&state, &mut before);
-        events.push(StatusEvent {
-            kind,
-            actor: Actor::new(&state.author),
-            created_at: state.at,
-            authority: Some(state.authority.map_or("none", Authority::word).to_owned()),
-            detail: detail(&state, kind),
-            id: state.uri,
-        });
+        let mut event = StatusEvent::new(&state.uri, kind, Actor::new(&state.author), state.at);
+        event.authority = Some(state.authority.map_or("none", Authority::word).to_owned());
+        event.detail = detail(&state, kind);
+        events.push(event);
     }
 }

@@ -376,42 +376,37 @@ impl Tangled {
             .unwrap_or(PrState::Open);
         let is_open = state == PrState::Open;
         let decided = decided.map(|s| s.at);
-        Issue {
-            id: IssueId {
-                repo: repository.id.clone(),
-                key: PrKey::Record(issue.record.uri.clone()),
-            },
-            node_id: issue.record.uri.clone(),
-            number,
-            title: issue.title.clone(),
-            body: issue.body.clone(),
-            author: self.actor(&issue.author).await,
-            state: match is_open {
-                true => IssueState::Open,
-                false => IssueState::Closed,
-            },
-            state_reason: None,
-            labels: beside.labels,
-            assignees: beside.assignees,
-            created_at: issue.created_at,
-            updated_at: decided.map_or(issue.created_at, |at| at.max(issue.created_at)),
-            closed_at: decided.filter(|_| !is_open),
-            comments_count: beside.comments,
-            milestone: None,
-            version: issue.record.cid().to_owned(),
-            url: match number {
-                Some(number) => format!(
-                    "{}/{}/{}/issues/{number}",
-                    self.settings.web,
-                    repository.owner.name(),
-                    repository.name
-                ),
-                None => issue.record.uri.clone(),
-            },
-            comments: beside.comment_models,
-            values: beside.values,
-            relations: None,
-            warnings: beside.warnings,
-        }
+        let id = IssueId {
+            repo: repository.id.clone(),
+            key: PrKey::Record(issue.record.uri.clone()),
+        };
+        let author = self.actor(&issue.author).await;
+        let mut shown = Issue::new(id, &issue.title, author, issue.created_at);
+        shown.node_id.clone_from(&issue.record.uri);
+        shown.number = number;
+        shown.body.clone_from(&issue.body);
+        shown.state = match is_open {
+            true => IssueState::Open,
+            false => IssueState::Closed,
+        };
+        shown.labels = beside.labels;
+        shown.assignees = beside.assignees;
+        shown.updated_at = decided.map_or(issue.created_at, |at| at.max(issue.created_at));
+        shown.closed_at = decided.filter(|_| !is_open);
+        shown.comments_count = beside.comments;
+        shown.version = issue.record.cid().to_owned();
+        shown.url = match number {
+            Some(number) => format!(
+                "{}/{}/{}/issues/{number}",
+                self.settings.web,
+                repository.owner.name(),
+                repository.name
+            ),
+            None => issue.record.uri.clone(),
+        };
+        shown.comments = beside.comment_models;
+        shown.values = beside.values;
+        shown.warnings = beside.warnings;
+        shown
     }
 }

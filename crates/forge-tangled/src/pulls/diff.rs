@@ -26,7 +26,7 @@ impl Tangled {
     }
 
     async fn diff_located(&self, located: &Located, req: &DiffReq) -> Result<Diff> {
-        if let Some(Rounds { round, since }) = req.rounds {
+        if let Some(Rounds { round, since, .. }) = req.rounds {
             return self.diff_of_rounds(located, round, since, req).await;
         }
         if let Some(commit) = &req.since {

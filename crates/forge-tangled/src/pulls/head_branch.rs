@@ -118,10 +118,7 @@ impl Tangled {
 
 /// The step of a write that takes the branch with it.
 pub(crate) fn step(done: bool) -> Step {
-    Step {
-        name: "delete head branch".to_owned(),
-        done,
-    }
+    Step::new("delete head branch", done)
 }
 
 /// The warning of a branch that was not deleted.

@@ -33,36 +33,29 @@ impl Tangled {
             (read, warnings)
         };
         let opening = opening(pull, &statuses);
-        let mut events = vec![StatusEvent {
-            id: uri.to_owned(),
-            kind: StatusEventKind::Opened,
-            actor: self.actor(pull.author()).await,
-            created_at: pull.created_at,
-            authority: Some(status::Authority::Author.word().to_owned()),
-            detail: opening.map(|s| format!("its status record is {}", s.uri)),
-        }];
+        let actor = self.actor(pull.author()).await;
+        let mut opened = StatusEvent::new(uri, StatusEventKind::Opened, actor, pull.created_at);
+        opened.authority = Some(status::Authority::Author.word().to_owned());
+        opened.detail = opening.map(|s| format!("its status record is {}", s.uri));
+        let mut events = vec![opened];
         for (number, round) in pull.rounds.iter().enumerate().skip(1) {
-            events.push(StatusEvent {
-                id: format!("{uri}#round-{number}"),
-                kind: StatusEventKind::HeadChanged,
-                actor: self.actor(pull.author()).await,
-                created_at: round.created_at.unwrap_or(pull.created_at),
-                authority: Some(status::Authority::Author.word().to_owned()),
-                detail: Some(format!("round {number}")),
-            });
+            let id = format!("{uri}#round-{number}");
+            let actor = self.actor(pull.author()).await;
+            let at = round.created_at.unwrap_or(pull.created_at);
+            let mut event = StatusEvent::new(id, StatusEventKind::HeadChanged, actor, at);
+            event.authority = Some(status::Authority::Author.word().to_owned());
+            event.detail = Some(format!("round {number}"));
+            events.push(event);
         }
         let mut before = PrState::Open;
         let opening = opening.map(|s| s.uri.as_str());
         for status in statuses.iter().filter(|s| opening != Some(s.uri.as_str())) {
             let kind = kind(status, &mut before);
-            events.push(StatusEvent {
-                id: status.uri.clone(),
-                kind,
-                actor: self.actor(&status.author).await,
-                created_at: status.at,
-                authority: Some(status.authority.map_or("none", |a| a.word()).to_owned()),
-                detail: detail(status, kind),
-            });
+            let actor = self.actor(&status.author).await;
+            let mut event = StatusEvent::new(&status.uri, kind, actor, status.at);
+            event.authority = Some(status.authority.map_or("none", |a| a.word()).to_owned());
+            event.detail = detail(status, kind);
+            events.push(event);
         }
         events.sort_by_key(|e| e.created_at);
         let mut page = page::of("tangled-history", uri, events, &req)?;

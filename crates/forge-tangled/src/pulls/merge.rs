@@ -272,10 +272,7 @@ impl Tangled {
                 .await
         };
         let written = written.await;
-        let mut steps = vec![Step {
-            name: "merge on the knot".to_owned(),
-            done: true,
-        }];
+        let mut steps = vec![Step::new("merge on the knot", true)];
         let mut warnings = Vec::new();
         if earlier {
             warnings.push(Warning::new(
@@ -283,10 +280,7 @@ impl Tangled {
             ));
         }
         let recorded = written.is_ok();
-        steps.push(Step {
-            name: "record the merge".to_owned(),
-            done: recorded,
-        });
+        steps.push(Step::new("record the merge", recorded));
         let ingestion = match written {
             Ok(cids) => {
                 let kind = kinds::statuses(&self.settings.dialects);

@@ -167,10 +167,9 @@ fn since_head(old: &Patch, new: &Patch) -> SinceHead {
         _ => HeadChange::Rewritten,
     };
     let series = |patch: &Patch| -> Vec<SeriesCommit> {
-        let commits = patch.mails.iter().map(|mail| SeriesCommit {
-            oid: mail.oid.clone(),
-            headline: mail.subject.clone(),
-            essence: changed_lines(&mail.diff),
+        let commits = patch.mails.iter().map(|mail| {
+            let essence = changed_lines(&mail.diff);
+            SeriesCommit::new(&mail.oid, &mail.subject, essence)
         });
         commits.collect()
     };

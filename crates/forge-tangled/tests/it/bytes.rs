@@ -180,7 +180,7 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
     let forge = stage.tangled(&stage.bob);
     let of = |round, since| {
         let mut req = DiffReq::default();
-        req.rounds = Some(Rounds { round, since });
+        req.rounds = Some(Rounds::new(round, since));
         req
     };
     // The given commit is the head of the newest round, which has no later changes.

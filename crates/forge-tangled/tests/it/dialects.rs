@@ -718,11 +718,7 @@ async fn fork_knot_answers_use_configured_names() {
     fork.git.commit("side", "C", &[("c", Some("1\n"))]);
     let forge = stage.tangled_with(settings, Some(&carol));
     let mut req = CreatePull::new("side", "From a fork");
-    req.head = HeadRef {
-        owner: Some(carol.handle.clone()),
-        repo: None,
-        branch: "side".to_owned(),
-    };
+    req.head = HeadRef::in_fork(&carol.handle, "side");
     // The knot fetches into a ref that is not the default.
     let main = stage.repo.git.oid("main").unwrap();
     let said = json!({ "xknotanswerfetched": true, "xknotanswerfetchedref": main });

@@ -24,11 +24,8 @@ fn carol(stage: &Stage) -> (Account, Repo) {
 
 fn from(owner: &str, name: Option<&str>, branch: &str) -> CreatePull {
     let mut req = CreatePull::new(branch, "From a fork");
-    req.head = HeadRef {
-        owner: Some(owner.to_owned()),
-        repo: name.map(str::to_owned),
-        branch: branch.to_owned(),
-    };
+    req.head = HeadRef::in_fork(owner, branch);
+    req.head.repo = name.map(str::to_owned);
     req
 }
 

@@ -19,10 +19,7 @@ const OP: &str = "sh.tangled.label.op";
 const DEFINITION: &str = "sh.tangled.label.definition";
 
 pub fn field(name: &str, options: &[&str]) -> IssueField {
-    IssueField {
-        name: name.to_owned(),
-        options: options.iter().map(|o| (*o).to_owned()).collect(),
-    }
+    IssueField::new(name, options.iter().map(|o| (*o).to_owned()).collect())
 }
 
 async fn define(stage: &Stage, forge: &Tangled, name: &str, options: &[&str]) -> IssueField {

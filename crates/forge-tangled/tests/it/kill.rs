@@ -457,11 +457,8 @@ impl Tickets {
             clone.run(args).ok();
         }
         let mut req = MergeReq::default();
-        req.clone = Some(LocalClone {
-            dir: dir.to_owned(),
-            remote: "knot".to_owned(),
-            trust: forge_core::Trust::Person,
-        });
+        let trust = forge_core::Trust::Person;
+        req.clone = Some(LocalClone::new(dir, "knot", trust));
         req
     }
 

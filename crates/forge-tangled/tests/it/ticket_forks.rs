@@ -10,11 +10,7 @@ use crate::stage::{PASSWORD, Stage};
 
 fn from(owner: &str, branch: &str) -> CreatePull {
     let mut req = CreatePull::new(branch, "From a fork");
-    req.head = HeadRef {
-        owner: Some(owner.to_owned()),
-        repo: None,
-        branch: branch.to_owned(),
-    };
+    req.head = HeadRef::in_fork(owner, branch);
     req
 }
 

@@ -58,11 +58,8 @@ impl Ground {
 
     fn req(&self) -> MergeReq {
         let mut req = MergeReq::default();
-        req.clone = Some(LocalClone {
-            dir: self.dir.path().to_owned(),
-            remote: "knot".to_owned(),
-            trust: forge_core::Trust::Person,
-        });
+        let trust = forge_core::Trust::Person;
+        req.clone = Some(LocalClone::new(self.dir.path(), "knot", trust));
         req
     }
 

@@ -332,11 +332,7 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
 
 async fn edits_with_another_source_are_refused(fx: Fixture) {
     let mut elsewhere = some();
-    elsewhere.head = HeadRef {
-        owner: Some("somebody".into()),
-        repo: None,
-        branch: "x".into(),
-    };
+    elsewhere.head = HeadRef::in_fork("somebody", "x");
     // A forge that does not support heads in forks refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create_pull(&elsewhere).await.unwrap_err();

@@ -55,13 +55,9 @@ async fn the_capabilities_are_complete(fx: Fixture) {
 async fn read_only_handle_refuses_writes(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.git.refs();
-    let handle = under(
-        &fx,
-        Policy {
-            access: Access::ReadOnly,
-            ..Policy::default()
-        },
-    );
+    let mut policy = Policy::default();
+    policy.access = Access::ReadOnly;
+    let handle = under(&fx, policy);
     handle
         .pulls(&PullQuery::default(), PageReq::first(1))
         .await
@@ -79,13 +75,9 @@ async fn read_only_handle_refuses_writes(fx: Fixture) {
 async fn a_dry_run_writes_nothing(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.git.refs();
-    let handle = under(
-        &fx,
-        Policy {
-            access: Access::DryRun,
-            ..Policy::default()
-        },
-    );
+    let mut policy = Policy::default();
+    policy.access = Access::DryRun;
+    let handle = under(&fx, policy);
     let e = refused(handle.close(&pr, &CloseReq::default()).await, "dry_run");
     assert!(e.message().contains("pr.close"), "{e}");
     assert_eq!(fx.git.refs(), before);
@@ -94,13 +86,9 @@ async fn a_dry_run_writes_nothing(fx: Fixture) {
 async fn timed_out_write_is_ambiguous(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let before = fx.author.pull(&pr, PrFields::NONE).await.unwrap().state;
-    let handle = under(
-        &fx,
-        Policy {
-            deadline: Duration::ZERO,
-            ..Policy::default()
-        },
-    );
+    let mut policy = Policy::default();
+    policy.deadline = Duration::ZERO;
+    let handle = under(&fx, policy);
     let e = refused(handle.close(&pr, &CloseReq::default()).await, "timeout");
     if e.retry() != Retry::Ambiguous {
         assert!(e.message().ends_with("(nothing was sent)"), "{e:?}");
@@ -141,14 +129,9 @@ impl Observer for Notes {
 async fn observer_is_notified_of_every_call(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let notes = Arc::new(Notes::default());
-    let observer: Arc<dyn Observer> = notes.clone();
-    let handle = under(
-        &fx,
-        Policy {
-            observer: Some(observer),
-            ..Policy::default()
-        },
-    );
+    let mut policy = Policy::default();
+    policy.observer = Some(notes.clone());
+    let handle = under(&fx, policy);
     handle.close(&pr, &CloseReq::default()).await.unwrap();
     refused(
         handle

@@ -144,10 +144,7 @@ impl Fixture {
         if !table.has(Capability::IssueFieldEdit) {
             return;
         }
-        let field = IssueField {
-            name: name.to_owned(),
-            options: options.iter().map(|o| (*o).to_owned()).collect(),
-        };
+        let field = IssueField::new(name, options.iter().map(|o| (*o).to_owned()).collect());
         let board = self.board.as_ref();
         self.author.define_issue_field(board, &field).await.unwrap();
     }

@@ -36,7 +36,7 @@ fn more(fx: &Fixture) -> String {
 
 async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize>) -> String {
     let mut req = DiffReq::default();
-    req.rounds = Some(Rounds { round, since });
+    req.rounds = Some(Rounds::new(round, since));
     let mut body = fx.author.diff(pr, &req).await.unwrap().body;
     let mut all = Vec::new();
     while let Some(chunk) = body.next().await {
@@ -122,10 +122,7 @@ async fn missing_round_is_not_found(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let ask = |round, since| {
         let mut req = DiffReq::default();
-        req.rounds = Some(Rounds {
-            round: Some(round),
-            since,
-        });
+        req.rounds = Some(Rounds::new(Some(round), since));
         req
     };
     let none = fx.author.diff(&pr, &ask(7, None)).await.map(|_| ());

@@ -148,12 +148,8 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::PrResubmit => refusal(repo.resubmit(pr, &Resubmit::default()).await),
         C::PrRounds => {
-            let rounds = Some(Rounds {
-                round: Some(0),
-                since: None,
-            });
             let mut req = DiffReq::default();
-            req.rounds = rounds;
+            req.rounds = Some(Rounds::new(Some(0), None));
             refusal(repo.diff(pr, &req).await)
         }
         C::PrList => refusal(repo.pulls(&PullQuery::default(), page()).await),

@@ -29,6 +29,7 @@ const MAX_READ_BACKS: usize = 3;
 
 /// Request for a claim: command, holder and lease.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct ClaimRequest<'a> {
     /// The command of the workflow. If the command has a lock state, the issue moves to that state.
     pub command: &'a str,
@@ -40,6 +41,27 @@ pub struct ClaimRequest<'a> {
     pub reason: Option<&'a str>,
     /// True to take the issue over from its current holder; needs [`Self::reason`].
     pub force: bool,
+}
+
+impl<'a> ClaimRequest<'a> {
+    /// A claim of the viewer for `command`, with the default lease.
+    #[must_use]
+    pub const fn new(command: &'a str) -> Self {
+        Self {
+            command,
+            holder: None,
+            lease_s: None,
+            reason: None,
+            force: false,
+        }
+    }
+
+    /// Names the holder.
+    #[must_use]
+    pub const fn with_holder(mut self, holder: &'a str) -> Self {
+        self.holder = Some(holder);
+        self
+    }
 }
 
 impl Workflow {

@@ -76,6 +76,7 @@ pub struct LeftIssue {
 
 /// Plan for the issues that a pull request closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MergePlan {
     /// The issues to move or close.
     pub steps: Vec<MergeStep>,
@@ -117,6 +118,7 @@ impl MergePlan {
 
 /// Result for the issues that a merged pull request closes.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct MergeReport {
     /// The issues that were moved or closed.
     pub transitioned: Vec<MergeStep>,

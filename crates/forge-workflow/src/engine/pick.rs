@@ -20,6 +20,7 @@ const MAX_TAKEN: usize = 20;
 
 /// Request for a pick.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct PickRequest<'a> {
     /// The state; `None` means the command's input states.
     pub state: Option<&'a str>,
@@ -29,6 +30,26 @@ pub struct PickRequest<'a> {
     pub max_estimate: Option<&'a str>,
     /// Claims the picked issue with this holder and lease, for [`Self::command`].
     pub claim: Option<ClaimRequest<'a>>,
+}
+
+impl<'a> PickRequest<'a> {
+    /// A pick among the issues in `state`.
+    #[must_use]
+    pub fn of_state(state: &'a str) -> Self {
+        Self {
+            state: Some(state),
+            ..Self::default()
+        }
+    }
+
+    /// A pick among the issues that `command` takes; a role names its command.
+    #[must_use]
+    pub fn of_command(command: &'a str) -> Self {
+        Self {
+            command: Some(command),
+            ..Self::default()
+        }
+    }
 }
 
 /// Result of a pick.

@@ -18,6 +18,7 @@ const NO_STATE: &str = "(unknown)";
 
 /// Request to move an issue.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct MoveRequest<'a> {
     /// The target state, or an intent such as `__COMPLETE__`.
     pub to: &'a str,
@@ -34,6 +35,22 @@ pub struct MoveRequest<'a> {
     pub lease_s: Option<u64>,
     /// True to override another holder's claim; needs [`Self::reason`].
     pub force: bool,
+}
+
+impl<'a> MoveRequest<'a> {
+    /// A move to the state or intent `to`, which `command` does.
+    #[must_use]
+    pub const fn new(to: &'a str, command: &'a str) -> Self {
+        Self {
+            to,
+            command,
+            reason: None,
+            claim: None,
+            holder: None,
+            lease_s: None,
+            force: false,
+        }
+    }
 }
 
 /// Result of moving an issue.

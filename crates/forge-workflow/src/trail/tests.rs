@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-
 use forge_core::{
     RepoId,
-    model::{Actor, IssueId, IssueState},
+    model::{Actor, IssueId},
 };
 use proptest::prelude::*;
 
@@ -15,23 +13,10 @@ fn at(secs: i64) -> Timestamp {
 }
 
 pub fn comment(key: usize, secs: i64, entry: &TrailEntry) -> Comment {
-    Comment {
-        id: key.to_string(),
-        author: Actor::new("ada"),
-        author_association: Some("MEMBER".to_owned()),
-        body: entry.to_comment(),
-        created_at: at(secs),
-        updated_at: None,
-        reply_to: None,
-        round: None,
-        reactions: BTreeMap::new(),
-        file_path: None,
-        line_number: None,
-        diff_hunk: None,
-        url: String::new(),
-        viewer_did_author: false,
-        minimized_reason: None,
-    }
+    let (author, body) = (Actor::new("ada"), entry.to_comment());
+    let mut comment = Comment::new(key.to_string(), author, body, at(secs));
+    comment.author_association = Some("MEMBER".to_owned());
+    comment
 }
 
 fn trail(comments: &[Comment]) -> Trail {
@@ -39,29 +24,10 @@ fn trail(comments: &[Comment]) -> Trail {
 }
 
 pub fn issue(comments: &[Comment]) -> Issue {
-    Issue {
-        id: IssueId::number(RepoId::local("/tools"), 1),
-        node_id: String::new(),
-        number: Some(1),
-        title: String::new(),
-        body: String::new(),
-        author: Actor::new("ada"),
-        state: IssueState::Open,
-        state_reason: None,
-        labels: Vec::new(),
-        assignees: Vec::new(),
-        created_at: at(0),
-        updated_at: at(0),
-        closed_at: None,
-        comments_count: 0,
-        milestone: None,
-        url: String::new(),
-        version: String::new(),
-        values: BTreeMap::new(),
-        comments: Some(comments.to_vec()),
-        relations: None,
-        warnings: Vec::new(),
-    }
+    let id = IssueId::number(RepoId::local("/tools"), 1);
+    let mut issue = Issue::new(id, "", Actor::new("ada"), at(0));
+    issue.comments = Some(comments.to_vec());
+    issue
 }
 
 pub fn claimed(id: &str, over: Option<(&str, i64)>) -> TrailEntry {

@@ -24,12 +24,9 @@ const ALL: [ClaimGuarantee; 3] = [
 ];
 
 fn by(holder: &str) -> ClaimRequest<'_> {
-    ClaimRequest {
-        command: "triage",
-        holder: Some(holder),
-        lease_s: Some(100),
-        ..ClaimRequest::default()
-    }
+    let mut req = ClaimRequest::new("triage").with_holder(holder);
+    req.lease_s = Some(100);
+    req
 }
 
 async fn claim(flow: &Workflow, id: &IssueId, holder: &str) -> Result<String, (String, String)> {
@@ -260,10 +257,8 @@ async fn force_needs_a_reason_and_takes_the_claim() {
         let id = stage.id(1);
         let flow = stage.flow_with(Box::new(ledger.clone()));
         let first = claim(&flow, &id, "first").await.unwrap();
-        let mut req = ClaimRequest {
-            force: true,
-            ..by("second")
-        };
+        let mut req = by("second");
+        req.force = true;
         let e = flow.claim(&id, &req).await.unwrap_err();
         assert_eq!(e.message(), "force needs a reason, and there is none");
         req.reason = Some("the first is gone");
@@ -299,10 +294,7 @@ async fn advance_and_pick_use_only_the_ledger() {
         assert!(comments.unwrap().is_empty(), "{promise:?}");
         // An issue without comments may still be claimed in the ledger.
         claim(&flow, &part, "holder").await.unwrap();
-        let request = PickRequest {
-            state: Some("Backlog"),
-            ..PickRequest::default()
-        };
+        let request = PickRequest::of_state("Backlog");
         let picked = flow.pick(&request).await.unwrap().pick;
         assert_eq!(picked.issue, None, "{promise:?}");
         let skipped = (part.clone(), "holder works on it".to_owned());
@@ -315,24 +307,15 @@ async fn lease_out_of_bounds_is_refused_before_a_read() {
     let stage = Stage::new().await;
     let flow = stage.flow_with(Box::new(MemoryLedger::new(ClaimGuarantee::Ordered)));
     for lease in [0, 7 * 24 * 3600 + 1, u64::MAX] {
-        let req = ClaimRequest {
-            lease_s: Some(lease),
-            ..by("a")
-        };
+        let mut req = by("a");
+        req.lease_s = Some(lease);
         let e = flow.claim(&stage.id(1), &req).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains("1 to 604800 seconds"), "{e}");
     }
-    let e = flow
-        .claim(
-            &stage.id(1),
-            &ClaimRequest {
-                command: "nonsense",
-                ..by("a")
-            },
-        )
-        .await
-        .unwrap_err();
+    let mut req = by("a");
+    req.command = "nonsense";
+    let e = flow.claim(&stage.id(1), &req).await.unwrap_err();
     assert!(e.message().contains("nonsense"), "{e}");
 }
 
@@ -356,11 +339,7 @@ async fn unindexed_moves_and_renewals_report_no_change() {
     let part = stage.open(child("Backlog", &parent)).await;
     let ledger = MemoryLedger::new(ClaimGuarantee::Advisory);
     let flow = stage.flow_with(Box::new(ledger.clone()));
-    let triage = MoveRequest {
-        to: "Research Needed",
-        command: "triage",
-        ..MoveRequest::default()
-    };
+    let triage = MoveRequest::new("Research Needed", "triage");
     ledger.fail(&[Fault::Unseen]);
     let done = flow.set_state(&part, &triage).await.unwrap();
     assert!(!done.value.moved);

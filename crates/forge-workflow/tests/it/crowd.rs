@@ -15,11 +15,7 @@ async fn twenty_claimers_in_a_repository_have_one_winner() {
         let (stage, id) = (stage.clone(), id.clone());
         tasks.spawn(async move {
             let name = format!("agent-{n:02}");
-            let req = ClaimRequest {
-                command: "research",
-                holder: Some(&name),
-                ..ClaimRequest::default()
-            };
+            let req = ClaimRequest::new("research").with_holder(&name);
             (stage.flow.claim(&id, &req).await, name.clone())
         });
     }
@@ -41,12 +37,8 @@ async fn twenty_claimers_in_a_repository_have_one_winner() {
     // Claim and move are one commit.
     assert_eq!(stage.events(1), 3);
     assert_eq!(stage.state(&id).await, "Research in Progress");
-    let moved = MoveRequest {
-        to: "__COMPLETE__",
-        command: "research",
-        claim: Some(&claim.id),
-        ..MoveRequest::default()
-    };
+    let mut moved = MoveRequest::new("__COMPLETE__", "research");
+    moved.claim = Some(&claim.id);
     stage.flow.set_state(&id, &moved).await.unwrap();
 }
 
@@ -54,11 +46,10 @@ async fn twenty_claimers_in_a_repository_have_one_winner() {
 async fn expired_claim_is_reclaimed_and_stale_holder_refused() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
-    let by = |holder, lease_s| ClaimRequest {
-        command: "research",
-        holder: Some(holder),
-        lease_s: Some(lease_s),
-        ..ClaimRequest::default()
+    let by = |holder, lease_s| {
+        let mut req = ClaimRequest::new("research").with_holder(holder);
+        req.lease_s = Some(lease_s);
+        req
     };
     let dead = stage
         .flow
@@ -76,12 +67,8 @@ async fn expired_claim_is_reclaimed_and_stale_holder_refused() {
         1,
         "{one:?} {other:?}"
     );
-    let stale = MoveRequest {
-        to: "__COMPLETE__",
-        command: "research",
-        claim: Some(&dead.id),
-        ..MoveRequest::default()
-    };
+    let mut stale = MoveRequest::new("__COMPLETE__", "research");
+    stale.claim = Some(&dead.id);
     let e = stage.flow.set_state(&id, &stale).await.unwrap_err();
     assert_eq!(e.code(), "conflict");
     assert!(

@@ -233,18 +233,12 @@ async fn r_001_21_position_and_convergence_cost_one_group_read() {
 async fn move_takes_two_reads_and_one_write() {
     let hub = Hub::new();
     let number = hub.issue("Backlog");
-    let first = MoveRequest {
-        to: "Research Needed",
-        command: "triage",
-        ..MoveRequest::default()
-    };
+    let first = MoveRequest::new("Research Needed", "triage");
     // The board ids are looked up once.
     hub.flow.set_state(&hub.id(number), &first).await.unwrap();
     hub.requests();
-    let second = MoveRequest {
-        to: "__ESCALATE__",
-        ..first
-    };
+    let mut second = first;
+    second.to = "__ESCALATE__";
     let done = hub
         .flow
         .set_state(&hub.id(number), &second)
@@ -271,10 +265,7 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
             assert_eq!(number, 4);
         }
     }
-    let request = PickRequest {
-        command: Some("research"),
-        ..PickRequest::default()
-    };
+    let request = PickRequest::of_command("research");
     hub.requests();
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!(picked.pick.issue.unwrap().member.id, hub.id(4));
@@ -286,10 +277,7 @@ async fn pick_reads_pages_of_a_hundred_until_certain() {
     assert_eq!(again.pick.issue.unwrap().member.id, hub.id(4));
     // Two reads: the page, and the trail of the issue with comments.
     assert_eq!(hub.requests(), (2, 0));
-    let request = PickRequest {
-        state: Some("Backlog"),
-        ..PickRequest::default()
-    };
+    let request = PickRequest::of_state("Backlog");
     let picked = hub.flow.pick(&request).await.unwrap();
     assert_eq!((picked.pick.issue, picked.scanned), (None, 130));
     assert_eq!(hub.requests(), (2, 0));
@@ -314,10 +302,7 @@ async fn pick_with_labels_reads_only_needed_lists() {
         }
         hub.id(number)
     };
-    let split = PickRequest {
-        command: Some("split"),
-        ..PickRequest::default()
-    };
+    let split = PickRequest::of_command("split");
     let last = open("Plan in Review", "M");
     open("Backlog", "S");
     hub.requests();
@@ -337,11 +322,7 @@ async fn pick_with_labels_reads_only_needed_lists() {
     );
     assert_eq!(hub.requests(), (1, 0));
     // If all issues of a list are held, the next list is read.
-    let hold = ClaimRequest {
-        command: "split",
-        holder: Some("agent"),
-        ..ClaimRequest::default()
-    };
+    let hold = ClaimRequest::new("split").with_holder("agent");
     flow.claim(&first, &hold).await.unwrap();
     hub.requests();
     let picked = flow.pick(&split).await.unwrap().pick;
@@ -392,11 +373,7 @@ async fn advance_query_includes_trails_of_children() {
         seed.sub_issue((REPO, parent), (REPO, number));
         seed.comment(REPO, number, "ada", "Who takes this?");
     }
-    let plan = ClaimRequest {
-        command: "plan",
-        holder: Some("agent"),
-        ..ClaimRequest::default()
-    };
+    let plan = ClaimRequest::new("plan").with_holder("agent");
     let claimed = hub.id(5);
     hub.flow.claim(&claimed, &plan).await.unwrap();
     // A person moves the claimed issue back on the board, bypassing the workflow.
@@ -437,11 +414,7 @@ async fn child_with_long_trail_is_read_separately() {
             seed.comment(REPO, number, "ada", &format!("Remark {n}"));
         }
     }
-    let plan = ClaimRequest {
-        command: "plan",
-        holder: Some("agent"),
-        ..ClaimRequest::default()
-    };
+    let plan = ClaimRequest::new("plan").with_holder("agent");
     hub.flow.claim(&hub.id(number), &plan).await.unwrap();
     let state = (
         "Workflow State".to_owned(),
@@ -539,11 +512,7 @@ async fn twenty_claimers_on_github_have_one_winner() {
             let repo = handle(&hub.double, token);
             let flow = Workflow::new(repo, Definition::preset("ralph").unwrap(), fields());
             let name = format!("agent-{n:02}");
-            let req = ClaimRequest {
-                command: "research",
-                holder: Some(&name),
-                ..ClaimRequest::default()
-            };
+            let req = ClaimRequest::new("research").with_holder(&name);
             (flow.claim(&hub.id(number), &req).await, name.clone())
         });
     }
@@ -572,11 +541,7 @@ async fn lost_answers_of_a_claim_are_read_back() {
     for skip in 0..2 {
         let hub = Hub::new();
         let number = hub.issue("Research Needed");
-        let req = ClaimRequest {
-            command: "research",
-            holder: Some("agent"),
-            ..ClaimRequest::default()
-        };
+        let req = ClaimRequest::new("research").with_holder("agent");
         hub.double
             .fault(Fault::status(502).on_mutations().committed().skip(skip));
         let done = hub.flow.claim(&hub.id(number), &req).await;
@@ -596,11 +561,7 @@ async fn lost_answers_of_a_claim_are_read_back() {
 async fn refused_write_leaves_neither_claim_nor_state() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
-    let req = ClaimRequest {
-        command: "research",
-        holder: Some("agent"),
-        ..ClaimRequest::default()
-    };
+    let req = ClaimRequest::new("research").with_holder("agent");
     // The comment is written, but the move fails.
     hub.double.fault(Fault::status(502).on_mutations().skip(1));
     hub.flow.claim(&hub.id(number), &req).await.unwrap_err();
@@ -613,11 +574,7 @@ async fn refused_write_leaves_neither_claim_nor_state() {
 async fn forged_entry_of_a_stranger_is_ignored() {
     let hub = Hub::new();
     let number = hub.issue("Research Needed");
-    let req = ClaimRequest {
-        command: "research",
-        holder: Some("agent"),
-        ..ClaimRequest::default()
-    };
+    let req = ClaimRequest::new("research").with_holder("agent");
     let claim = hub
         .flow
         .claim(&hub.id(number), &req)

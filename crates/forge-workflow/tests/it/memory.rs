@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{
     Error, ErrorKind, Ingestion, Outcome, Result, Retry, Timestamp,
-    model::{Actor, Comment, EditIssue, Issue, IssueId, IssueState},
+    model::{Actor, Comment, EditIssue, Issue, IssueId},
 };
 use forge_workflow::{
     ClaimGuarantee, IssueTrail, Ledger, Trail, TrailEntry, TrailEvent, TrailSwap,
@@ -89,29 +89,13 @@ impl MemoryLedger {
             comments.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         }
         comments.iter_mut().for_each(|c| shift(c, -self.skew));
-        Issue {
-            id: id.clone(),
-            node_id: String::new(),
-            number: Some(1),
-            title: "One".to_owned(),
-            body: String::new(),
-            author: Actor::new("ada"),
-            state: IssueState::Open,
-            state_reason: None,
-            labels: Vec::new(),
-            assignees: Vec::new(),
-            created_at: Timestamp::from_unix(0),
-            updated_at: Timestamp::from_unix(0),
-            closed_at: None,
-            comments_count: 0,
-            milestone: None,
-            url: String::new(),
-            version: shared.version.to_string(),
-            values: BTreeMap::from([("Workflow State".to_owned(), "Backlog".to_owned())]),
-            comments: Some(comments),
-            relations: None,
-            warnings: Vec::new(),
-        }
+        let (author, at) = (Actor::new("ada"), Timestamp::from_unix(0));
+        let mut issue = Issue::new(id.clone(), "One", author, at);
+        issue.number = Some(1);
+        issue.version = shared.version.to_string();
+        issue.values = BTreeMap::from([("Workflow State".to_owned(), "Backlog".to_owned())]);
+        issue.comments = Some(comments);
+        issue
     }
 
     /// Writes; if the guarantee requires that, only if the version is unchanged.
@@ -187,7 +171,7 @@ impl Ledger for MemoryLedger {
         tokio::task::yield_now().await;
         let issue = self.issue(issue);
         let trail = Trail::of(&issue, &[]);
-        Ok(IssueTrail { issue, trail })
+        Ok(IssueTrail::new(issue, trail))
     }
 
     async fn swap(
@@ -204,23 +188,8 @@ impl Ledger for MemoryLedger {
                 _ => 0,
             };
             shared.keys += 1;
-            let comment = Comment {
-                id: shared.keys.to_string(),
-                author: Actor::new("ada"),
-                author_association: None,
-                body,
-                created_at: later(Timestamp::now(), ahead),
-                updated_at: None,
-                reply_to: None,
-                round: None,
-                reactions: BTreeMap::new(),
-                file_path: None,
-                line_number: None,
-                diff_hunk: None,
-                url: String::new(),
-                viewer_did_author: false,
-                minimized_reason: None,
-            };
+            let (key, at) = (shared.keys.to_string(), later(Timestamp::now(), ahead));
+            let comment = Comment::new(key, Actor::new("ada"), body, at);
             shared.comments.push(comment);
         });
         match written {

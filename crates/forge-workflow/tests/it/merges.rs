@@ -215,11 +215,7 @@ async fn r_000_21_merge_moves_linked_issues_to_their_end() {
     );
     assert_eq!((stage.events(1), stage.events(2)), before);
     // An issue that a person reopened stays open.
-    let back = MoveRequest {
-        to: "Human Needed",
-        command: "review",
-        ..MoveRequest::default()
-    };
+    let back = MoveRequest::new("Human Needed", "review");
     stage.flow.set_state(&one, &back).await.unwrap();
     let again = apply(&effects, &pull).await;
     assert!(again.transitioned.is_empty());
@@ -295,11 +291,7 @@ async fn c_000_16_merge_obeys_from_table_and_default_branch_limit() {
     assert!(left.steps.is_empty());
     assert_eq!(left.skipped.len(), 3);
     // An issue that moves between plan and merge stays unchanged.
-    let moved = MoveRequest {
-        to: "Human Needed",
-        command: "impl",
-        ..MoveRequest::default()
-    };
+    let moved = MoveRequest::new("Human Needed", "impl");
     stage.flow.set_state(&ids[1], &moved).await.unwrap();
     let pull = merge(&stage, &pull).await;
     let report = effects.apply(&pull, plan).await;

@@ -9,11 +9,7 @@ use forge_workflow::{
 use crate::local::{Stage, child, in_state};
 
 fn to<'a>(state: &'a str, command: &'a str) -> MoveRequest<'a> {
-    MoveRequest {
-        to: state,
-        command,
-        ..MoveRequest::default()
-    }
+    MoveRequest::new(state, command)
 }
 
 #[tokio::test]
@@ -123,27 +119,21 @@ async fn locked_issue_is_moved_only_by_the_holder() {
             "{e}"
         );
     }
-    let wrong = MoveRequest {
-        claim: Some("0123"),
-        ..to("__COMPLETE__", "research")
-    };
+    let mut wrong = to("__COMPLETE__", "research");
+    wrong.claim = Some("0123");
     let e = stage.flow.set_state(&id, &wrong).await.unwrap_err();
     assert_eq!(
         e.message(),
         "the claim 0123 on #1 is over: alice holds it now"
     );
     // Moving to the lock state again keeps the claim.
-    let same = MoveRequest {
-        claim: Some(&claim.id),
-        ..to("__LOCK__", "research")
-    };
+    let mut same = to("__LOCK__", "research");
+    same.claim = Some(&claim.id);
     let kept = stage.flow.set_state(&id, &same).await.unwrap();
     assert_eq!(kept.value.ended_claim, None);
-    let right = MoveRequest {
-        claim: Some(&claim.id),
-        reason: Some("found it"),
-        ..to("__COMPLETE__", "research")
-    };
+    let mut right = to("__COMPLETE__", "research");
+    right.claim = Some(&claim.id);
+    right.reason = Some("found it");
     let done = stage.flow.set_state(&id, &right).await.unwrap().value;
     assert_eq!(done.ended_claim.as_deref(), Some(claim.id.as_str()));
     assert_eq!(stage.state(&id).await, "Ready for Plan");
@@ -164,10 +154,8 @@ async fn force_with_a_reason_overrides_a_claim() {
         .set_state(&id, &to("__LOCK__", "research"))
         .await
         .unwrap();
-    let mut req = MoveRequest {
-        force: true,
-        ..to("__ESCALATE__", "research")
-    };
+    let mut req = to("__ESCALATE__", "research");
+    req.force = true;
     let e = stage.flow.set_state(&id, &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input");
     req.reason = Some("the agent hangs");
@@ -181,11 +169,7 @@ async fn force_with_a_reason_overrides_a_claim() {
 async fn release_restores_the_state_before_the_claim() {
     let stage = Stage::new().await;
     let id = stage.issue("Research Needed").await;
-    let claim = |holder| ClaimRequest {
-        command: "research",
-        holder: Some(holder),
-        ..ClaimRequest::default()
-    };
+    let claim = |holder| ClaimRequest::new("research").with_holder(holder);
     let mine = stage
         .flow
         .claim(&id, &claim("bob"))
@@ -244,10 +228,7 @@ async fn release_restores_the_state_before_the_claim() {
 async fn lock_state_without_claim_needs_force() {
     let stage = Stage::new().await;
     let id = stage.issue("Plan in Progress").await;
-    let mut req = ClaimRequest {
-        command: "research",
-        ..ClaimRequest::default()
-    };
+    let mut req = ClaimRequest::new("research");
     let e = stage.flow.claim(&id, &req).await.unwrap_err();
     assert_eq!(
         e.message(),
@@ -269,9 +250,10 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
         .await
         .unwrap_err();
     assert_eq!(e.message(), "a handoff needs a reason, and there is none");
-    let with = |state, command| MoveRequest {
-        reason: Some("the plan is good"),
-        ..to(state, command)
+    let with = |state, command| {
+        let mut req = to(state, command);
+        req.reason = Some("the plan is good");
+        req
     };
     let done = stage
         .flow
@@ -281,17 +263,12 @@ async fn handoff_needs_a_reason_and_follows_the_graph() {
     assert_eq!(done.value.new_state, "In Progress");
     // The next command has to claim its own lock state.
     assert!(done.value.claim.is_none());
-    let taken = ClaimRequest {
-        command: "impl",
-        ..ClaimRequest::default()
-    };
+    let taken = ClaimRequest::new("impl");
     let taken = stage.flow.claim(&id, &taken).await.unwrap().value;
     let claim = taken.claim.unwrap();
     // A handoff refuses a state that is not next; `set_state` accepts it.
-    let aside = MoveRequest {
-        claim: Some(&claim.id),
-        ..with("Research Needed", "triage")
-    };
+    let mut aside = with("Research Needed", "triage");
+    aside.claim = Some(&claim.id);
     let e = stage.flow.handoff(&id, &aside).await.unwrap_err();
     assert_eq!(e.code(), "precondition_failed", "{e}");
     stage.flow.set_state(&id, &aside).await.unwrap();
@@ -331,10 +308,7 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
         let parent = stage.issue("Backlog").await;
         let ready = stage.open(child("Ready for Plan", &parent)).await;
         let behind = stage.open(child("Research Needed", &parent)).await;
-        let claim = ClaimRequest {
-            command: "plan",
-            ..ClaimRequest::default()
-        };
+        let claim = ClaimRequest::new("plan");
         let why = format!(
             "the group of #2 is not at Ready for Plan: {}",
             wanted.unwrap_or("")
@@ -351,17 +325,13 @@ async fn r_001_17_claim_in_an_unconverged_group_warns_or_fails() {
             (other, _) => panic!("{gate:?}: {other:?}"),
         }
         // Research requires no convergence, and a converged group is claimed without a warning.
-        let research = ClaimRequest {
-            command: "research",
-            ..ClaimRequest::default()
-        };
+        let research = ClaimRequest::new("research");
         let done = stage.flow.claim(&behind, &research).await.unwrap();
         assert!(done.warnings.is_empty());
         if gate == ConvergenceGate::Block {
-            let moved = MoveRequest {
-                claim: Some(&done.value.claim.unwrap().id),
-                ..to("__COMPLETE__", "research")
-            };
+            let claimed = done.value.claim.unwrap();
+            let mut moved = to("__COMPLETE__", "research");
+            moved.claim = Some(&claimed.id);
             stage.flow.set_state(&behind, &moved).await.unwrap();
             assert!(stage.flow.claim(&ready, &claim).await.is_ok());
         }
@@ -385,18 +355,11 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
     stage.open(blocked).await;
     stage.open(sized("P0", "XL")).await;
     let claimed = stage.open(sized("P0", "XS")).await;
-    let hold = ClaimRequest {
-        command: "triage",
-        holder: Some("bob"),
-        ..ClaimRequest::default()
-    };
+    let hold = ClaimRequest::new("triage").with_holder("bob");
     stage.flow.claim(&claimed, &hold).await.unwrap();
     stage.open(sized("P2", "XS")).await;
     stage.open(sized("P1", "S")).await;
-    let by_command = PickRequest {
-        command: Some("research"),
-        ..PickRequest::default()
-    };
+    let by_command = PickRequest::of_command("research");
     let picked = stage.flow.pick(&by_command).await.unwrap();
     let found = picked.pick.issue.unwrap();
     assert_eq!(found.member.id, stage.id(6));
@@ -427,13 +390,8 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
         "{skipped:?}"
     );
     // With claims, each issue is picked once.
-    let claim = PickRequest {
-        claim: Some(ClaimRequest {
-            command: "research",
-            ..ClaimRequest::default()
-        }),
-        ..by_command
-    };
+    let mut claim = by_command;
+    claim.claim = Some(ClaimRequest::new("research"));
     for wanted in [Some(6), Some(5), None] {
         let picked = stage.flow.pick(&claim).await.unwrap();
         let found = picked.pick.issue.map(|found| found.member.id);
@@ -441,15 +399,9 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
         assert_eq!(picked.claimed.is_some(), wanted.is_some());
     }
     // A role and a state are accepted; a lock state and an empty request are refused.
-    let role = PickRequest {
-        command: Some("researchers"),
-        ..PickRequest::default()
-    };
+    let role = PickRequest::of_command("researchers");
     assert!(stage.flow.pick(&role).await.unwrap().pick.issue.is_none());
-    let state = |state| PickRequest {
-        state: Some(state),
-        ..PickRequest::default()
-    };
+    let state = PickRequest::of_state;
     let found = stage.flow.pick(&state("Backlog")).await.unwrap().pick.issue;
     assert_eq!(found.unwrap().member.id, stage.id(1));
     for wrong in [
@@ -465,19 +417,12 @@ async fn r_001_9_pick_skips_claimed_blocked_and_large_issues() {
 #[tokio::test]
 async fn pick_among_claimed_issues_finds_no_issue() {
     let stage = Stage::new().await;
-    let hold = ClaimRequest {
-        command: "triage",
-        holder: Some("bob"),
-        ..ClaimRequest::default()
-    };
+    let hold = ClaimRequest::new("triage").with_holder("bob");
     for _ in 0..22 {
         let id = stage.issue("Backlog").await;
         stage.flow.claim(&id, &hold).await.unwrap();
     }
-    let request = PickRequest {
-        state: Some("Backlog"),
-        ..PickRequest::default()
-    };
+    let request = PickRequest::of_state("Backlog");
     let picked = stage.flow.pick(&request).await.unwrap();
     assert_eq!((picked.pick.issue, picked.truncated), (None, true));
     assert_eq!(picked.pick.reason, "others hold the first 21 issues");
@@ -586,11 +531,7 @@ async fn advance_skips_claimed_issues_or_ends_their_claims() {
     let held = stage.open(child("Plan in Review", &parent)).await;
     let free = stage.open(child("Plan in Review", &parent)).await;
     // The command has no lock state: only the claim marks the issue as taken.
-    let claim = |command, holder| ClaimRequest {
-        command,
-        holder: Some(holder),
-        ..ClaimRequest::default()
-    };
+    let claim = |command, holder| ClaimRequest::new(command).with_holder(holder);
     let review = claim("review", "rev");
     stage.flow.claim(&held, &review).await.unwrap();
     let flow = &stage.flow;
@@ -769,10 +710,7 @@ async fn state_labels_are_created_once_and_replaced() {
         flow.state_of(&stage.read(&id).await).as_deref(),
         Some("In Review")
     );
-    let picked = PickRequest {
-        state: Some("In Review"),
-        ..PickRequest::default()
-    };
+    let picked = PickRequest::of_state("In Review");
     let found = flow.pick(&picked).await.unwrap().pick.issue;
     assert_eq!(found.unwrap().member.id, id);
     // Fields in a git repository are part of the issue, so `init` creates nothing.

@@ -13,22 +13,10 @@ use crate::{
 };
 
 fn research(holder: &str) -> ClaimRequest<'_> {
-    ClaimRequest {
-        command: "research",
-        holder: Some(holder),
-        ..ClaimRequest::default()
-    }
+    ClaimRequest::new("research").with_holder(holder)
 }
 
-const TRIAGE: MoveRequest<'_> = MoveRequest {
-    to: "Research Needed",
-    command: "triage",
-    reason: None,
-    claim: None,
-    holder: None,
-    lease_s: None,
-    force: false,
-};
+const TRIAGE: MoveRequest<'_> = MoveRequest::new("Research Needed", "triage");
 
 #[tokio::test]
 async fn claim_in_an_unread_comment_page_still_blocks() {
@@ -57,10 +45,7 @@ async fn claim_in_an_unread_comment_page_still_blocks() {
             .skip(1)
             .always(),
     );
-    let state = PickRequest {
-        state: Some("Research Needed"),
-        ..PickRequest::default()
-    };
+    let state = PickRequest::of_state("Research Needed");
     // The board value is reset by hand, so only the trail shows the claim.
     {
         let mut seed = hub.double.seed();
@@ -87,10 +72,7 @@ async fn issue_with_unread_blockers_is_not_picked() {
             hub.repo.edit_issue(&hub.id(blocker), &done).await.unwrap();
         }
     }
-    let request = PickRequest {
-        state: Some("Research Needed"),
-        ..PickRequest::default()
-    };
+    let request = PickRequest::of_state("Research Needed");
     let picked = hub.flow.pick(&request).await.unwrap().pick;
     assert_eq!(picked.issue, None);
     assert_eq!(

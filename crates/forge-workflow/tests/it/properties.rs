@@ -79,7 +79,7 @@ proptest! {
                 let id = stage.open(new).await;
                 match kind {
                     0 => {
-                        let req = ClaimRequest { command: "triage", ..ClaimRequest::default() };
+                        let req = ClaimRequest::new("triage");
                         stage.flow.claim(&id, &req).await.unwrap();
                     }
                     1 => {
@@ -96,9 +96,8 @@ proptest! {
                     _ => free += 1,
                 }
             }
-            let request = PickRequest {
-                state: Some("Backlog"), max_estimate: Some("XL"), ..PickRequest::default()
-            };
+            let mut request = PickRequest::of_state("Backlog");
+            request.max_estimate = Some("XL");
             let picked = stage.flow.pick(&request).await.unwrap().pick;
             assert_eq!(picked.issue.is_some(), free > 0, "{picked:?}");
             if let Some(found) = picked.issue {

@@ -129,20 +129,10 @@ impl Ledger for Overtaken {
 /// The token of an account without a role in the repository.
 const MALLORY: &str = "gho_0canary0mallory";
 
-const IMPL: ClaimRequest<'_> = ClaimRequest {
-    command: "impl",
-    holder: Some("grace"),
-    lease_s: None,
-    reason: None,
-    force: false,
-};
+const IMPL: ClaimRequest<'_> = ClaimRequest::new("impl").with_holder("grace");
 
 fn review(to: &str) -> MoveRequest<'_> {
-    MoveRequest {
-        to,
-        command: "review",
-        ..MoveRequest::default()
-    }
+    MoveRequest::new(to, "review")
 }
 
 fn labels(repo: Repo) -> Workflow {

@@ -6,13 +6,7 @@ use forge_workflow::{ClaimRequest, Definition, MoveRequest, Workflow};
 
 use crate::hub::{Hub, REPO, fields, handle};
 
-const RESEARCH: ClaimRequest<'_> = ClaimRequest {
-    command: "research",
-    holder: Some("agent"),
-    lease_s: None,
-    reason: None,
-    force: false,
-};
+const RESEARCH: ClaimRequest<'_> = ClaimRequest::new("research").with_holder("agent");
 
 /// Returns a workflow whose viewer is an app with write access, with these `bots`.
 fn app(hub: &Hub, login: &str, bots: &[&str]) -> Workflow {
@@ -69,21 +63,15 @@ async fn app_missing_from_the_workflow_is_refused() {
     let all = hub.double.seed().comments_of(REPO, 1).len();
     assert_eq!(all, 0);
     let claim = named.claim(&id, &RESEARCH).await.unwrap().value.claim;
-    let moved = MoveRequest {
-        to: "__COMPLETE__",
-        command: "research",
-        claim: claim.as_ref().map(|claim| claim.id.as_str()),
-        ..MoveRequest::default()
-    };
+    let mut moved = MoveRequest::new("__COMPLETE__", "research");
+    moved.claim = claim.as_ref().map(|claim| claim.id.as_str());
     // An app whose entries are ignored cannot continue a claim.
     let e = unnamed.set_state(&id, &moved).await.unwrap_err();
     assert_eq!(e.code(), "conflict", "{e}");
-    let forced = MoveRequest {
-        claim: None,
-        force: true,
-        reason: Some("stuck"),
-        ..moved
-    };
+    let mut forced = moved;
+    forced.claim = None;
+    forced.force = true;
+    forced.reason = Some("stuck");
     let e = unnamed.set_state(&id, &forced).await.unwrap_err();
     assert_eq!(e.code(), "precondition_failed", "{e}");
     assert_eq!(hub.state(1), "Research in Progress");

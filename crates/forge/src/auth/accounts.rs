@@ -49,6 +49,7 @@ impl Serialize for CredentialSource {
 
 /// A credential for one host.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Credential {
     /// The only host that may get the credential.
     pub host: String,
@@ -68,6 +69,7 @@ pub struct Credential {
 /// The permanent id of an account, and the server for its secret. Account names can change owners;
 /// the new owner must not receive the secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pin {
     /// The account's DID.
     pub did: String,
@@ -77,6 +79,7 @@ pub struct Pin {
 
 /// One line of `forge auth status`.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct AccountStatus {
     /// Host.
     pub host: String,
@@ -99,6 +102,7 @@ fn kind_word<S: Serializer>(kind: &ForgeKind, s: S) -> Result<S::Ok, S::Error> {
 
 /// Result of a login.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Login {
     /// The canonical host name.
     pub host: String,

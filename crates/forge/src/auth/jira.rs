@@ -29,6 +29,7 @@ pub(crate) struct JiraAccount {
 
 /// Result of a login.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct JiraLogin {
     /// Base URL.
     pub base_url: String,

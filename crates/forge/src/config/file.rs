@@ -41,6 +41,7 @@ impl Level {
 
 /// A problem of a configuration file, or of a variable that overrides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Problem {
     /// File, line and column, counted from 1; `None` if a variable has the problem.
     pub at: Option<(PathBuf, usize, usize)>,

@@ -210,6 +210,7 @@ pub enum KeyScope {
 
 /// A configuration key.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ConfigKey {
     /// Dotted name. The placeholder `<host>` means any host; `<nsid>` and `<word>` mean the named
     /// parts of a protocol.
@@ -733,6 +734,7 @@ pub const KEYS: &[ConfigKey] = &[
 
 /// A key with its placeholders filled in.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Name {
     /// Registry entry of the key.
     pub key: &'static ConfigKey,

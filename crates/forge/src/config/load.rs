@@ -45,6 +45,7 @@ impl fmt::Display for Source {
 
 /// A key with its value and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConfigEntry {
     /// The dotted name.
     pub name: String,

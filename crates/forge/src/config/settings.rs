@@ -179,15 +179,14 @@ impl Config {
         let list = |name| self.value(name).unwrap_or_default();
         let patterns = list("jira.key_patterns");
         let projects = list("jira.project_keys");
-        TicketKeys {
-            enabled: self.flag("jira.enabled"),
-            base_url: None,
-            projects: projects.split_whitespace().map(str::to_owned).collect(),
-            patterns: patterns
-                .split_whitespace()
-                .filter_map(TicketPattern::parse)
-                .collect(),
-        }
+        let mut keys = TicketKeys::default();
+        keys.enabled = self.flag("jira.enabled");
+        keys.projects = projects.split_whitespace().map(str::to_owned).collect();
+        keys.patterns = patterns
+            .split_whitespace()
+            .filter_map(TicketPattern::parse)
+            .collect();
+        keys
     }
 
     /// The command that edits texts; `None` if neither configuration nor environment has one.

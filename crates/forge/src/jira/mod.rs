@@ -379,23 +379,11 @@ impl TicketComment {
             }
             None => Actor::new(""),
         };
-        Some(Comment {
-            url: format!("{base_url}/browse/{key}?focusedCommentId={}", self.id),
-            id: self.id,
-            author,
-            author_association: None,
-            body: text_of(self.body),
-            created_at,
-            updated_at: updated_at.filter(|at| *at != created_at),
-            reply_to: None,
-            round: None,
-            reactions: std::collections::BTreeMap::new(),
-            file_path: None,
-            line_number: None,
-            diff_hunk: None,
-            viewer_did_author: false,
-            minimized_reason: None,
-        })
+        let url = format!("{base_url}/browse/{key}?focusedCommentId={}", self.id);
+        let mut comment = Comment::new(self.id, author, text_of(self.body), created_at);
+        comment.url = url;
+        comment.updated_at = updated_at.filter(|at| *at != created_at);
+        Some(comment)
     }
 }
 

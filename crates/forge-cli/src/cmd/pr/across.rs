@@ -24,9 +24,11 @@ use crate::{
 /// The repositories and owners of the flags; `None` for a single repository.
 pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
     let several = repos.len() > 1 || repos.iter().any(|name| name == MINE);
-    (several || !owners.is_empty()).then(|| Places {
-        repos: repos.to_vec(),
-        owners: owners.to_vec(),
+    (several || !owners.is_empty()).then(|| {
+        let mut places = Places::default();
+        places.repos = repos.to_vec();
+        places.owners = owners.to_vec();
+        places
     })
 }
 

@@ -304,10 +304,7 @@ async fn from_patch(
 ) -> Result<CheckoutHead> {
     let mut req = DiffReq::default();
     req.format = DiffFormat::Patch;
-    req.rounds = round.map(|round| Rounds {
-        round: Some(round),
-        since: None,
-    });
+    req.rounds = round.map(|round| Rounds::new(Some(round), None));
     let diff = selected.repo.diff(&selected.id, &req).await?;
     diff.warnings.iter().for_each(|w| ctx.ui.warning(w));
     let mut body = diff.body;

@@ -96,11 +96,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
         return Ok(Exit::Ok);
     }
     let interval = Duration::from_secs(args.interval);
-    let mut pacer = Pacer::new(Pace {
-        first: interval,
-        longest: interval,
-        timeout: None,
-    });
+    let mut pacer = Pacer::new(Pace::new(interval, interval));
     while args.watch && count(&checks, CheckStatus::Pending) > 0 {
         if args.fail_fast && count(&checks, CheckStatus::Failure) > 0 {
             break;
@@ -296,11 +292,10 @@ mod tests {
     #[test]
     fn full_name_of_check_has_workflow_and_event() {
         let named = |workflow: Option<&str>, event: Option<&str>| {
-            full_name(&Check {
-                workflow: workflow.map(str::to_owned),
-                event: event.map(str::to_owned),
-                ..Check::new("build", CheckStatus::Success)
-            })
+            let mut check = Check::new("build", CheckStatus::Success);
+            check.workflow = workflow.map(str::to_owned);
+            check.event = event.map(str::to_owned);
+            full_name(&check)
         };
         assert_eq!(named(Some("CI"), Some("push")), "CI/build (push)");
         assert_eq!(named(Some("CI"), None), "CI/build");
@@ -308,13 +303,12 @@ mod tests {
     }
 
     fn check(name: &str, status: CheckStatus) -> Check {
-        Check {
-            url: Some("https://ci".into()),
-            started_at: "2026-11-21T10:00:00Z".parse().ok(),
-            completed_at: "2026-11-21T10:01:26Z".parse().ok(),
-            summary: Some("a\tb\nc".into()),
-            ..Check::new(name, status)
-        }
+        let mut check = Check::new(name, status);
+        check.url = Some("https://ci".into());
+        check.started_at = "2026-11-21T10:00:00Z".parse().ok();
+        check.completed_at = "2026-11-21T10:01:26Z".parse().ok();
+        check.summary = Some("a\tb\nc".into());
+        check
     }
 
     #[test]
@@ -323,10 +317,8 @@ mod tests {
             row(&check("build", CheckStatus::Cancelled)),
             "build\tfail\t1m26s\thttps://ci\ta b c"
         );
-        let unfinished = Check {
-            completed_at: None,
-            ..check("t", CheckStatus::Pending)
-        };
+        let mut unfinished = check("t", CheckStatus::Pending);
+        unfinished.completed_at = None;
         assert_eq!(row(&unfinished), "t\tpending\t0\thttps://ci\ta b c");
     }
 

@@ -420,11 +420,9 @@ async fn head(
                     Some((owner, repo)) => (owner, Some(repo.to_owned())),
                     None => (place, None),
                 };
-                HeadRef {
-                    owner: Some(owner.to_owned()),
-                    repo,
-                    branch: branch.to_owned(),
-                }
+                let mut head = HeadRef::in_fork(owner, branch);
+                head.repo = repo;
+                head
             }
             None => HeadRef::branch(named),
         });

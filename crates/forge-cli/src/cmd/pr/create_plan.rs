@@ -9,10 +9,8 @@ use crate::{ctx::Ctx, exit::Exit, ui::markdown};
 /// Prints the planned pull request. As in a real run, missing capabilities are errors; the forge
 /// creates nothing.
 pub(super) async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Exit> {
-    let policy = forge_core::Policy {
-        access: forge_core::Access::DryRun,
-        ..ctx.policy()?
-    };
+    let mut policy = ctx.policy()?;
+    policy.access = forge_core::Access::DryRun;
     let dry = ctx.forges()?.open(repo.id(), policy).await?;
     match dry.create_pull(req).await {
         Err(e) if matches!(e.kind(), ErrorKind::DryRun) => {}

@@ -173,10 +173,7 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
         .with_hint("name the pull request without its round"));
     }
     let round = args.round.or(addressed);
-    Ok((round.is_some() || args.since.is_some()).then_some(Rounds {
-        round,
-        since: args.since,
-    }))
+    Ok((round.is_some() || args.since.is_some()).then(|| Rounds::new(round, args.since)))
 }
 
 /// Prints the diff; `true` if there was nothing to print.

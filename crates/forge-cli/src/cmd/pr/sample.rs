@@ -38,12 +38,7 @@ pub(crate) fn pull() -> PullRequest {
         merge_commit: None,
         url: "file:///srv/repo#7".into(),
         labels: ["zeal", "Bug"]
-            .map(|name| Label {
-                name: name.into(),
-                color: "ff0000".into(),
-                description: None,
-                id: String::new(),
-            })
+            .map(|name| Label::new(name, "ff0000"))
             .into(),
         assignees: vec![ada],
         milestone: None,
@@ -84,38 +79,12 @@ pub(crate) fn pull() -> PullRequest {
 }
 
 pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
-    Review {
-        id: "r1".into(),
-        author: Actor::new("grace"),
-        author_association: Some("MEMBER".into()),
-        author_can_push: None,
-        state,
-        body: (!body.is_empty()).then(|| body.into()),
-        submitted_at: at.parse().unwrap(),
-        commit: None,
-        round: None,
-        reactions: Default::default(),
-        comments: vec![],
-        threads: vec![],
-    }
+    let mut review = Review::new("r1", Actor::new("grace"), state, at.parse().unwrap());
+    review.author_association = Some("MEMBER".into());
+    review.body = (!body.is_empty()).then(|| body.into());
+    review
 }
 
 pub(crate) fn comment(body: &str, at: &str) -> Comment {
-    Comment {
-        id: "c1".into(),
-        author: Actor::new("ada"),
-        author_association: None,
-        body: body.into(),
-        created_at: at.parse().unwrap(),
-        updated_at: None,
-        reply_to: None,
-        round: None,
-        reactions: Default::default(),
-        file_path: None,
-        line_number: None,
-        diff_hunk: None,
-        url: String::new(),
-        viewer_did_author: false,
-        minimized_reason: None,
-    }
+    Comment::new("c1", Actor::new("ada"), body, at.parse().unwrap())
 }

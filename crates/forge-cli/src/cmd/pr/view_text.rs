@@ -601,10 +601,8 @@ mod tests {
 
     #[test]
     fn conversation_is_ordered_without_empty_reviews() {
-        let hidden = Comment {
-            minimized_reason: Some("SPAM".into()),
-            ..comment("buy", "2026-11-20T09:00:00Z")
-        };
+        let mut hidden = comment("buy", "2026-11-20T09:00:00Z");
+        hidden.minimized_reason = Some("SPAM".into());
         let p = PullRequest {
             comments: Some(vec![comment("second", "2026-11-20T11:00:00Z"), hidden]),
             reviews: Some(vec![
@@ -637,11 +635,12 @@ mod tests {
 
     #[test]
     fn conversation_is_ordered_by_round_with_replies_attached() {
-        let on = |id: &str, round, reply_to: Option<&str>, at: &str| Comment {
-            id: id.into(),
-            round,
-            reply_to: reply_to.map(str::to_owned),
-            ..comment(id, &format!("2026-11-20T{at}:00Z"))
+        let on = |id: &str, round, reply_to: Option<&str>, at: &str| {
+            let mut comment = comment(id, &format!("2026-11-20T{at}:00Z"));
+            comment.id = id.into();
+            comment.round = round;
+            comment.reply_to = reply_to.map(str::to_owned);
+            comment
         };
         let p = PullRequest {
             comments: Some(vec![
@@ -709,11 +708,12 @@ mod tests {
     #[test]
     fn reply_cycle_of_ten_thousand_shows_all_comments() {
         const MANY: usize = 10_000;
-        let all = (0..MANY).map(|n| Comment {
-            id: n.to_string(),
-            round: Some(0),
-            reply_to: Some(((n + 1) % MANY).to_string()),
-            ..comment("Again.", "2026-11-20T10:00:00Z")
+        let all = (0..MANY).map(|n| {
+            let mut comment = comment("Again.", "2026-11-20T10:00:00Z");
+            comment.id = n.to_string();
+            comment.round = Some(0);
+            comment.reply_to = Some(((n + 1) % MANY).to_string());
+            comment
         });
         let p = PullRequest {
             comments: Some(all.collect()),

@@ -63,11 +63,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     let selected =
         select::pull_to_read(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     let settings = ctx.config()?.context_settings();
-    let pace = Pace {
-        first: args.interval,
-        longest: MAX_PAUSE,
-        timeout: Some(args.timeout),
-    };
+    let pace = Pace::new(args.interval, MAX_PAUSE).with_timeout(args.timeout);
     let req = WatchReq::new(until, pace, settings.clone());
     let mut watch = Watch::new(&selected.repo, &selected.id, req)?;
     // With `--json`, standard output has only the verdict.
@@ -114,6 +110,7 @@ async fn follow(watch: &mut Watch<'_>, printer: &LinePrinter<'_>) -> Result<Watc
                 name,
                 from,
                 to,
+                ..
             }) => printer.print([what, &name, from.as_deref().unwrap_or_default(), &to])?,
             WatchEvent::Waits { error, again } => {
                 let when = again.map_or_else(

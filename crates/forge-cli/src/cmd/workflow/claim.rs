@@ -45,12 +45,11 @@ pub struct WorkflowClaimArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WorkflowClaimArgs) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;
-    let req = ClaimRequest {
-        command: command_named(workflow.definition(), args.command.as_deref())?,
-        holder: args.holder.holder.as_deref(),
-        lease_s: args.holder.lease,
-        reason: args.reason.as_deref(),
-        force: args.force,
-    };
+    let command = command_named(workflow.definition(), args.command.as_deref())?;
+    let mut req = ClaimRequest::new(command);
+    req.holder = args.holder.holder.as_deref();
+    req.lease_s = args.holder.lease;
+    req.reason = args.reason.as_deref();
+    req.force = args.force;
     show_change(ctx, selection.as_ref(), workflow.claim(&id, &req).await?)
 }

@@ -65,20 +65,19 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowPickArgs) -> Resu
     let workflow = ctx.forges()?.workflow(&repo).await?;
     let named = args.command.as_deref();
     let claim = match args.claim {
-        true => Some(ClaimRequest {
-            command: command_named(workflow.definition(), named)?,
-            holder: args.holder.holder.as_deref(),
-            lease_s: args.holder.lease,
-            ..ClaimRequest::default()
-        }),
+        true => {
+            let mut claim = ClaimRequest::new(command_named(workflow.definition(), named)?);
+            claim.holder = args.holder.holder.as_deref();
+            claim.lease_s = args.holder.lease;
+            Some(claim)
+        }
         false => None,
     };
-    let req = PickRequest {
-        state: args.state.as_deref(),
-        command: named,
-        max_estimate: args.max_estimate.as_deref(),
-        claim,
-    };
+    let mut req = PickRequest::default();
+    req.state = args.state.as_deref();
+    req.command = named;
+    req.max_estimate = args.max_estimate.as_deref();
+    req.claim = claim;
     let mut picked = workflow.pick(&req).await?;
     let mut exit = match picked.pick.issue {
         Some(_) => Exit::Ok,

@@ -87,10 +87,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
 
 /// The report of a plan without failures.
 fn as_report(plan: MergePlan) -> MergeReport {
-    MergeReport {
-        transitioned: plan.steps,
-        failed: plan.failed,
-        skipped: plan.skipped,
-        moves: plan.moves,
-    }
+    let mut report = MergeReport::default();
+    report.transitioned = plan.steps;
+    report.failed = plan.failed;
+    report.skipped = plan.skipped;
+    report.moves = plan.moves;
+    report
 }

@@ -58,15 +58,13 @@ pub async fn run(
 ) -> Result<Exit> {
     let selection = selection(&args.json, CHANGE_FIELDS)?;
     let (workflow, id) = args.issue.open(ctx, repo).await?;
-    let req = MoveRequest {
-        to: &args.state,
-        command: command_named(workflow.definition(), args.command.as_deref())?,
-        reason: args.reason.as_deref(),
-        claim: args.claim.as_deref(),
-        holder: args.holder.holder.as_deref(),
-        lease_s: args.holder.lease,
-        force: args.force,
-    };
+    let command = command_named(workflow.definition(), args.command.as_deref())?;
+    let mut req = MoveRequest::new(&args.state, command);
+    req.reason = args.reason.as_deref();
+    req.claim = args.claim.as_deref();
+    req.holder = args.holder.holder.as_deref();
+    req.lease_s = args.holder.lease;
+    req.force = args.force;
     let outcome = match hands_off {
         true => workflow.handoff(&id, &req).await?,
         false => workflow.set_state(&id, &req).await?,

@@ -128,11 +128,7 @@ pub(super) async fn wait_for(
         None => None,
     };
     let longest = call.server.forges().policy().deadline.min(MAX_WAIT);
-    let pace = Pace {
-        first: NEWS_PAUSE,
-        longest: MAX_PAUSE,
-        timeout: Some(longest),
-    };
+    let pace = Pace::new(NEWS_PAUSE, MAX_PAUSE).with_timeout(longest);
     let settings = call.server.forges().config().context_settings();
     let mut req = WatchReq::new([until].into(), pace, settings);
     req.since = since;

@@ -98,11 +98,8 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
         }
         Doing::Merge(ticket, dir) => {
             let mut req = MergeReq::default();
-            req.clone = Some(LocalClone {
-                dir,
-                remote: "knot".to_owned(),
-                trust: forge_core::Trust::Person,
-            });
+            let trust = forge_core::Trust::Person;
+            req.clone = Some(LocalClone::new(dir, "knot", trust));
             let merged = process.merge(&pull(&ticket), &req).await;
             merged.map(Done::Merge)
         }
