@@ -6,7 +6,7 @@ use forge_core::{Error, Result};
 use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
-use super::{EventStore, LogEntry, Pull, PullEvent, read::broken, shared::KeptLog};
+use super::{EventStore, LogEntry, Pull, PullEvent, hold, read::broken, shared::KeptLog};
 
 /// Maximum number of event commits in memory at once.
 const BATCH_SIZE: usize = 64;
@@ -28,7 +28,7 @@ impl EventStore {
     /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged.
+    /// `protocol` if an event is damaged, or if the events take too much memory.
     pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
         let Some(shared) = &self.shared else {
@@ -120,6 +120,7 @@ impl EventStore {
                     .into_object()
                     .map_err(|e| bad(e.message()).with_source(e))?
                     .ok_or_else(|| bad("it is missing"))?;
+                hold(object.data.len())?;
                 bytes += object.data.len();
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
