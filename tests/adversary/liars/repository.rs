@@ -23,8 +23,8 @@ const HEADS: [&str; 2] = ["work-1", "feature-1"];
 const RECORD_LIES: usize = 4;
 const OBJECT_LIES: usize = 4;
 /// More directories than git reads one inside another (`core.maxTreeDepth`).
-const DEPTH: usize = 3_000;
-const FILES: usize = 3_000;
+const DEPTH: usize = 2_100;
+const FILES: usize = 2_000;
 
 const MODES: [&str; 7] = [
     "100644", "40000", "120000", "160000", "100777", "0", "777777",
@@ -291,10 +291,7 @@ fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String,
         for _ in 0..=random.below(3) {
             let (mode, name) = (*random.pick(&MODES), *random.pick(&NAMES));
             let oid = *random.pick(&[&blob, &blob, &root, &main, &missing]);
-            tree.extend(format!("{mode} ").into_bytes());
-            tree.extend(name);
-            tree.push(0);
-            tree.extend(raw(oid));
+            tree.extend(entry(mode, name, oid));
             names.insert(String::from_utf8_lossy(name).into_owned());
         }
         let tree = hash("tree", tree);
@@ -316,6 +313,24 @@ fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String,
             format!("has the files {names:?}, by {author:?}"),
         ));
     }
+    // Four trees, each with the one below under ten names, have ten thousand files.
+    let (mut mode, mut below) = ("100644", blob);
+    for _ in 0..4 {
+        let name = |n: u64| format!("{n}{}", "x".repeat(240)).into_bytes();
+        let entries = (0..10).flat_map(|n| entry(mode, &name(n), &below));
+        let tree = hash("tree", entries.collect());
+        (mode, below) = ("40000", tree);
+    }
+    let commit = [
+        "commit-tree",
+        "-p",
+        main.as_str(),
+        "-m",
+        "x",
+        below.as_str(),
+    ];
+    let commit = git.run(commit).text().trim().to_owned();
+    odd.push((commit, "has ten thousand files in four trees".to_owned()));
     let paths: Vec<String> = match random.below(2) {
         0 => vec![format!("{}a", "a/".repeat(DEPTH))],
         _ => (0..FILES).map(|n| format!("many/{n}")).collect(),
@@ -327,8 +342,9 @@ fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String,
     odd
 }
 
-/// The bytes of an object id in a tree.
-fn raw(oid: &str) -> Vec<u8> {
+/// The bytes of an entry of a tree.
+fn entry(mode: &str, name: &[u8], oid: &str) -> Vec<u8> {
     let byte = |n: usize| u8::from_str_radix(&oid[2 * n..2 * n + 2], 16).unwrap();
-    (0..20).map(byte).collect()
+    let oid: Vec<u8> = (0..20).map(byte).collect();
+    [mode.as_bytes(), b" ", name, b"\0", &oid].concat()
 }
