@@ -19,7 +19,7 @@ use crate::{local_world::DATE, plant::Variant};
 
 /// The head branches of the pull requests.
 const HEADS: [&str; 2] = ["work-1", "feature-1"];
-/// Changed versions of each pull request and issue.
+/// Changed versions of each pull request and issue, and of the labels.
 const RECORD_LIES: usize = 4;
 const OBJECT_LIES: usize = 4;
 /// More directories than git reads one inside another (`core.maxTreeDepth`).
@@ -76,7 +76,7 @@ pub struct RepositoryStage {
 struct Objects {
     /// Each ref with its honest value.
     honest: BTreeMap<String, String>,
-    /// For each pull request and issue, changed versions and their descriptions.
+    /// For each pull request and issue, and for labels, changed versions and their descriptions.
     records: BTreeMap<String, Vec<(String, String)>>,
     /// Odd commits and trees, and texts that are no object, with their descriptions.
     others: Vec<(String, String)>,
@@ -182,6 +182,7 @@ fn fill(random: &mut Random, scratch: &Scratch, git: &GitDir) -> Objects {
     forge(&Identity::GRACE, &[&review[..], &thread].concat());
     let issue = ["issue", "create", "-t", "Issue", "-b", "Text."];
     forge(&Identity::ADA, &issue);
+    forge(&Identity::ADA, &["label", "create", "canary"]);
     git.commit("fresh", "Fresh", &[("fresh.txt", Some("x\n"))]);
 
     let refs = git.refs();
@@ -208,7 +209,8 @@ fn fill(random: &mut Random, scratch: &Scratch, git: &GitDir) -> Objects {
     }
 }
 
-/// Changes fields of each pull request and issue, both in its state and in its newest event.
+/// Changes fields of each pull request and issue, both in its state and in its newest event, and
+/// fields of labels.
 fn change_records(
     random: &mut Random,
     git: &GitDir,
@@ -222,13 +224,16 @@ fn change_records(
             "pull.json"
         } else if name.starts_with("refs/forge/issues/") {
             "issue.json"
+        } else if name == "refs/forge/labels" {
+            "labels.json"
         } else {
             continue;
         };
         let state: Value = serde_json::from_str(&git.show(tip, file)).unwrap();
         let commit = git.run(["cat-file", "commit", tip]).text();
         let (header, message) = commit.split_once("\n\n").unwrap();
-        let (summary, event) = message.split_once("\n\n").unwrap();
+        // A commit of labels has no event.
+        let (summary, event) = message.split_once("\n\n").unwrap_or((message, "null"));
         let event: Value = serde_json::from_str(event.trim()).unwrap();
         let signed = |line: &&str| line.starts_with("author ") || line.starts_with("committer ");
         let signed: Vec<&str> = header.lines().filter(signed).collect();
@@ -243,7 +248,11 @@ fn change_records(
             };
             let ((state, in_state), (event, in_event)) = (lie(&state), lie(&event));
             // The lie replaces the newest event, or is one more event.
-            let parent = *random.pick(&[format!("{tip}^"), tip.clone()]);
+            let is_first = !header.contains("\nparent ");
+            let parent = match is_first || random.below(2) == 0 {
+                true => tip.clone(),
+                false => format!("{tip}^"),
+            };
             let message = format!("{summary}\n\n{event}\n");
             let state = state.to_string();
             stream.extend(

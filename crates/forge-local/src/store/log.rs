@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use forge_core::{Error, Result};
+use forge_core::{Error, Result, call::weight_of_json};
 use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
-use super::{EventStore, LogEntry, Pull, PullEvent, hold, read::broken, shared::KeptLog};
+use super::{
+    EventStore, LogEntry, Pull, PullEvent, event::event_json, hold, read::broken, shared::KeptLog,
+};
 
 /// Maximum number of event commits in memory at once.
 const BATCH_SIZE: usize = 64;
@@ -22,6 +24,11 @@ pub(crate) struct LoggedEvent<E = PullEvent> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub events: Arc<Vec<LoggedEvent>>,
+}
+
+/// Counts an event before it is parsed: many small values take much more memory than their text.
+fn hold_event(commit: &RawCommit<'_>) -> Result<()> {
+    hold(event_json(commit).map_or(0, weight_of_json))
 }
 
 impl EventStore {
@@ -78,6 +85,7 @@ impl EventStore {
             }
             let object = cat.get(&at).await.ok().flatten()?;
             let commit = RawCommit::parse(&object.data)?;
+            hold_event(&commit).ok()?;
             let entry = LogEntry::of(&commit).ok().flatten()?;
             let parent = (*commit.parents.first()?).to_owned();
             bytes += object.data.len();
@@ -120,10 +128,10 @@ impl EventStore {
                     .into_object()
                     .map_err(|e| bad(e.message()).with_source(e))?
                     .ok_or_else(|| bad("it is missing"))?;
-                hold(object.data.len())?;
                 bytes += object.data.len();
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
+                hold_event(&commit)?;
                 match LogEntry::of(&commit) {
                     Ok(Some(entry)) => events.push(LoggedEvent {
                         oid: object.oid,

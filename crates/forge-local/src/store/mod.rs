@@ -23,7 +23,7 @@ pub(crate) use issue::{IssueSnapshot, StoredIssue};
 pub(crate) use issue_event::{IssueChanges, IssueEvent};
 pub(crate) use log::{Log, LoggedEvent};
 pub(crate) use read::{Pull, PullRead};
-pub(crate) use refs::{LABELS, LABELS_FILE, branch as branch_ref, issue as issue_ref};
+pub(crate) use refs::{LABELS, LABELS_FILE, MAX_NUMBER, branch as branch_ref, issue as issue_ref};
 pub use shared::StoreCache;
 pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot};
 pub(crate) use transaction::{RefChange, RefConflict};

@@ -355,6 +355,16 @@ async fn lost_index_is_rebuilt() {
 #[tokio::test]
 async fn damaged_labels_break_only_labels() {
     let (repo, local) = three().await;
+    let long = commit_with(&repo, "labels.json", &"\n".repeat(5 << 20));
+    repo.git(&["update-ref", "refs/forge/labels", &long]);
+    let labels = local.labels(local.id(), PageReq::first(5)).await;
+    let e = labels.unwrap_err();
+    assert!(e.message().contains("4194304 is the most"), "{e}");
+    let full = format!("{{\"format\":1,\"next\":{},\"labels\":[]}}", u64::MAX);
+    let full = commit_with(&repo, "labels.json", &full);
+    repo.git(&["update-ref", "refs/forge/labels", &full]);
+    let defined = local.define_label(local.id(), &NewLabel::new("x")).await;
+    assert_eq!(defined.unwrap_err().code(), "protocol");
     let bad = commit_with(&repo, "labels.json", "[]");
     repo.git(&["update-ref", "refs/forge/labels", &bad]);
     let e = local
