@@ -230,7 +230,7 @@ fn change_records(
             continue;
         };
         let state: Value = serde_json::from_str(&git.show(tip, file)).unwrap();
-        let commit = git.run(["cat-file", "commit", tip]).text();
+        let commit = git.run(["cat-file", "commit", tip.as_str()]).text();
         let (header, message) = commit.split_once("\n\n").unwrap();
         // A commit of labels has no event.
         let (summary, event) = message.split_once("\n\n").unwrap_or((message, "null"));
