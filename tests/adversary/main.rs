@@ -1,6 +1,6 @@
 //! Programs that a stranger's repository could make run. Every tool, resource and command of the
 //! real binary runs in repositories with canaries in every place from which git takes a program.
-//! [`liars`] has lying servers and clients.
+//! [`liars`] has lying servers, clients and repositories.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

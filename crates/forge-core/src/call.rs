@@ -24,7 +24,7 @@ use crate::{
 
 /// Maximum memory for all answers of one call together, in bytes. The text of an answer counts
 /// twice, because it is parsed and printed, and each object adds a fixed share. With this limit a
-/// process stays below 150 MiB.
+/// process stays below 150 MB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
 /// Maximum memory for the results that all calls of a server keep at the same time, in bytes; see

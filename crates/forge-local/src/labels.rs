@@ -18,13 +18,15 @@ use crate::{
     ident::{Identity, identity},
     paging,
     store::{
-        EventStore, FORMAT, LABELS, LABELS_FILE, LabelRef, RefChange, RefConflict, Unreadable,
-        WriteRetry, same_login,
+        EventStore, FORMAT, LABELS, LABELS_FILE, LabelRef, MAX_NUMBER, RefChange, RefConflict,
+        Unreadable, WriteRetry, same_login,
     },
 };
 
 /// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 50;
+/// Maximum length of `labels.json`, in bytes: room for 20,000 labels.
+const MAX_LABELS_BYTES: usize = 4 * 1024 * 1024;
 /// Recovery for an existing name.
 static OVERWRITE: Hint = Hint::fixed(
     "overwrite it, or choose another name",
@@ -142,9 +144,20 @@ impl EventStore {
             _ => bad(e.message().into()).with_source(e),
         })?;
         let object = object.ok_or_else(|| bad("there is no labels.json in it".into()))?;
+        let bytes = object.data.len();
+        if bytes > MAX_LABELS_BYTES {
+            let why =
+                format!("{LABELS_FILE} has {bytes} bytes, and {MAX_LABELS_BYTES} is the most");
+            return Err(bad(why.into()));
+        }
         Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;
         let book: LabelSet = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
+        // A higher one would overflow with the labels that follow.
+        if book.next > MAX_NUMBER {
+            let why = format!("the next label in {LABELS_FILE} has the id {}", book.next);
+            return Err(bad(why.into()));
+        }
         Ok(LoadedLabelSet {
             book,
             old: Some(tip.oid),
@@ -251,6 +264,13 @@ impl Local {
             Error::new(ErrorKind::Internal, format!("cannot encode labels: {e}")).with_source(e)
         })?;
         json.push(b'\n');
+        if json.len() > MAX_LABELS_BYTES {
+            let most = MAX_LABELS_BYTES >> 20;
+            let message = format!("all labels of a repository together have at most {most} MiB");
+            return Err(
+                Error::invalid("labels", message).with_hint("delete labels that nobody uses")
+            );
+        }
         let tree = self.store.put_file(LABELS_FILE, &json).await?;
         let who = signature(&by.actor, by.at);
         let message = format!("labels: {what}\n");

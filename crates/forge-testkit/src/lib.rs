@@ -41,4 +41,4 @@ pub use serving::HttpServer;
 pub use shim::{GitShim, ShimPlan};
 pub use stream::Reading;
 #[cfg(unix)]
-pub use tty::{Terminal, TtyOutput};
+pub use tty::{Terminal, TtyOutput, open_terminal};

@@ -27,6 +27,35 @@ const ECHO_TIMEOUT: Duration = Duration::from_millis(300);
 /// Time without output before the next key is sent.
 const BETWEEN_KEYS: Duration = Duration::from_millis(10);
 
+/// Opens a terminal of `columns` by `rows`. Returns the side on which a test reads and types, and the
+/// side of the program.
+///
+/// # Panics
+///
+/// Panics if no terminal is available.
+#[must_use]
+pub fn open_terminal(columns: u16, rows: u16) -> (File, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
+    grantpt(&master).expect("access to the terminal");
+    unlockpt(&master).expect("an unlocked terminal");
+    let name = ptsname(&master, Vec::new()).expect("the terminal's name");
+    // Another child that inherited this side would keep the terminal open.
+    let slave = rustix::fs::open(
+        name.as_c_str(),
+        OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .expect("the terminal's other side");
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&slave, size).expect("a terminal with a size");
+    (File::from(master), slave)
+}
+
 /// A program that runs on its own terminal, which combines input, output and errors.
 #[derive(Debug)]
 pub struct Terminal {
@@ -77,23 +106,7 @@ impl Terminal {
     /// Panics if no terminal is available, or the program cannot be started.
     #[must_use]
     pub fn start(run: &Run, columns: u16, rows: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
-        grantpt(&master).expect("access to the terminal");
-        unlockpt(&master).expect("an unlocked terminal");
-        let name = ptsname(&master, Vec::new()).expect("the terminal's name");
-        let slave = rustix::fs::open(
-            name.as_c_str(),
-            OFlags::RDWR | OFlags::NOCTTY,
-            Mode::empty(),
-        )
-        .expect("the terminal's other side");
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&slave, size).expect("a terminal with a size");
+        let (master, slave) = open_terminal(columns, rows);
         let side = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a file descriptor"));
         let child = run
             .clone()
@@ -107,7 +120,7 @@ impl Terminal {
         Self {
             run: run.clone(),
             child,
-            master: File::from(master),
+            master,
             seen: Vec::new(),
             told: 0,
         }

@@ -1,20 +1,20 @@
 //! Runs `forge` with a deadline, and measures its peak memory.
 
 use std::{
-    io::{BufRead as _, BufReader, Read, Write as _},
+    io::{BufRead as _, BufReader, Read, Write, empty},
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use forge_testkit::Run;
+use forge_testkit::{Run, open_terminal};
 use serde_json::Value;
 
-/// Memory limit of a process and its children, in KiB.
-const MAX_MEMORY: u64 = 150 << 10;
+/// Memory limit of a process and its children, in KiB: 150 MB.
+const MAX_MEMORY: u64 = 150_000_000 / 1024;
 /// Bytes that are kept of stdout and of stderr.
 const MAX_OUTPUT: u64 = 64 << 20;
 
@@ -54,23 +54,47 @@ pub struct Running {
 impl Running {
     /// Starts `run`, which must end within `deadline`.
     pub fn start(run: &Run, result: PathBuf, deadline: Duration) -> Self {
-        let mut command: Command = run
-            .probed(env!("CARGO_BIN_EXE_forge-probe"), &result)
-            .command();
-        command
+        let mut child = probed(run, &result)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0);
-        let mut child = command.spawn().unwrap();
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let stdout = child.stdout.take().unwrap();
         let stderr = child.stderr.take().unwrap();
+        Self::attach(child, stdin, stdout, stderr, result, deadline)
+    }
+
+    /// Starts `run` on a terminal, which combines stdout and stderr.
+    pub fn on_terminal(run: &Run, result: PathBuf, deadline: Duration) -> Self {
+        let (screen, slave) = open_terminal(100, 40);
+        let side = || Stdio::from(slave.try_clone().unwrap());
+        let run = run.clone().env("TERM", "xterm-256color");
+        let child = probed(&run, &result)
+            .stdin(side())
+            .stdout(side())
+            .stderr(side())
+            .spawn()
+            .unwrap();
+        let keys = screen.try_clone().unwrap();
+        Self::attach(child, keys, screen, empty(), result, deadline)
+    }
+
+    fn attach(
+        child: Child,
+        mut stdin: impl Write + Send + 'static,
+        stdout: impl Read + Send + 'static,
+        stderr: impl Read + Send + 'static,
+        result: PathBuf,
+        deadline: Duration,
+    ) -> Self {
         let stderr = thread::spawn(move || {
             let mut all = Vec::new();
             let _ = stderr.take(MAX_OUTPUT).read_to_end(&mut all);
             all
         });
         let (send, lines) = channel();
-        let stdout = child.stdout.take().unwrap();
         thread::spawn(move || {
             let mut stdout = BufReader::new(stdout.take(MAX_OUTPUT));
             let mut line = Vec::new();
@@ -79,8 +103,11 @@ impl Running {
                     return;
                 }
             }
+            // Reading a closed terminal is an error, and the bytes read before it remain.
+            if !line.is_empty() {
+                let _ = send.send(line);
+            }
         });
-        let mut stdin = child.stdin.take().unwrap();
         let (input, to_write) = channel::<Vec<u8>>();
         thread::spawn(move || {
             for line in to_write {
@@ -168,16 +195,86 @@ impl Running {
     }
 }
 
+/// `run` under the probe, in a process group of its own.
+fn probed(run: &Run, result: &Path) -> Command {
+    let mut command = run
+        .probed(env!("CARGO_BIN_EXE_forge-probe"), result)
+        .command();
+    command.process_group(0);
+    command
+}
+
 /// Checks that hold for every process: no panic, no signal, and memory within the limit.
 pub fn check_end(ended: &Ended) -> Result<(), String> {
-    let stderr = ended.stderr_text();
-    if matches!(ended.code, -1 | 101 | 134 | 139) || stderr.contains("panicked") {
-        return Err(format!("it crashed with code {}: {stderr}", ended.code));
+    // A terminal combines stdout and stderr.
+    let said = ended.stderr_text() + &ended.stdout_text();
+    if matches!(ended.code, -1 | 101 | 134 | 139) || said.contains("panicked at") {
+        return Err(format!("it crashed with code {}: {said}", ended.code));
     }
     if ended.peak > MAX_MEMORY {
         return Err(format!("it took {} KiB of memory", ended.peak));
     }
     Ok(())
+}
+
+/// Checks that a terminal got only the control sequences of `forge` itself: colours and its spinner.
+pub fn check_screen(screen: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(screen);
+    let mut rest = &*text;
+    while let Some(at) = rest.find(is_hidden) {
+        let from = &rest[at..];
+        let Some(end) = own_sequence(from) else {
+            let before: String = rest[..at].chars().rev().take(80).collect();
+            let before: String = before.chars().rev().collect();
+            let shown: String = from.chars().take(40).collect();
+            return Err(format!("{shown:?} reached the terminal after {before:?}"));
+        };
+        rest = &from[end..];
+    }
+    Ok(())
+}
+
+/// Whether a character commands a terminal, reorders text, or has no width.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t'))
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{200b}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Length of a sequence that `forge` or the terminal itself writes.
+fn own_sequence(text: &str) -> Option<usize> {
+    const SPINNER: &str = "\r⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
+    if let Some(colour) = text.strip_prefix("\u{1b}[") {
+        let end = colour.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+        return colour[end..]
+            .starts_with('m')
+            .then_some("\u{1b}[".len() + end + 1);
+    }
+    if text.starts_with("\r\u{1b}[K") {
+        return Some("\r\u{1b}[K".len());
+    }
+    // The terminal writes `\n` as `\r\n`, and a text may end its lines with `\r\n`.
+    let next = text.strip_prefix('\r')?.chars().next()?;
+    (next == '\n' || SPINNER.contains(next)).then_some(1)
+}
+
+#[test]
+fn foreign_sequence_on_terminal_is_found() {
+    let own = "\u{1b}[1;32mok\u{1b}[0m\r\r\n\r⠋ Reading (list)\r\u{1b}[K";
+    assert_eq!(check_screen(own.as_bytes()), Ok(()));
+    for foreign in [
+        "\u{1b}]0;pwn\u{7}",
+        "\u{1b}[2J",
+        "\u{1b}[K",
+        "\u{9b}31m",
+        "\u{8}",
+        "\rx",
+        "\u{202e}",
+        "\u{200b}",
+    ] {
+        let screen = format!("{own}{foreign}\r\n");
+        assert!(check_screen(screen.as_bytes()).is_err(), "{foreign:?}");
+    }
 }
 
 /// A client of `forge mcp` over stdio.

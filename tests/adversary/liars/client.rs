@@ -99,7 +99,11 @@ fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<
     };
     let mut sent = Vec::new();
     if random.below(3) != 0 {
-        let id = client.send("initialize", &hello());
+        let mut params = hello();
+        if random.below(2) == 0 {
+            fields::change(random, &mut params, &stock, "", &mut BTreeMap::new());
+        }
+        let id = client.send("initialize", &params);
         client.answer(id, ANSWER)?;
     }
     for n in 0..8 + random.below(8) {
@@ -141,7 +145,20 @@ fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<
         if !client.running.write(&line) {
             break;
         }
-        while client.running.line(PATIENCE).is_some() {}
+        // The server's questions come at any time, so their answers have random bits of their own.
+        let mut random = Random::new(random.bits());
+        while let Some(line) = client.running.line(PATIENCE) {
+            let asked: Value = serde_json::from_slice(&line).unwrap_or_default();
+            if asked["method"].is_null() || asked["id"].is_null() {
+                continue;
+            }
+            let mut answer = json!({
+                "jsonrpc": "2.0", "id": asked["id"],
+                "result": { "action": "accept", "content": { "confirm": true } },
+            });
+            fields::change(&mut random, &mut answer, &stock, "", &mut BTreeMap::new());
+            client.running.write(answer.to_string().as_bytes());
+        }
     }
     Ok(sent.join(", "))
 }

@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use forge_testkit::{Identity, Run, Scratch};
+use forge_testkit::{GitDir, Identity, Run, Scratch};
 
 use crate::{
     canaries::{Canaries, Sighting},
@@ -14,12 +14,21 @@ use crate::{
 pub struct Ground {
     pub scratch: Scratch,
     pub canaries: Canaries,
-    repo: PathBuf,
+    pub repo: PathBuf,
 }
 
 impl Ground {
     /// A repository whose `origin` is at `remote`.
     pub fn new(variant: Variant, remote: &str) -> Self {
+        Self::filled(variant, remote, |_, _| ()).0
+    }
+
+    /// [`Self::new`], which calls `fill` before the canaries are planted.
+    pub fn filled<T>(
+        variant: Variant,
+        remote: &str,
+        fill: impl FnOnce(&Scratch, &GitDir) -> T,
+    ) -> (Self, T) {
         let scratch = Scratch::new();
         let canaries = Canaries::new(&scratch);
         let git = scratch.repository("repo");
@@ -28,6 +37,7 @@ impl Ground {
             git.commit(branch, "Work", &[(&file, Some("one\n"))]);
         }
         git.run(["remote", "add", "origin", remote]).ok();
+        let filled = fill(&scratch, &git);
         let repo = git.path().to_owned();
         let outside = scratch.path("outside");
         fs::create_dir_all(&outside).unwrap();
@@ -40,11 +50,12 @@ impl Ground {
         ];
         canaries.directory("bin", &in_path);
         plant(variant, &repo.join(".git"), &outside, &canaries);
-        Self {
+        let ground = Self {
             scratch,
             canaries,
             repo,
-        }
+        };
+        (ground, filled)
     }
 
     /// `forge` as Ada, in the repository.

@@ -222,7 +222,13 @@ impl KnotStage {
             0 => dns.set(&name, &[&format!("did={first}")]),
             1 => dns.set(&name, &[&format!("did={first}"), &format!("did={second}")]),
             2 => dns.set(&name, &[]),
-            _ => dns.set_mood(DnsMood::Truncates),
+            _ => dns.set_mood(*random.pick(&[
+                DnsMood::Truncates,
+                DnsMood::Oversized,
+                DnsMood::Fails,
+                DnsMood::Silent,
+                DnsMood::AfterAForgery,
+            ])),
         }
         hosts.set(
             HANDLE,

@@ -146,7 +146,7 @@ fn transport(
     seen: &Seen,
 ) -> (String, Answer, Delivery) {
     let whole = |told: &str, answer: Answer| (told.to_owned(), answer, Delivery::Whole);
-    match random.below(20) {
+    match random.below(21) {
         0..=3 => {
             answer.status = *random.pick(&[301, 302, 303, 307, 308]);
             let place = redirect_target(random, stock, seen);
@@ -268,6 +268,15 @@ fn transport(
             0 => ("silence".to_owned(), answer, Delivery::Silence),
             _ => ("a byte at a time".to_owned(), answer, Delivery::Drip),
         },
+        18 if !answer.headers.is_empty() => {
+            let (name, _) = random.pick(&answer.headers).clone();
+            let value: String = fields::odd_text(random, stock)
+                .chars()
+                .take(4_000)
+                .collect();
+            answer.set(&name, value);
+            whole(&format!("another value of {name}"), answer)
+        }
         _ => endless(random, answer),
     }
 }

@@ -1,6 +1,7 @@
-//! Servers and clients that lie in any part of their messages, against the real binary.
+//! Servers, clients and repositories that lie in any part of what they serve, against the real binary.
 //!
-//! A chapter is a world of honest doubles with liars in front of them, and ten cases. The seed
+//! A chapter is a world of honest doubles with liars in front of them, or a repository with lies in
+//! its objects, and ten cases. The seed
 //! determines everything in a chapter except times, ports, and the order of concurrent requests.
 //! `FORGE_ADVERSARY_SEED` repeats one chapter.
 
@@ -13,6 +14,7 @@ mod hub;
 mod knots;
 mod lies;
 mod lines;
+mod repository;
 mod stage;
 mod stories;
 mod tap;

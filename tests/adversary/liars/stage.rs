@@ -1,19 +1,24 @@
 //! A case (a command, a view and a merge, or an MCP server) and the checks on it.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use forge_testkit::{CANARY, Random, Run};
 use serde_json::Value;
 
 use super::{
-    child::{Ended, Running, check_end},
+    child::{Ended, Running, check_end, check_screen},
     client,
     fields::Steer,
     ground::Ground,
     hub::HubStage,
     knots::KnotStage,
     lines::{Line, Subjects},
+    repository::RepositoryStage,
     tap::{Plan, Role, Tap, readings},
+};
+use crate::{
+    canaries::Sighting,
+    trust::{Purpose, allows},
 };
 
 /// Time limit of a command. A single operation has two seconds, and a command has several
@@ -25,6 +30,7 @@ const SERVER_DEADLINE: Duration = Duration::from_secs(60);
 pub enum Stage {
     Hub(Box<HubStage>),
     Knots(Box<KnotStage>),
+    Repository(Box<RepositoryStage>),
 }
 
 /// Description of a case, for the report.
@@ -43,8 +49,9 @@ pub struct Summary {
 
 impl Stage {
     pub fn new(random: &mut Random) -> Self {
-        match random.below(2) {
-            0 => Self::Hub(Box::new(HubStage::new(random))),
+        match random.below(8) {
+            0 | 1 => Self::Repository(Box::new(RepositoryStage::new(random))),
+            2..=4 => Self::Hub(Box::new(HubStage::new(random))),
             _ => Self::Knots(Box::new(KnotStage::new(random))),
         }
     }
@@ -53,6 +60,7 @@ impl Stage {
         match self {
             Self::Hub(hub) => &hub.tap,
             Self::Knots(knots) => &knots.tap,
+            Self::Repository(it) => &it.tap,
         }
     }
 
@@ -60,6 +68,7 @@ impl Stage {
         match self {
             Self::Hub(hub) => &mut hub.ground,
             Self::Knots(knots) => &mut knots.ground,
+            Self::Repository(it) => &mut it.ground,
         }
     }
 
@@ -67,6 +76,7 @@ impl Stage {
         match self {
             Self::Hub(hub) => hub.forge(),
             Self::Knots(knots) => knots.forge(),
+            Self::Repository(it) => it.forge(),
         }
     }
 
@@ -74,6 +84,7 @@ impl Stage {
         match self {
             Self::Hub(hub) => hub.subjects(),
             Self::Knots(knots) => knots.subjects(),
+            Self::Repository(it) => it.subjects(),
         }
     }
 
@@ -82,6 +93,7 @@ impl Stage {
         let all = match self {
             Self::Hub(_) => HubStage::liars(),
             Self::Knots(_) => KnotStage::liars(),
+            Self::Repository(_) => RepositoryStage::liars(),
         };
         let mut liars = vec![*random.pick(all)];
         if random.below(2) == 0 {
@@ -93,6 +105,7 @@ impl Stage {
         match self {
             Self::Hub(hub) => hub.begin(),
             Self::Knots(knots) => knots.begin(random, &liars),
+            Self::Repository(_) => {}
         }
         let rate = *random.pick(&[1, 1, 2, 2, 3, 5]);
         self.tap().begin(Plan {
@@ -105,6 +118,9 @@ impl Stage {
                 _ => None,
             },
         });
+        if let Self::Repository(it) = self {
+            it.begin(random);
+        }
         liars
     }
 
@@ -115,14 +131,18 @@ impl Stage {
     pub fn case(&mut self, seed: u64, told: &mut Told) -> Result<(), String> {
         let mut random = Random::new(seed);
         let liars = self.begin(&mut random);
-        let result = match random.below(10) {
+        let kind = random.below(10);
+        let result = match kind {
             0 | 1 => self.agent(&mut random, told),
             2 | 3 => self.merge(&mut random, told),
             _ => self.command(&mut random, &liars, told),
         };
         told.lies = self.tap().told();
         result.and_then(|()| self.check_secrets(&[]))?;
-        self.check_programs()
+        self.check_programs(match kind {
+            0 | 1 => Purpose::Guarded,
+            _ => Purpose::PersonWrites,
+        })
     }
 
     fn command(
@@ -132,7 +152,10 @@ impl Stage {
         told: &mut Told,
     ) -> Result<(), String> {
         let line = self.subjects().line(random);
-        let ended = self.run(&line, told)?;
+        let ended = match random.below(3) {
+            0 => self.show(&line, told)?,
+            _ => self.run(&line, told)?,
+        };
         let said = ended.stderr_text() + &ended.stdout_text();
         self.check_claims(&line, liars, ended.code == 0, &said)
     }
@@ -147,6 +170,7 @@ impl Stage {
         let checked = match self {
             Self::Hub(hub) => hub.check(line, succeeded, said),
             Self::Knots(knots) => knots.check(line, liars, succeeded, said),
+            Self::Repository(it) => it.check(line),
         };
         checked.map_err(|why| format!("{why}\n{said}"))
     }
@@ -164,10 +188,10 @@ impl Stage {
         let diff = *random.pick(&["pr diff P --patch", "pr diff P"]);
         let diff = again.fill(random, diff, false);
         let diff = self.run(&diff, told)?;
-        let method = if matches!(self, Self::Hub(_)) {
-            "--squash"
-        } else {
-            "--rebase"
+        let method = match self {
+            Self::Hub(_) => "--squash",
+            Self::Knots(_) => "--rebase",
+            Self::Repository(_) => "--merge",
         };
         let merge = format!("pr merge P {method}");
         let mut merge = again.fill(random, &merge, true);
@@ -179,7 +203,7 @@ impl Stage {
         }
         let merged_before = match self {
             Self::Hub(hub) => hub.merged_head(&view.subject),
-            Self::Knots(_) => None,
+            Self::Knots(_) | Self::Repository(_) => None,
         };
         self.run(&merge, told)?;
         let Some(head) = head else { return Ok(()) };
@@ -190,6 +214,7 @@ impl Stage {
                 }
                 _ => Ok(()),
             },
+            Self::Repository(it) => it.check_merge(head),
             Self::Knots(knots) => {
                 let shown = diff.stdout_text();
                 let (files, lines) = (knots.merged_files(), knots.merged_lines());
@@ -226,10 +251,28 @@ impl Stage {
     }
 
     fn run(&mut self, line: &Line, told: &mut Told) -> Result<Ended, String> {
+        let (run, result) = self.command_line(line);
+        self.end(line, Running::start(&run, result, DEADLINE), told)
+    }
+
+    /// Runs a command on a terminal.
+    fn show(&mut self, line: &Line, told: &mut Told) -> Result<Ended, String> {
+        let (run, result) = self.command_line(line);
+        let run = run.env("FORGE_PAGER", "cat");
+        let ended = self.end(line, Running::on_terminal(&run, result, DEADLINE), told)?;
+        check_screen(&ended.stdout)?;
+        Ok(ended)
+    }
+
+    /// A command, and the file for the measurements of the probe.
+    fn command_line(&mut self, line: &Line) -> (Run, PathBuf) {
         let run = self.forge().args(&line.args);
-        let result = self.ground().scratch.path("probe.result");
+        (run, self.ground().scratch.path("probe.result"))
+    }
+
+    fn end(&self, line: &Line, running: Running, told: &mut Told) -> Result<Ended, String> {
         let text = line.args.join(" ");
-        let ended = Running::start(&run, result, DEADLINE).end();
+        let ended = running.end();
         let ended = ended.map_err(|why| format!("forge {text}: {why}"))?;
         self.note(&text, &ended, told);
         self.judge(&ended)?;
@@ -249,6 +292,7 @@ impl Stage {
     /// Checks that hold for every process.
     fn judge(&self, ended: &Ended) -> Result<(), String> {
         check_end(ended)?;
+        check_screen(&ended.stderr)?;
         self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])
     }
 
@@ -291,12 +335,16 @@ impl Stage {
         Ok(())
     }
 
-    fn check_programs(&mut self) -> Result<(), String> {
+    /// Checks that no program ran but those of the user, and those that a repository may choose for
+    /// `purpose`.
+    fn check_programs(&mut self, purpose: Purpose) -> Result<(), String> {
         let ran = self.ground().ran();
-        let forbidden = ran
-            .iter()
-            .find(|it| !it.tokens.is_empty() || !is_of_user(&it.canary));
-        match forbidden {
+        let is_local = matches!(self, Self::Repository(_));
+        let is_allowed = |it: &&Sighting| match is_local {
+            true => allows(purpose, it),
+            false => it.tokens.is_empty() && is_of_user(&it.canary),
+        };
+        match ran.iter().find(|it| !is_allowed(it)) {
             Some(sighting) => Err(format!("a program ran: {sighting:?}")),
             None => Ok(()),
         }

@@ -157,6 +157,11 @@ impl Tap {
         self.state().told.clone()
     }
 
+    /// Adds a lie that no server tells.
+    pub fn tell(&self, lie: String) {
+        self.state().told.push(lie);
+    }
+
     pub fn coverage(&self) -> BTreeMap<String, (u64, u64)> {
         self.state().coverage.clone()
     }

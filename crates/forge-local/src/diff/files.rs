@@ -8,6 +8,10 @@ use forge_core::{
 use super::diff_args;
 use crate::{Local, paging, store::Pull};
 
+/// Maximum length of what git prints about the changed files, in bytes. A few trees that contain
+/// each other many times have millions of files.
+const MAX_PRINTED: usize = 16 * 1024 * 1024;
+
 impl Local {
     pub(crate) async fn pull_files(&self, number: u64, page: &PageReq) -> Result<Page<FileChange>> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
@@ -18,10 +22,9 @@ impl Local {
     /// All changed files, by path.
     pub(crate) async fn changed_files(&self, pull: &Pull) -> Result<Vec<FileChange>> {
         let range = self.range(pull).await?;
-        let out = self
-            .git()
-            .run_ok(diff_args(&["--raw", "--numstat", "-z"], &range))
-            .await?;
+        let args = diff_args(&["--raw", "--numstat", "-z"], &range);
+        let printed = self.git().run_within(args, MAX_PRINTED).await?;
+        let out = printed.ok_or_else(too_many_files)?;
         let mut files = parse(&out).ok_or_else(|| {
             Error::new(
                 ErrorKind::Internal,
@@ -31,6 +34,13 @@ impl Local {
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
     }
+}
+
+fn too_many_files() -> Error {
+    let most = MAX_PRINTED >> 20;
+    let message = format!("the changed files of the pull request take more than {most} MiB");
+    Error::new(ErrorKind::Protocol, message)
+        .with_hint("read the diff, which is printed file by file")
 }
 
 /// Parses `--raw --numstat -z`: all raw records, then as many counts in the same order.

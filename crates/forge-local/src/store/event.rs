@@ -167,12 +167,18 @@ impl<E: CommitSubject + Serialize> LogEntry<E> {
 impl<E: DeserializeOwned> LogEntry<E> {
     /// Parses an event commit. The root of a chain has no event: `Ok(None)`.
     pub fn of(commit: &RawCommit<'_>) -> serde_json::Result<Option<Self>> {
-        let message = commit.message;
-        let Some(at) = message.windows(3).position(|w| w == b"\n\n{") else {
-            return Ok(None);
-        };
-        serde_json::from_slice(message.get(at + 2..).unwrap_or_default()).map(Some)
+        match event_json(commit) {
+            Some(json) => serde_json::from_slice(json).map(Some),
+            None => Ok(None),
+        }
     }
+}
+
+/// The JSON of an event commit.
+pub(super) fn event_json<'a>(commit: &RawCommit<'a>) -> Option<&'a [u8]> {
+    let message = commit.message;
+    let at = message.windows(3).position(|w| w == b"\n\n{")?;
+    message.get(at + 2..)
 }
 
 impl CommitSubject for PullEvent {

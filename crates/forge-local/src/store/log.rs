@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use forge_core::{Error, Result};
+use forge_core::{Error, Result, call::weight_of_json};
 use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
-use super::{EventStore, LogEntry, Pull, PullEvent, read::broken, shared::KeptLog};
+use super::{
+    EventStore, LogEntry, Pull, PullEvent, event::event_json, hold, read::broken, shared::KeptLog,
+};
 
 /// Maximum number of event commits in memory at once.
 const BATCH_SIZE: usize = 64;
@@ -24,11 +26,16 @@ pub(crate) struct Log {
     pub events: Arc<Vec<LoggedEvent>>,
 }
 
+/// Counts an event before it is parsed: many small values take much more memory than their text.
+fn hold_event(commit: &RawCommit<'_>) -> Result<()> {
+    hold(event_json(commit).map_or(0, weight_of_json))
+}
+
 impl EventStore {
     /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged.
+    /// `protocol` if an event is damaged, or if the events take too much memory.
     pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
         let Some(shared) = &self.shared else {
@@ -78,6 +85,7 @@ impl EventStore {
             }
             let object = cat.get(&at).await.ok().flatten()?;
             let commit = RawCommit::parse(&object.data)?;
+            hold_event(&commit).ok()?;
             let entry = LogEntry::of(&commit).ok().flatten()?;
             let parent = (*commit.parents.first()?).to_owned();
             bytes += object.data.len();
@@ -123,6 +131,7 @@ impl EventStore {
                 bytes += object.data.len();
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
+                hold_event(&commit)?;
                 match LogEntry::of(&commit) {
                     Ok(Some(entry)) => events.push(LoggedEvent {
                         oid: object.oid,

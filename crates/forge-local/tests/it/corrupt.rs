@@ -1,7 +1,7 @@
 //! Damage below `refs/forge` is reported for its ref, and everything else works.
 
 use forge_core::{
-    Labels, PageReq, PullRequests, Reviews, Trust,
+    Labels, PageReq, PullRequests, Reviews, Trust, call,
     model::{CloseReq, NewLabel, PrFields, PullQuery, StateFilter},
 };
 
@@ -27,16 +27,20 @@ fn hash(repo: &Repo, content: &str) -> String {
     repo.git(&["hash-object", "-w", "../blob"])
 }
 
-fn commit_with(repo: &Repo, file: &str, content: &str) -> String {
-    let blob = hash(repo, content);
-    repo.write("../tree", &format!("100644 blob {blob}\t{file}\n"));
+fn tree(repo: &Repo, entries: &str) -> String {
+    repo.write("../tree", entries);
     let tree = std::process::Command::new("sh")
         .current_dir(&repo.path)
         .args(["-c", "git mktree < ../tree"])
         .output()
         .unwrap();
-    let tree = String::from_utf8(tree.stdout).unwrap();
-    repo.git(&["commit-tree", "-m", "x", tree.trim()])
+    String::from_utf8(tree.stdout).unwrap().trim().to_owned()
+}
+
+fn commit_with(repo: &Repo, file: &str, content: &str) -> String {
+    let blob = hash(repo, content);
+    let tree = tree(repo, &format!("100644 blob {blob}\t{file}\n"));
+    repo.git(&["commit-tree", "-m", "x", &tree])
 }
 
 #[tokio::test]
@@ -116,6 +120,78 @@ async fn oversized_pull_request_leaves_others_readable() {
     let page = page.unwrap();
     let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
     assert_eq!(numbers, [3, 1], "{:?}", page.warnings);
+}
+
+/// Four trees, each with the one below under ten names, have ten thousand files.
+#[tokio::test]
+async fn trees_of_too_many_names_are_refused() {
+    let (repo, local) = three().await;
+    let name = "x".repeat(240);
+    let ten =
+        |entry: &str| -> String { (0..10).map(|n| format!("{entry}\t{n}{name}\n")).collect() };
+    let mut entries = ten(&format!("100644 blob {}", hash(&repo, "x\n")));
+    for _ in 0..3 {
+        entries = ten(&format!("040000 tree {}", tree(&repo, &entries)));
+    }
+    let base = repo.oid("main:base.txt");
+    let root = tree(&repo, &format!("{entries}100644 blob {base}\tbase.txt\n"));
+    let commit = repo.git(&["commit-tree", "-p", "main", "-m", "x", &root]);
+    repo.git(&["update-ref", "refs/heads/b1", &commit]);
+    let files = local.files(&pr(&local, 1), PageReq::first(5)).await;
+    let e = files.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(e.message().contains("more than 16 MiB"), "{e}");
+    let view = local.view(&pr(&local, 1), PrFields::STATS).await.unwrap();
+    assert_eq!(view.changed_files, None);
+    let mut said = view.warnings.iter().map(|it| &it.message);
+    assert!(said.any(|it| it.contains("more than 16 MiB")), "{view:?}");
+}
+
+#[tokio::test]
+async fn conversation_beyond_memory_limit_is_refused() {
+    let (repo, local) = three().await;
+    local.comment(&pr(&local, 1), "one", None).await.unwrap();
+    let event = repo.git(&["cat-file", "commit", "refs/forge/pulls/1"]);
+    let body = "x".repeat(9 << 20);
+    let mut parent = repo.oid("refs/forge/pulls/1^");
+    let mut long = event.replace("\"one\"", &format!("\"{body}\""));
+    for _ in 0..2 {
+        repo.write("../event", &long);
+        let tip = repo.git(&["hash-object", "-t", "commit", "-w", "../event"]);
+        long = long.replace(&parent, &tip);
+        parent = tip;
+    }
+    repo.git(&["update-ref", "refs/forge/pulls/1", &parent]);
+    let id = pr(&local, 1);
+    let read = call::together(local.comments(&id, PageReq::first(5))).await;
+    let e = read.unwrap_err();
+    assert!(call::is_spent(&e), "{e:?}");
+    assert!(e.message().contains("more than 32 MiB in all"), "{e}");
+}
+
+#[tokio::test]
+async fn list_beyond_memory_limit_is_cut_with_warning() {
+    let (repo, local) = three().await;
+    let honest = repo.git(&["show", "refs/forge/pulls/1:pull.json"]);
+    let text = "x".repeat(1_900_000);
+    for n in 1..=9 {
+        let pull = honest
+            .replace("\"number\": 1,", &format!("\"number\": {n},"))
+            .replace(
+                "\"description\": \"\"",
+                &format!("\"description\": \"{text}\""),
+            );
+        let commit = commit_with(&repo, "pull.json", &pull);
+        repo.git(&["update-ref", &format!("refs/forge/pulls/{n}"), &commit]);
+    }
+    repo.git(&["update-ref", "-d", "refs/forge/index"]);
+    let query = PullQuery::default();
+    let page = call::together(local.list(local.id(), &query, PageReq::first(30))).await;
+    let page = page.unwrap();
+    assert_eq!(page.items.len(), 8, "{:?}", page.warnings);
+    assert!(page.next.is_some());
+    let said = &page.warnings.last().unwrap().message;
+    assert!(said.contains("more than 32 MiB in all"), "{said}");
 }
 
 #[tokio::test]
@@ -279,6 +355,16 @@ async fn lost_index_is_rebuilt() {
 #[tokio::test]
 async fn damaged_labels_break_only_labels() {
     let (repo, local) = three().await;
+    let long = commit_with(&repo, "labels.json", &"\n".repeat(5 << 20));
+    repo.git(&["update-ref", "refs/forge/labels", &long]);
+    let labels = local.labels(local.id(), PageReq::first(5)).await;
+    let e = labels.unwrap_err();
+    assert!(e.message().contains("4194304 is the most"), "{e}");
+    let full = format!("{{\"format\":1,\"next\":{},\"labels\":[]}}", u64::MAX);
+    let full = commit_with(&repo, "labels.json", &full);
+    repo.git(&["update-ref", "refs/forge/labels", &full]);
+    let defined = local.define_label(local.id(), &NewLabel::new("x")).await;
+    assert_eq!(defined.unwrap_err().code(), "protocol");
     let bad = commit_with(&repo, "labels.json", "[]");
     repo.git(&["update-ref", "refs/forge/labels", &bad]);
     let e = local
