@@ -251,17 +251,17 @@ macro_rules! over_places {
             use super::*;
 
             #[test]
-            fn agent_runs_no_program() {
+            fn mcp_call_runs_no_planted_program() {
                 agents(Kind::$kind);
             }
 
             #[test]
-            fn reading_command_runs_no_program() {
+            fn read_command_runs_no_planted_program() {
                 commands_that_read(Kind::$kind);
             }
 
             #[test]
-            fn writing_command_runs_only_listed_programs() {
+            fn write_command_runs_only_listed_programs() {
                 commands_that_write(Kind::$kind);
             }
         }
@@ -288,7 +288,7 @@ fn deliberate_write_runs_hooks_and_merge_drivers() {
 
 /// Control: git itself runs the canaries, so they are where git takes programs from.
 #[test]
-fn git_runs_the_planted_programs() {
+fn plain_git_runs_the_planted_programs() {
     let origin = pulls();
     let mut findings = Findings::default();
     for variant in Variant::ALL {

@@ -54,7 +54,7 @@ fn costs(hub: &Hub, requests: usize, run: &Run) {
 }
 
 #[test]
-fn every_change_by_branch_takes_two_requests() {
+fn change_of_pull_named_by_branch_takes_two_requests() {
     for named in WAYS {
         let hub = standing();
         for (command, flags) in [

@@ -144,7 +144,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
 }
 
 #[test]
-fn c_002_14_url_that_contradicts_repo_flag_is_refused() {
+fn c_002_14_url_contradicting_repo_flag_is_refused() {
     let world = World::with_pull();
     let other = World::with_pull();
     let path = other.git.path().display().to_string();
@@ -380,7 +380,7 @@ fn r_002_12_green_pull_is_ready_and_can_be_merged() {
 }
 
 #[test]
-fn missing_checks_are_green_only_if_unrequired() {
+fn missing_checks_pass_only_if_rules_require_none() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
@@ -404,7 +404,7 @@ fn missing_checks_are_green_only_if_unrequired() {
 }
 
 #[test]
-fn ruleset_requirement_names_its_ruleset() {
+fn requirement_from_ruleset_names_the_ruleset() {
     let hub = Hub::with_green_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {

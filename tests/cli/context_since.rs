@@ -433,7 +433,7 @@ fn moved_change_since_review_on_github_is_shown() {
 }
 
 #[test]
-fn reviewed_commit_is_fetched_by_its_id() {
+fn reviewed_commit_without_ref_is_fetched_by_id() {
     let (hub, clone) = Hub::reviewed();
     clone.move_main();
     clone.write_series("other\n", "origin/main");

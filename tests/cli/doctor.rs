@@ -151,7 +151,7 @@ fn doctor_report_has_a_json_form() {
 }
 
 #[test]
-fn doctor_reports_local_repository_or_its_absence() {
+fn doctor_reports_whether_local_repository_exists() {
     let world = World::with_pull();
     let report = world.forge(&["doctor", "--live"]).text();
     assert_eq!(entry(&report, "pr.view").0, "ok", "{report}");

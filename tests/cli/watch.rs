@@ -90,7 +90,7 @@ fn watch_with_absurd_retry_after_ends_as_pending() {
 }
 
 #[test]
-fn watch_ended_by_deadline_is_pending_not_green() {
+fn watch_ended_by_deadline_reports_pending_checks() {
     let hub = Hub::with_pull();
     let out = hub.watch(&["--timeout", "0s"]).output().exits(8);
     assert_eq!(lines(&out), ["end\t\t\tpending"]);

@@ -435,7 +435,7 @@ fn missing_board_field_and_option_are_named() {
 }
 
 #[test]
-fn group_over_two_hundred_is_marked_truncated() {
+fn group_of_over_200_issues_is_marked_truncated() {
     let hub = hub("store = \"labels\"");
     {
         let mut seed = hub.double.seed();

@@ -324,7 +324,7 @@ const UNQUOTED: [(&str, usize); 12] = [
 ];
 
 #[test]
-fn foreign_text_without_quotes_is_on_the_list() {
+fn code_printing_unquoted_foreign_text_is_listed() {
     let root = Path::new("crates/forge-mcp/src");
     let mut found = Vec::new();
     for name in files().into_iter().filter(|name| is_rust(name)) {

@@ -117,7 +117,7 @@ fn call_over_http_is_cancelled_by_disconnect() {
 }
 
 #[test]
-fn progress_is_sent_only_to_calls_that_request_it() {
+fn progress_is_sent_only_on_request() {
     let world = World::new();
     let large = "a line of a large file\n".repeat((5 << 20) / 2 / 23);
     world

@@ -117,7 +117,7 @@ fn impossible_change_asks_no_confirmation() {
 }
 
 #[test]
-fn client_without_elicitation_confirms_with_the_seal() {
+fn client_without_elicitation_confirms_by_token() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);

@@ -303,7 +303,7 @@ fn diff_resource(wire: &mut Wire) -> String {
 }
 
 #[test]
-fn diff_is_that_of_the_expected_head() {
+fn diff_read_during_a_push_matches_reported_head() {
     use std::time::Duration;
 
     use forge_github_double::Fault;
@@ -380,7 +380,7 @@ fn oversized_github_diff_is_made_in_clone() {
 }
 
 #[test]
-fn withheld_files_are_counted() {
+fn files_withheld_by_github_are_counted() {
     let hub = Hub::with_files(3_010);
     let mut wire = hub.server(&[]);
     let mut args = json!({"repo": REPO, "number": 1});
@@ -537,7 +537,7 @@ fn check_failing_between_pages_is_listed() {
 }
 
 #[test]
-fn check_pages_keep_the_head_of_the_first() {
+fn later_check_pages_keep_head_of_first_page() {
     let hub = Hub::with_files(1);
     let check = |n: usize| {
         hub.double
@@ -577,7 +577,7 @@ fn check_pages_keep_the_head_of_the_first() {
 }
 
 #[test]
-fn stale_head_is_not_reviewed_closed_or_rewritten() {
+fn stale_head_prevents_review_close_and_rewrite() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let view = wire

@@ -442,7 +442,7 @@ fn unknown_states_are_refused_before_the_question() {
 }
 
 #[test]
-fn issue_closed_by_github_gets_its_final_state() {
+fn issue_closed_by_github_moves_to_final_state() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     let mut wire = hub.server(&["--write"]);
@@ -477,7 +477,7 @@ fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
 }
 
 #[test]
-fn issue_closed_by_github_gets_only_closed_states() {
+fn issue_closed_by_github_never_moves_to_open_state() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";
@@ -514,7 +514,7 @@ fn issue_closed_during_question_stays_unchanged() {
 }
 
 #[test]
-fn unreadable_repository_fails_moves_that_need_it() {
+fn unreadable_repository_fails_only_moves_needing_its_data() {
     for (counts, told) in [
         (
             true,
@@ -556,7 +556,7 @@ fn r_000_22_unmovable_issue_does_not_fail_merge() {
 
 /// The label is written but closing fails, so a repeated call closes the issue.
 #[test]
-fn move_whose_close_failed_is_finished_later() {
+fn move_with_failed_close_is_finished_later() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
     for label in ["state: In Review", "state: Done"] {

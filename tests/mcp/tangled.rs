@@ -355,7 +355,7 @@ fn unindexed_write_is_pending_with_record() {
 
 /// The label record refers to a draft, which the same call marks as ready.
 #[test]
-fn edit_and_draft_report_the_worse_state() {
+fn edit_with_draft_change_reports_worse_ingestion_state() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",

@@ -453,7 +453,7 @@ fn once(
 }
 
 #[test]
-fn killed_command_has_either_no_or_full_effect() {
+fn killed_command_has_full_effect_or_none() {
     let world = World::new();
     let calm: Vec<_> = SCENARIOS.iter().map(|s| undisturbed(&world, s)).collect();
     let mut random = Random::from_env();

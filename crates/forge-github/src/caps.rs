@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_capability_has_a_row() {
+    fn every_capability_has_one_row_in_table() {
         for capabilities in [&CAPABILITIES, &SERVER_CAPABILITIES] {
             let rows: Vec<_> = capabilities.table.iter().map(|(c, _)| *c).collect();
             assert_eq!(rows, Capability::ALL);

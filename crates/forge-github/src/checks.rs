@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn rollup_without_its_checks_is_truncated() {
+    fn rollup_with_missing_checks_is_truncated() {
         let (ok, open) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "QUEUED", None),

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn comment_does_not_replace_opinion() {
+    fn later_comment_review_keeps_earlier_verdict() {
         let latest = latest_reviews(
             [
                 review("a", ReviewState::Approved, 2),

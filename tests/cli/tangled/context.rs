@@ -4,7 +4,7 @@ use super::world::{Tangled, WIDGET};
 use crate::html_tree::{elements, first};
 
 #[test]
-fn tangled_pull_has_the_same_facts() {
+fn tangled_context_has_the_documented_facts() {
     let t = Tangled::new();
     let _spindle = t.spindle();
     let uri = t.open("topic");

@@ -7,7 +7,7 @@ use super::world::{Tangled, WIDGET};
 const MARK: &str = "the state is as the index has it";
 
 #[test]
-fn list_warns_once_about_indexed_states() {
+fn list_warns_once_about_unverified_index_states() {
     let t = Tangled::new();
     for branch in ["one", "two"] {
         t.open(branch);

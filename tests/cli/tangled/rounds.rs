@@ -264,7 +264,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
 }
 
 #[test]
-fn unpushed_commits_are_reported() {
+fn create_reports_unpushed_commits() {
     let t = Tangled::new();
     t.branch("topic");
     let path = t.repo.path().to_str().unwrap();

@@ -213,7 +213,7 @@ fn tangled_1_0_killed_resubmit_and_close_write_once() {
 /// A repeated comment command writes the comment again, unless a flag makes it look for the earlier
 /// comment first.
 #[test]
-fn rerun_after_killed_comment_writes_it_once() {
+fn comment_repeated_after_kill_is_written_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     for of_1_0 in [false, true] {

@@ -271,7 +271,7 @@ async fn push_answer_without_commit_hints_at_branch_tip() {
 }
 
 #[tokio::test]
-async fn error_without_path_is_reported_despite_data() {
+async fn write_error_without_path_is_checked_by_reading() {
     for happened in [true, false] {
         let shown = match happened {
             true => json!({ "title": "New" }),

@@ -155,7 +155,7 @@ fn denied(mutation: &'static str, pull: Value) -> Step {
 }
 
 #[tokio::test]
-async fn merge_whose_answer_says_open_is_read_back() {
+async fn merge_answered_as_still_open_is_read_back() {
     let waits = json!({ "isInMergeQueue": true });
     for (after, queued) in [
         (merged(), Some(false)),
@@ -209,7 +209,7 @@ async fn close_and_draft_with_contradictory_answer_are_read_back() {
 }
 
 #[tokio::test]
-async fn close_whose_comment_is_missing_warns() {
+async fn close_without_its_comment_gives_a_warning() {
     let old = json!({ "nodes": [comment("IC_0", "ada", "Bye")] });
     let script = Script::play(vec![
         data(
@@ -439,7 +439,7 @@ async fn resolve_with_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn failed_read_back_keeps_first_error() {
+async fn failed_read_back_reports_the_write_error() {
     let script = Script::play(vec![
         data("PullView", newest()),
         gateway("addComment"),

@@ -119,7 +119,7 @@ async fn oversized_pull_request_leaves_others_readable() {
 }
 
 #[tokio::test]
-async fn command_in_damaged_ref_hint_deletes_the_ref() {
+async fn hint_for_damaged_ref_has_working_delete_command() {
     let (repo, local) = three().await;
     for content in ["1".repeat(40), "garbage".into()] {
         std::fs::write(

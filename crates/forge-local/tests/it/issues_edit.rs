@@ -279,7 +279,7 @@ fn format(repo: &Repo, number: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn issue_has_lowest_sufficient_format_version() {
+async fn issue_uses_lowest_format_version_for_its_fields() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {

@@ -284,7 +284,7 @@ async fn conflict_error_names_files_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn warning_of_leave_checkout_has_update_command() {
+async fn leave_checkout_warning_has_working_update_command() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.write("base.txt", "local change\n");

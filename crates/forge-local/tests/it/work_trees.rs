@@ -202,7 +202,7 @@ async fn merge_with_leave_checkout_ignores_changes_and_warns() {
 }
 
 #[tokio::test]
-async fn staged_revert_is_not_mistaken_for_outdated_files() {
+async fn merge_over_staged_revert_is_refused() {
     let (repo, local) = on_base().await;
     repo.write("other", "newer\n");
     repo.commit("newer");

@@ -207,7 +207,7 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
 /// The author of a round chooses its commit ids, for which the knot may have the diff of another
 /// change.
 #[tokio::test]
-async fn round_with_foreign_commit_ids_shows_its_own_patch() {
+async fn round_with_foreign_commit_ids_shows_uploaded_patch() {
     let stage = Stage::new();
     for text in ["one\n", "one\nmore\n"] {
         let files = [("topic.txt", Some(text))];

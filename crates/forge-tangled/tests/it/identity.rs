@@ -163,7 +163,7 @@ async fn repository_claimant_cannot_choose_the_deciding_knot() {
 }
 
 #[tokio::test]
-async fn moved_repository_is_read_from_identitys_knot() {
+async fn moved_repository_is_read_from_knot_of_did_document() {
     let stage = Stage::new();
     let (pds, knot) = (stage.world.pds(), stage.world.knot().host());
     let old = stage.world.another_knot(KnotOptions::default()).unwrap();
