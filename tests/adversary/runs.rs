@@ -111,8 +111,7 @@ fn agents(kind: Kind) {
     }
     findings.none();
     if kind == Kind::Repository {
-        // These tools wrote without running a program, so the absence of programs is not due to a
-        // refusal.
+        // These tools must have succeeded: a refused tool would run no program either.
         for tool in [
             "pr_create",
             "pr_edit",
@@ -286,7 +285,7 @@ fn deliberate_write_runs_hooks_and_merge_drivers() {
     ]);
 }
 
-/// Control: git itself runs the canaries, so they are where git takes programs from.
+/// Control: plain git runs the canaries, which proves that they are where git takes programs from.
 #[test]
 fn plain_git_runs_the_planted_programs() {
     let origin = pulls();

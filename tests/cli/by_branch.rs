@@ -1,5 +1,6 @@
-//! Commands that change a pull request named by its branch or by the current branch: the search
-//! also returns what the change needs, so no further read follows.
+//! Commands that change a pull request named by its branch, or the pull request of the current
+//! branch. The search for the branch also returns what the change needs, so no further read
+//! follows.
 
 use forge_testkit::{Run, git_program};
 

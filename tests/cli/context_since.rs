@@ -199,7 +199,7 @@ fn since_flag_accepts_revisions_of_git() {
     let found = world.since("feature~1");
     assert_eq!(found["since"]["fromSha"], reviewed);
     assert_eq!(told(&found), told(&world.since(&reviewed)));
-    // A review comes before a branch of that name.
+    // `review` means the review even if a branch has that name.
     let review = world.since("review")["since"]["review"].clone();
     let id = review.as_str().unwrap();
     let main = world.git.oid("main").unwrap();

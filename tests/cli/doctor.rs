@@ -111,7 +111,7 @@ fn doctor_distinguishes_wrong_from_missing_answers() {
     assert_eq!(entry(&report, "label.list").0, "unreachable");
 }
 
-/// The report is made to be shown to others.
+/// Users show the report to others, so it must not contain the token.
 #[test]
 fn doctor_masks_token_in_an_answer() {
     let hub = Hub::with_pull();

@@ -7,7 +7,7 @@ use forge_github_double::{Action, Fault, state::Reviewer};
 
 use crate::hub::{Hub, REPO};
 
-/// A time in the year 2100, which is longer than any command waits.
+/// A reset of the rate limit in the year 2100, for which no command waits.
 const FAR: i64 = 4_102_444_800;
 
 /// The hourly limit as an error in a GraphQL response.
@@ -21,7 +21,8 @@ fn in_the_body() -> Fault {
     Fault::answer(200, &headers, body)
 }
 
-/// Named faults. Most occur twice: before the write is carried out, and after.
+/// Faults by name. Most faults occur twice: once before the server carries out the write, and once
+/// after.
 fn faults() -> Vec<(&'static str, Fault)> {
     let on = |fault: Fault| fault.on_mutations();
     vec![

@@ -339,7 +339,7 @@ fn diff_read_during_a_push_matches_reported_head() {
     // The cached diff belongs to the same head.
     let again = wire.call("pr_diff", args).ok().says("+pushed 1");
     assert_eq!(again.data()["head_oid"], head);
-    // Each attempt meets a new push.
+    // A push arrives during each attempt to read the diff.
     commit(2);
     slow();
     slow();
@@ -651,7 +651,8 @@ fn stack_on_pull_of_another_repository_is_refused() {
     let mut wire = hub.server(&["--write"]);
     let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
     hub.double.reset_record();
-    // A text can name any pull request, but the tool stacks on none outside the repository.
+    // The text of a pull request can name any other one, but the tool stacks only on one of the
+    // same repository.
     wire.call("pr_create", create("octo/other#1"))
         .fails("invalid_input")
         .says("is not a pull request of");

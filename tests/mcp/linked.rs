@@ -407,7 +407,8 @@ fn merge_into_other_branch_follows_the_definition() {
         json!({"issue": "#1", "reason": "only a merge into main moves issues"})
     );
     assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
-    // The call also handles earlier merges; without a table every state leads to the final one.
+    // The call also handles earlier merges. Without a transition table, every state leads to the
+    // final state.
     keep_states(&world.scratch, "only_default_branch = false\n");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
@@ -554,7 +555,7 @@ fn r_000_22_unmovable_issue_does_not_fail_merge() {
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
 }
 
-/// The label is written but closing fails, so a repeated call closes the issue.
+/// The label is written but closing the issue fails; a repeated call closes the issue.
 #[test]
 fn move_with_failed_close_is_finished_later() {
     let hub = hub();

@@ -161,7 +161,7 @@ fn tool_table_is_complete() {
     assert_eq!(names, table);
 }
 
-/// A client can call a tool that the server did not offer.
+/// A client can also call a tool that the server does not list.
 #[test]
 fn read_only_server_refuses_write_tools() {
     let world = World::with_feature();
@@ -510,7 +510,7 @@ fn handle_and_did_are_allowed_separately() {
         .call("pr_view", args.clone())
         .fails("permission_denied");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Not even if the record's author has a pull request in the permitted repository.
+    // The refusal also holds if the record's author has a pull request in the permitted repository.
     t.branch("bobs");
     let create = [
         "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",

@@ -247,7 +247,8 @@ fn merge_can_require_approval() {
 
 #[test]
 fn required_approval_includes_code_owners() {
-    // An owner added later was not requested as a reviewer, but their approval is still missing.
+    // An owner added after the pull request was opened was not requested as a reviewer, but the
+    // owner's approval is still missing.
     for (named_first, says) in [
         (true, "it is not approved: asked and not reviewed by linus"),
         (false, "it is not approved: no code owner is asked"),

@@ -229,7 +229,8 @@ fn pull_of_one_program_is_merged_by_other() {
     }
 }
 
-/// The clone's branches, its checked-out branch, and the subject of that branch's newest commit.
+/// The state of the clone: its branches, the checked-out branch, and the subject of that branch's
+/// newest commit.
 fn clone_state(world: &World) -> String {
     world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])
 }

@@ -206,7 +206,7 @@ fn repository_choice_matches_gh() {
         }
     };
     number("3\n2\n1\n");
-    // If there is an upstream, `origin` as a fork is not chosen.
+    // With a remote `upstream`, the fork `origin` is not chosen.
     world.git(&["remote", "rename", "origin", "upstream"]);
     world.git(&["remote", "rename", "fork", "origin"]);
     number("3\n2\n1\n");

@@ -176,8 +176,8 @@ fn authority(url: &str) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
-/// Returns whether two texts are equal apart from blanks and control characters, which hosts clean
-/// up.
+/// Returns whether two texts are equal apart from blanks and control characters, which a host may
+/// remove.
 fn same(asked: &str, told: &str) -> bool {
     let words = |c: &char| !c.is_whitespace() && !c.is_control();
     asked.chars().filter(words).eq(told.chars().filter(words))

@@ -692,8 +692,8 @@ impl Checkout {
             .collect())
     }
 
-    /// The files with an unstaged deletion that the new commit changes: git would restore them.
-    /// Files outside a sparse checkout do not count.
+    /// The files that the user has deleted without staging and that the new commit changes: git
+    /// would restore them. Files outside a sparse checkout do not count.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
         let is_missing = |file: &&ChangedPath| {
             let file_path = self.path.join(path_of(&file.path));
@@ -709,9 +709,10 @@ impl Checkout {
         Ok(&missing & &fields(&listed).map(lossy).collect())
     }
 
-    /// The changing files with unstaged changes, if the index has changes of its own. If the index
-    /// already has the new content, as after a checkout stopped by a full disk, git keeps the old
-    /// file, and the next commit of all files would revert the merge.
+    /// The changing files that have unstaged changes although the index also has changes.
+    ///
+    /// If the index already has the new content, as after a checkout stopped by a full disk, git
+    /// keeps the old file. The next commit of all files would then revert the merge.
     async fn half_staged(&self) -> Result<BTreeSet<String>> {
         if !self.has_staged {
             return Ok(BTreeSet::new());
@@ -792,8 +793,9 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
 /// update the files. Updating such an index from `onto` would keep the difference as a change of
 /// the user.
 ///
-/// An index with staged changes is based on an older commit if it differs from that commit in fewer
-/// paths than from `onto`, and each of these paths also differs from `onto`.
+/// An index with staged changes counts as based on an older commit under two conditions: it differs
+/// from that commit in fewer paths than from `onto`, and each of these paths also differs from
+/// `onto`.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     let from_onto = staged(git, onto).await.ok()?;
     if from_onto.is_empty() {
@@ -881,7 +883,7 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let has = |file: &str, wanted: &str| {
         let file = state.join(file);
         let text = state_file(&file).unwrap_or_default();
-        // A file above the size limit counts as naming any branch.
+        // A file above the size limit is not read, so it counts as naming every branch.
         let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
         is_cut
             || text

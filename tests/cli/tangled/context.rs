@@ -19,7 +19,8 @@ fn tangled_context_has_the_documented_facts() {
         found["summary"]["keyChanges"],
         json!(["adds topic.txt (+1)"])
     );
-    // No review gives a verdict, and the spindle ran no check, which differs from a passed check.
+    // The verdict is unknown: no review gives a verdict, and the spindle ran no check, which does
+    // not count as passed.
     assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
     let first = &found["verdict"]["requirements"][0];
     assert_eq!(first["rule"], "checks_reported");

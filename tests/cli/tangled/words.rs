@@ -540,7 +540,8 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// At forge's check the index lacks the other pull request, but ingests it first.
+/// When forge checks, the index lacks the other pull request; the index then ingests the other one
+/// first.
 #[test]
 fn pull_on_taken_stack_position_is_ineffective() {
     let t = Tangled::new();
@@ -588,7 +589,7 @@ fn status_of_account_without_permission_is_ineffective() {
     insta::assert_snapshot!("afterwards", said);
 }
 
-/// Bob may push at forge's check, but no longer when the index ingests the record.
+/// Bob may push when forge checks, but no longer when the index ingests the record.
 #[test]
 fn write_after_lost_permission_is_ineffective() {
     let t = Tangled::new();

@@ -130,7 +130,7 @@ fn killed_create_from_clone_opens_pull_once() {
 fn killed_merge_merges_once() {
     let hall = Hall::new();
     let git = &hall.repo.git;
-    // With equal lines as context, a repeated merge would apply again, so it would show.
+    // All lines are equal, so a second merge of the same patch would apply and add a line.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;

@@ -157,8 +157,8 @@ impl GitHub {
     /// Changes the issues of a chunk. Returns the error if GitHub refused a whole document.
     async fn run_chunk(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut stopped = self.add_items(chunk).await;
-        // Requests with the separate board token need separate documents. Values come first,
-        // because a comment reports the completed changes.
+        // Requests with the separate board token need separate documents. Values are written first,
+        // because a comment may report the completed changes.
         let passes: &[(TokenChoice, Option<bool>)] = match self.api.has_board_token() {
             true => &[
                 (TokenChoice::Board, Some(true)),
@@ -301,8 +301,8 @@ impl GitHub {
         }
     }
 
-    /// Handles the failure of a whole document. Returns the error if it is a refusal, which would
-    /// also apply to further documents.
+    /// Handles the failure of a whole document. Returns the error if GitHub refused the document,
+    /// because the same refusal would meet further documents.
     fn fail(
         &self,
         chunk: &mut [RunningEdit<'_>],

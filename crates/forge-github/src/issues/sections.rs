@@ -150,8 +150,8 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Fails if the board does not exist. An issue looks the same on a missing board as off the
-    /// board, so the board is read if none of `read` has values.
+    /// Fails if the board does not exist. GitHub gives no values both for a missing board and for
+    /// an issue off the board, so the board itself is read if none of `read` has values.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());

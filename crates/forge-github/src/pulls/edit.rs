@@ -222,8 +222,8 @@ impl GitHub {
         }
     }
 
-    /// Removes reviewers by REST. The mutations replace the complete set, which would also remove
-    /// reviewers added in the meantime.
+    /// Removes reviewers by REST. The mutations replace the complete set, and would also remove
+    /// reviewers that were added in the meantime.
     async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
         let (owner, name) = owner_and_name(&pr.repo)?;
         let number = number(pr)?;

@@ -182,8 +182,8 @@ impl GitHub {
         }
     }
 
-    /// Handles an already merged pull request. gh then keeps the branch even with `-d`, so the
-    /// branch is deleted only if the request is just for the cleanup.
+    /// Handles an already merged pull request. In that case gh keeps the branch even with `-d`.
+    /// Here the branch is deleted only if the request asks for the cleanup alone.
     async fn already_merged(
         &self,
         pr: &PrId,

@@ -66,7 +66,8 @@ impl GitHub {
         };
         match self.merge_read_back(ask.pr).await {
             Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
-            // GitHub merges after its answer, so an unmerged state does not prove a failure.
+            // GitHub answers before it merges, so a pull request that is still open does not prove
+            // a failure.
             Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),
         }
     }

@@ -75,7 +75,8 @@ impl Stack {
     }
 }
 
-/// The number of the pull request to build on; fails if the two cannot be in one stack.
+/// The number of the pull request to build on. Fails if the new pull request and that one cannot be
+/// in one stack.
 pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);

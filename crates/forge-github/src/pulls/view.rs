@@ -160,7 +160,8 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules hidden from the viewer are not a failure: the section itself lists them.
+        // Rules that the viewer may not see are no failure: the section itself lists them as
+        // unread.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
@@ -512,7 +513,8 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // Lists that are summed must not look complete, so a list without its page stays unfinished.
+    // A sum over an incomplete list would be wrong, so a list whose page is missing stays marked as
+    // unfinished.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);

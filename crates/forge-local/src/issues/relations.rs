@@ -236,8 +236,8 @@ impl Local {
         }
     }
 
-    /// Checks that issue `number` fits below `parent`. Returns the refs that must not move:
-    /// otherwise two concurrent edits could create a cycle.
+    /// Checks that `parent` can become the parent of issue `number`. Returns the refs that must not
+    /// move before the write: otherwise two concurrent edits could create a cycle.
     pub(super) async fn check_parent(
         &self,
         cat: &mut CatFile,
@@ -304,7 +304,8 @@ impl Local {
     }
 }
 
-/// A missing related issue is an invalid argument, not a missing subject of the call.
+/// A missing related issue is reported as an invalid argument, because the issue that the call is
+/// about exists.
 fn not_there(field: &'static str, e: Error) -> Error {
     let error = Error::invalid(field, e.message().to_owned());
     match e.hint().cloned() {

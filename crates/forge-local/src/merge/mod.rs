@@ -282,7 +282,8 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
-            // Pull requests based on the branch may have another base now.
+            // The reason for keeping the branch may be gone: pull requests based on it may have
+            // another base now.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await

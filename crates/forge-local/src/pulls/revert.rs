@@ -103,8 +103,8 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // A three-way merge with the merged tip as merge base reverts the merge, so the merged tip
-        // is the parent of this commit.
+        // A three-way merge whose merge base is the merged tip removes the merge's changes. The
+        // merged tip is therefore the parent of this commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,

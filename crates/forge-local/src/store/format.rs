@@ -36,10 +36,11 @@ pub(crate) enum Unreadable {
     Newer { found: u32, newest: u32 },
     /// The object is damaged; the text is the end of an error message.
     Damaged(String),
-    /// The file of the record is missing: never written, or left out by a partial clone, which git
-    /// does not distinguish.
+    /// The file of the record is missing: never written, or left out by a partial clone. git does
+    /// not distinguish the two.
     Missing(&'static str),
-    /// git refuses the object and says what to do, so the recovery is not to drop the ref.
+    /// git refuses the object and says what to do; the object itself may be intact, so the recovery
+    /// must not delete the ref.
     Withheld(Error),
 }
 
@@ -65,7 +66,7 @@ impl From<&str> for Unreadable {
 }
 
 impl Unreadable {
-    /// Checks that the record in a stored JSON file takes no more memory than one has.
+    /// Checks that the record in a stored JSON file stays below the memory limit of one record.
     pub fn check_weight(file: &str, data: &[u8]) -> Result<(), Self> {
         match weight_of_json(data) {
             0..=MAX_RECORD_WEIGHT => Ok(()),

@@ -414,7 +414,7 @@ async fn reviews_threads_and_comments_round_trip() {
         "not_found"
     );
 
-    // A repeated request makes bob pending but keeps his opinion, until his next review.
+    // Requesting bob again makes his review pending, but his verdict stays until his next review.
     let mut again = EditPull::default();
     again.reviewers = SetChange {
         add: vec![Reviewer::parse("bob")],

@@ -180,7 +180,7 @@ async fn merge_with_leave_checkout_ignores_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot distinguish files of an older commit from a staged revert.
+    // A later merge cannot tell the files of an older commit from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();

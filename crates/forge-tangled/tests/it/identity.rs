@@ -97,7 +97,7 @@ async fn repository_claimed_by_another_account_is_refused() {
         .put(&stage.bob.did, "sh.tangled.repo", "mine-now", record);
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let claimed = named("bob.test", "mine-now");
-    // While the knot is queried, a list may already be read, but it is not returned.
+    // While the knot is queried, a list may already be requested, but the list is not returned.
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let forge = stage.tangled(&stage.bob);

@@ -126,7 +126,7 @@ async fn repeated_edit_changes_nothing() {
     edit.assignees = SetChange::default();
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let before = counts(&stage);
-    // This resembles a repetition after a command was interrupted.
+    // Repeating the edit is the same as running an interrupted command again.
     let again = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(again.unchanged && again.already, "{again:?}");
     assert!(again.warnings[0].message.ends_with("is closed already"));
