@@ -371,7 +371,7 @@ fn search_excludes_other_repositories() {
         let mut wire = hub.server(list);
         let search = json!({"repo": REPO, "search": "repo:octo/secret"});
         let found = wire.call("pr_list", search).ok();
-        let found = found.says("is left out");
+        let found = found.says("are left out");
         let rows = found.data()["pull_requests"].as_array().unwrap();
         let titles: Vec<_> = rows.iter().map(|row| &row["title"]).collect();
         assert_eq!(titles, ["Work"]);

@@ -259,7 +259,7 @@ fn damaged(name: &str, why: &str) -> Error {
         ErrorKind::Protocol,
         format!("the object {name} is damaged: {why}"),
     )
-    .with_hint("git fsck names what is damaged")
+    .with_hint("run `git fsck`, which names the damaged objects")
 }
 
 /// The commands for `names`. An empty name, or a name with a newline, becomes `^`, which finds

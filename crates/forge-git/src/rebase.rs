@@ -119,5 +119,5 @@ async fn tree_of(cat: &mut CatFile, commit: &str) -> Result<String> {
 
 fn missing_commit_error(oid: &str) -> Error {
     Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
-        .with_hint("git fsck names what is damaged")
+        .with_hint("run `git fsck`, which names the damaged objects")
 }

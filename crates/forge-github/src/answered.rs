@@ -74,7 +74,7 @@ impl GitHub {
             return Ok(());
         }
         let host = &self.info.host;
-        let message = format!("{host} answered with #{told} where {asked} was asked for");
+        let message = format!("{host} answered with #{told}, but {asked} was requested");
         Err(Error::new(ErrorKind::Protocol, message)
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
@@ -94,7 +94,7 @@ impl GitHub {
         let shown: String = shown.chars().take(100).collect();
         let host = &self.info.host;
         let name = mutation.name;
-        format!("{host} answered {name} with another {field} than was asked for: '{shown}'")
+        format!("{host} answered {name} with another {field} than the requested one: '{shown}'")
     }
 }
 

@@ -122,8 +122,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         (
             CommentReply,
             Support::Emulated {
-                how: "a comment on lines is answered in its thread; a comment on the pull request, \
-                      which GitHub has no answers to, by a comment that quotes it",
+                how: "a comment on lines is answered in its thread; GitHub has no answers to \
+                      comments on the pull request, so a new comment quotes the other one",
             },
         ),
         yes(CommentEdit),
@@ -156,7 +156,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         no(
             IssueSwap,
             "GitHub changes an issue whatever has changed since it was read",
-            const { &Hint::new("name the version all the same: it is compared right before the edit") },
+            const { &Hint::new("name the version anyway: forge compares it right before the edit") },
         ),
         yes(Links),
         yes(LabelList),

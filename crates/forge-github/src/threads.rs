@@ -145,7 +145,7 @@ impl GitHub {
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)
-            .with_hint("try again; look at the page of the pull request if it stays away")
+            .with_hint("try again; if it is still missing, look at the page of the pull request")
     }
 
     /// Resolves or reopens a thread, after a check that the thread belongs to this pull request.

@@ -267,7 +267,8 @@ fn leads_outwards(link: &Path) -> Error {
             sso_url: None,
         },
         format!(
-            "{} is a link out of its repository, which opens only if the user named its exact path",
+            "{} is a link to a place outside its repository; such a repository opens only if the \
+             user named its exact path",
             show(link)
         ),
     )

@@ -398,17 +398,16 @@ impl Local {
             Directory::Proved => format!("git -C {}", quote(&tree.path)),
             Directory::Gone | Directory::Away | Directory::Unproved => "git".to_owned(),
         };
-        let mut hint = format!(
-            "bring them along, local changes kept, with: {git} read-tree -m -u {from} HEAD"
-        );
+        let mut hint =
+            format!("update them and keep local changes with: {git} read-tree -m -u {from} HEAD");
         if shown.is_none() {
             hint.push_str(&format!(
                 " (its index has changes of its own, see: {git} diff --cached {from})"
             ));
         }
         Warning::new(format!(
-            "'{}' is checked out in {}, whose files were left as they are: a commit of all files \
-             there would take the changes back",
+            "'{}' is checked out in {}, whose files were not updated: a commit of all files there \
+             would revert the changes",
             text::one_line(&the_move.branch),
             show(&tree.path)
         ))
@@ -427,7 +426,8 @@ impl Local {
                     show(&tree.path)
                 ),
                 Hint::new(
-                    "name the repository by the path of that work tree, or leave its files behind",
+                    "name the repository by the path of that work tree, or leave its files \
+                     unchanged",
                 )
                 .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
             ),
@@ -439,7 +439,7 @@ impl Local {
                 ),
                 Hint::new(
                     "run `git worktree repair` in the work tree if it was moved, and try again; or \
-                     leave its files behind",
+                     leave its files unchanged",
                 )
                 .with_action(LEAVE_CHECKOUT),
             ),
@@ -505,7 +505,7 @@ impl Checkout {
     async fn forward(&self) -> Result<Step> {
         self.read_tree(&["-u"], &self.from, &self.to).await?;
         Ok(Step {
-            name: format!("bring the files of {} along", show(&self.path)),
+            name: format!("update the files of {}", show(&self.path)),
             done: true,
         })
     }
@@ -521,7 +521,8 @@ impl Checkout {
                 e.message()
             );
             let back = format!(
-                "bring them to that commit, local changes kept, with: git -C {} read-tree -m -u {to} HEAD",
+                "update them to that commit and keep local changes with: git -C {} read-tree -m -u \
+                 {to} HEAD",
                 quote(path)
             );
             Error::new(e.kind().clone(), message)
@@ -604,7 +605,7 @@ impl Checkout {
             in_the_way = self.changed_here().await?;
             if in_the_way.is_empty() {
                 let message = format!(
-                    "the files of {} cannot go along with '{}': {}",
+                    "the files of {} cannot follow '{}': {}",
                     show(&self.path),
                     text::one_line(&self.branch),
                     e.message()
@@ -652,7 +653,7 @@ impl Checkout {
         );
         let hint = Hint::from(format!(
             "if they were left behind, bring them along first: git -C {dir} read-tree -m -u {older} \
-             HEAD; if you mean to take commits back, commit that first; or leave the files behind"
+             HEAD; if you mean to revert commits, commit that first; or leave the files unchanged"
         ));
         Error::precondition(Precondition::WorkTree(Vec::new()), message)
             .with_hint(hint.with_action(LEAVE_CHECKOUT))
@@ -660,7 +661,7 @@ impl Checkout {
 
     fn recovery(&self) -> Hint {
         Hint::from(format!(
-            "commit, stash or move these files in {}, then try again; or leave its files behind",
+            "commit, stash or move these files in {}, then try again; or leave its files unchanged",
             show(&self.path)
         ))
         .with_action(LEAVE_CHECKOUT)
@@ -829,7 +830,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
 /// The warning about a missing linked work tree that has the branch checked out.
 fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
-        "'{}' is checked out in {}, which is gone; its files were not brought along",
+        "'{}' is checked out in {}, which is gone; its files were not updated",
         text::one_line(&the_move.branch),
         show(path)
     );
@@ -844,13 +845,13 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
 fn away(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
-        "'{}' is checked out in {shown}, which is locked and not there: when it comes back, a commit \
-         of all files in it would take the changes back; nothing was changed",
+        "'{}' is checked out in {shown}, which is locked and missing: once it is back, a commit of \
+         all files in it would revert the changes; nothing was changed",
         text::one_line(branch)
     );
     let hint = format!(
         "mount the disk of {shown}; or, if it never comes back, run git worktree unlock {} and git \
-         worktree prune; or leave its files behind",
+         worktree prune; or leave its files unchanged",
         quote(path)
     );
     Error::precondition(Precondition::WorkTree(Vec::new()), message)

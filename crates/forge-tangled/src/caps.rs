@@ -312,7 +312,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             IssueSwap,
             "the state, the labels and the comments of an issue are records of several accounts",
-            hint!("name the version all the same: it is compared right before the edit"),
+            hint!("name the version anyway: forge compares it right before the edit"),
         ),
         (
             Links,

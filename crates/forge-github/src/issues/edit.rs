@@ -417,7 +417,10 @@ fn start<'a>(
     version::check(&before.found.issue, edit.edit.expected_version.as_deref())?;
     let plan = before.found.plan(edit.edit, names)?;
     if plan.parts.is_empty() {
-        let warning = Warning::new(format!("{} is so already; nothing was changed", edit.id));
+        let warning = Warning::new(format!(
+            "{} is already as requested; nothing was changed",
+            edit.id
+        ));
         let outcome = Outcome::unchanged(before.found.issue, warning);
         return Ok(StartedEdit::Unchanged(Box::new(outcome)));
     }
@@ -466,7 +469,7 @@ impl RunningEdit<'_> {
         }
         self.done = done.iter().map(|p| p.title.clone()).collect();
         self.lost = self.lost.take().map(|error| match done.is_empty() {
-            true => error.with_hint("try again: it did not happen, as far as can be seen"),
+            true => error.with_hint("try again: GitHub shows no sign that it happened"),
             false => error,
         });
     }

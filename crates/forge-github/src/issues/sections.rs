@@ -129,7 +129,7 @@ impl GitHub {
         // GitHub counts issues of hidden repositories but omits them from the list.
         let is_whole = wire.blocked_by.as_ref().is_some_and(|list| !is_cut(list));
         let unread = (fields.relations && !is_whole).then(|| {
-            Warning::new("not all issues that it waits for could be read").of_section("blocked_by")
+            Warning::new("not all issues that block it could be read").of_section("blocked_by")
         });
         let items = wire.board_items.take().unwrap_or_default();
         let mut issue = map::issue(host, repo, wire)?;

@@ -72,7 +72,8 @@ impl GitHub {
         let batch = batch(edit, &plan);
         let leaving = leaving(edit, &plan.pull.pending_reviewers);
         if batch.is_empty() && leaving.is_empty() {
-            let warning = Warning::new(format!("{pr} is like that already; nothing was changed"));
+            let warning =
+                Warning::new(format!("{pr} is already as requested; nothing was changed"));
             return Ok(Outcome::unchanged(plan.pull, warning));
         }
         let written = self.apply(&plan.pull, &batch, &leaving).await;

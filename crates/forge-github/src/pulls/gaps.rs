@@ -64,7 +64,7 @@ impl GitHub {
         let (host, what) = (&self.info.host, section.title());
         Warning::new(format!("{host} left out some of the {what}"))
             .of_section(section.model_field())
-            .with_hint("try again; look at the page of the pull request if they stay away")
+            .with_hint("try again; if they are still missing, look at the page of the pull request")
     }
 }
 

@@ -374,10 +374,10 @@ impl GitHub {
         if elsewhere {
             warnings.push(
                 Warning::new(format!(
-                    "what the search finds in other repositories than {repo} is left out"
+                    "results of the search in other repositories than {repo} are left out"
                 ))
                 .with_hint(
-                    Hint::new("name the other repository instead, since a list is of one")
+                    Hint::new("name the other repository instead: a list covers one repository")
                         .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
                 ),
             );

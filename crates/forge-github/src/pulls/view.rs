@@ -194,7 +194,7 @@ impl GitHub {
                 .on(pull.number)
                 .with(Param::Include, section.model_field());
             let left = all - here;
-            let message = format!("{here} of {all} {what} are here, {left} are left out");
+            let message = format!("{here} of {all} {what} were read, {left} were left out");
             let hint = Hint::new("read all of them").with_action(every);
             warnings.push(Warning::new(message).with_hint(hint));
         }
@@ -207,7 +207,7 @@ impl GitHub {
                 .with(Param::Include, "reviews");
             let warning = Warning::new(
                 "more people reviewed it than could be read: the latest reviews and their counts \
-                 are of a part of them",
+                 cover only some of them",
             );
             warnings.push(
                 warning

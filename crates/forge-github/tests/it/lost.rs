@@ -91,7 +91,11 @@ where
         ("upstream", Retry::Ambiguous)
     );
     assert!(
-        error.hint().unwrap().text().contains("did not happen"),
+        error
+            .hint()
+            .unwrap()
+            .text()
+            .contains("no sign that it happened"),
         "{error:?}"
     );
     assert_eq!(script.names().len(), count);
@@ -173,7 +177,10 @@ async fn merge_answered_as_still_open_is_read_back() {
             (Ok(made), Some(queued)) => assert_eq!(made.value.queued, queued),
             (Err(e), None) => {
                 assert_eq!((e.code(), e.retry()), ("protocol", Retry::Ambiguous));
-                assert!(e.message().contains("is not merged after"), "{e}");
+                assert!(
+                    e.message().contains("but answered that it is not merged"),
+                    "{e}"
+                );
             }
             (made, queued) => panic!("{queued:?}: {made:?}"),
         }
@@ -201,7 +208,7 @@ async fn close_and_draft_with_contradictory_answer_are_read_back() {
         for made in [close, draft] {
             assert_eq!(made.is_ok(), happened, "{made:?}");
             if let Err(e) = made {
-                assert!(e.message().contains("is as it was"), "{e}");
+                assert!(e.message().contains("is unchanged"), "{e}");
             }
         }
         script.sent();

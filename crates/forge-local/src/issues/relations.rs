@@ -226,7 +226,7 @@ impl Local {
             PrKey::Number(number) if self.check(&id.repo).is_ok() => Ok(*number),
             _ => {
                 let message = format!(
-                    "{id} is not an issue of {}, and a git repository relates its own issues alone",
+                    "{id} is not an issue of {}, and a git repository relates only its own issues",
                     self.url()
                 );
                 Err(Error::invalid(field, message).with_hint(
@@ -246,7 +246,7 @@ impl Local {
     ) -> Result<Vec<RefChange>> {
         let refuse = |why: String| {
             Err(Error::invalid("parent", why)
-                .with_hint("choose an issue that is no part of this one"))
+                .with_hint("choose an issue that is not a sub-issue of this one"))
         };
         if parent == number {
             return refuse(format!("issue #{number} cannot be its own parent"));
@@ -256,7 +256,8 @@ impl Local {
         while let Some(next) = above {
             if next == number {
                 return refuse(format!(
-                    "issue #{parent} cannot be the parent of #{number}: it is a part of #{number}"
+                    "issue #{parent} cannot be the parent of #{number}: it is a sub-issue of \
+                     #{number}"
                 ));
             }
             if unmoved.len() == MAX_DEPTH {

@@ -356,7 +356,7 @@ pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
     Warning::new(format!(
-        "the branch '{shown}' was not deleted: it is at {tip} now, and has gone on since"
+        "the branch '{shown}' was not deleted: it has moved to {tip}"
     ))
     .with_hint(format!(
         "if its commits are not needed: git branch -D {}",

@@ -165,7 +165,10 @@ fn merged_range(pull: &Pull) -> Result<MergedRange<'_>> {
     let s = &pull.snapshot;
     let (why, state) = match (s.state, &s.merge_commit, &s.base_oid) {
         (PrState::Merged, Some(result), Some(onto)) => return Ok(MergedRange { onto, result }),
-        (PrState::Merged, ..) => (Precondition::Merged, "it is not recorded how it was merged"),
+        (PrState::Merged, ..) => (
+            Precondition::Merged,
+            "its record does not say how it was merged",
+        ),
         (PrState::Open, ..) => (Precondition::Open, "it is open, and not merged"),
         (PrState::Closed, ..) => (Precondition::Closed, "it is closed, and not merged"),
     };

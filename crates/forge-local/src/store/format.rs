@@ -23,7 +23,7 @@ pub(crate) fn check_room(record: &[u8]) -> Result<()> {
     let most = MAX_RECORD_WEIGHT >> 20;
     let message = format!(
         "the description and the texts of the newest reviews are together too long: one pull \
-         request or issue has {most} MiB"
+         request or issue may have {most} MiB"
     );
     Err(Error::invalid("body", message).with_hint("write less, or write it as a comment"))
 }
@@ -71,8 +71,8 @@ impl Unreadable {
         match weight_of_json(data) {
             0..=MAX_RECORD_WEIGHT => Ok(()),
             weight => Err(Self::Damaged(format!(
-                "its {file} would take {weight} bytes of memory, and {MAX_RECORD_WEIGHT} is the \
-                 most that is read"
+                "its {file} would take {weight} bytes of memory, and the maximum is \
+                 {MAX_RECORD_WEIGHT}"
             ))),
         }
     }

@@ -109,7 +109,10 @@ async fn oversized_pull_request_leaves_others_readable() {
     let view = local.view(&pr(&local, 2), PrFields::NONE).await;
     let e = view.unwrap_err();
     assert_eq!(e.code(), "protocol", "{e:?}");
-    assert!(e.message().contains("is the most that is read"), "{e}");
+    assert!(
+        e.message().contains("bytes of memory, and the maximum is"),
+        "{e}"
+    );
     let mut query = PullQuery::default();
     query.state = StateFilter::All;
     let page = local.list(local.id(), &query, PageReq::first(30)).await;

@@ -374,7 +374,7 @@ fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
     );
     match comment {
         Some(body) => error.with_hint(
-            Hint::new("leave the comment by itself")
+            Hint::new("leave only the comment")
                 .with_action(Action::op(Op::Comment).on(uri).with(Param::Body, body)),
         ),
         None => error,

@@ -161,7 +161,7 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
             format!("the checks of commit {commit} could not be read in full"),
         )
         .with_retry(Retry::Transient)
-        .with_hint("try again; look at the page of the pull request if they stay away"));
+        .with_hint("try again; if they are still missing, look at the page of the pull request"));
     }
     if checks.is_empty() {
         let what = if args.required {
