@@ -425,7 +425,7 @@ fn context_of_unindexed_pull_is_not_ready() {
     let of_record = &unread.data()["ingestion"];
     assert_eq!(of_record["state"], "pds_only");
     assert_eq!(of_record["cid"], cid);
-    let evidence = "this index does not take in sh.tangled.repo.pull";
+    let evidence = "this index does not ingest sh.tangled.repo.pull";
     assert_eq!(of_record["evidence"], evidence);
     let instead = "open it on the web page of the repository";
     assert_eq!(of_record["detail"]["instead"], instead);
@@ -599,7 +599,7 @@ fn checks_are_readable_without_spindle_logs() {
     let logs = json!({"repo": WIDGET, "number": uri, "logs": true});
     let checks = wire.call("pr_checks", logs).ok().says("\n  log: ");
     assert_eq!(checks.data()["checks"][0]["name"], "build.yml");
-    checks.says("by a subscription alone");
+    checks.says("only by subscription");
     let down = Fault::error(400, "InvalidRequest", "no");
     spindle.host().fault(down.always());
     let view = json!({"repo": WIDGET, "number": uri, "include": ["checks"]});

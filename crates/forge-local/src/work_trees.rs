@@ -652,8 +652,8 @@ impl Checkout {
             show(&self.path)
         );
         let hint = Hint::from(format!(
-            "if they were left behind, bring them along first: git -C {dir} read-tree -m -u {older} \
-             HEAD; if you mean to revert commits, commit that first; or leave the files unchanged"
+            "if an earlier merge left the files behind, update them first: git -C {dir} read-tree -m \
+             -u {older} HEAD; if you mean to revert commits, commit that first; or leave the files unchanged"
         ));
         Error::precondition(Precondition::WorkTree(Vec::new()), message)
             .with_hint(hint.with_action(LEAVE_CHECKOUT))

@@ -259,13 +259,13 @@ pub(crate) fn unseen(uri: &str, error: Error) -> Error {
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_context("uri", uri)
-        .with_hint("look at it before you do it again")
+        .with_hint("look at the record before you repeat the command")
         .with_source(error)
 }
 
 /// The knot said that it wrote a record, and does not have it.
 fn lost_on_the_way(uri: &str) -> Error {
-    let message = format!("{uri} was written, and is not there when it is read again");
+    let message = format!("{uri} was written, but is missing when it is read back");
     Error::new(ErrorKind::Protocol, message).with_hint("look at it on the web")
 }
 
@@ -273,7 +273,7 @@ fn lost_on_the_way(uri: &str) -> Error {
 pub(crate) fn changed_on_the_way(uri: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,
-        format!("{uri} was written, and {what} is not what was sent"),
+        format!("{uri} was written, but {what} differs from what was sent"),
     )
     .with_hint("look at it on the web")
 }

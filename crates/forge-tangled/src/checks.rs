@@ -111,7 +111,7 @@ impl Checks for Tangled {
 /// Why nobody can say what ran for a repository; `None` where it can be asked.
 fn why_not(repository: &Repository) -> Option<&'static str> {
     match repository.era {
-        Era::Org10 => Some("how a spindle of Tangled 1.0 is asked for pipelines was not seen"),
+        Era::Org10 => Some("it is not known how a spindle of Tangled 1.0 is asked for pipelines"),
         Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
         Era::Sh2026 => None,
     }

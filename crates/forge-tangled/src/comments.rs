@@ -44,7 +44,7 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
         return Some("it has no text");
     }
     let no_time = record.created_at(&fields.created_at).is_none();
-    no_time.then_some("it has no time, and its key is none")
+    no_time.then_some("it has no time, and neither has its key")
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
@@ -228,7 +228,7 @@ impl Tangled {
                     None => Op::IssueView,
                 };
                 let text = format!(
-                    "look whether {} is there before saying it again",
+                    "look whether {} exists before you comment again",
                     record.uri(&viewer)
                 );
                 e.with_hint(

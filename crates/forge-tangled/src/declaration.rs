@@ -47,8 +47,8 @@ impl Tangled {
                 None => format!("try again when the server of {} answers", owner.name()).into(),
             };
             let message = format!(
-                "whether {id} is declared for Tangled 1.0 by now cannot be found out, so that this \
-                 was not written: {}",
+                "nothing was written, because it is unknown whether {id} uses Tangled 1.0 by now: \
+                 {}",
                 e.message()
             );
             Error::new(e.kind().clone(), message)
@@ -64,14 +64,11 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "{id} is of Tangled 1.0 by now ({}): nothing of the protocol before that is written \
-                 to it, and this was not written",
+                "nothing was written: {id} uses Tangled 1.0 by now ({}), and forge writes no \
+                 records of the older protocol to it",
                 declaration.uri
             ),
         )
-        .with_hint(
-            Hint::new("do the same again, which is done the way of Tangled 1.0 then")
-                .with_action(AGAIN),
-        ))
+        .with_hint(Hint::new("repeat the command, which then uses Tangled 1.0").with_action(AGAIN)))
     }
 }

@@ -156,7 +156,7 @@ impl Tangled {
             let ingestion = Ingestion::PdsOnly {
                 instead: instead.to_owned(),
             };
-            let mut because = format!("this index does not take in {collection}");
+            let mut because = format!("this index does not ingest {collection}");
             if collection != uri.collection {
                 because.push_str(", and the record is about one of those");
             }
@@ -272,8 +272,8 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "{uri} is about {id}, which is of Tangled 1.0 by now: nothing of the protocol before \
-                 that is written to it, and the record was left as it is"
+                "the record was left as it is: {uri} is about {id}, which uses Tangled 1.0 by now, \
+                 and forge writes no records of the older protocol to it"
             ),
         )
         .with_hint(
@@ -394,7 +394,7 @@ impl Tangled {
         } else if uri.collection == names.issue {
             anew.with_action(Action::op(Op::IssueCreate))
         } else if self.names_nothing(record).await.is_some() {
-            Hint::new("say it of a pull request or an issue that is there, as the lists show them")
+            Hint::new("write about an existing pull request or issue, as the lists show them")
                 .with_action(Action::op(Op::PrList))
         } else {
             Hint::new("ask the owner of the repository to do it, or leave a comment")
@@ -419,7 +419,7 @@ fn explained(
     let ask = || Action::new(Call::Ingestion).on(uri);
     let again =
         Hint::new("have it looked at again").with_action(ask().with(Param::PutAgain, "true"));
-    let later = Hint::new("look again in a while; nothing is lost").with_action(ask());
+    let later = Hint::new("check again in a while; nothing is lost").with_action(ask());
     match look {
         Look::Shown => (
             IndexShows::This { host: host_name },
@@ -432,7 +432,8 @@ fn explained(
                 cid,
             },
             format!(
-                "{host} shows another version of it: it is behind, or has failed to take in the last change"
+                "{host} shows another version of it: the index lags, or has failed to ingest the \
+                 last change"
             ),
             Some(again),
         ),
@@ -446,7 +447,8 @@ fn explained(
         Look::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show it, although nothing is wrong with it: the index has lost it, and does not come back to it before it changes"
+                "{host} does not show it, although the record is valid: the index has lost it, and \
+                 reads it again only after a change"
             ),
             Some(again),
         ),
@@ -455,7 +457,7 @@ fn explained(
                 host: host_name,
                 why: one_line(e.message()).into_owned(),
             },
-            format!("{host} does not answer, so that nobody can tell"),
+            format!("{host} does not answer, so nothing is known"),
             Some(later),
         ),
     }

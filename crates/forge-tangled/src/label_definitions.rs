@@ -53,7 +53,7 @@ fn check_options(field: &'static str, options: &[String]) -> Result<Vec<String>>
     if options.len() > MAX_OPTIONS {
         let count = options.len();
         return refused(format!(
-            "{count} options are too many: {MAX_OPTIONS} is the most"
+            "{count} options are too many: the maximum is {MAX_OPTIONS}"
         ));
     }
     let mut checked: Vec<String> = Vec::new();
@@ -399,7 +399,7 @@ impl Tangled {
         }
         match (known.allowed.is_empty(), options.is_empty()) {
             (true, false) => refused("takes any text"),
-            (false, true) => refused("takes one of its options alone"),
+            (false, true) => refused("takes only one of its options"),
             _ => Ok(()),
         }
     }

@@ -330,7 +330,7 @@ impl Definitions {
         // It may be one of those.
         let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
         let why = format!(
-            "whether there is a label '{name}' cannot be told: {}",
+            "it is unknown whether there is a label '{name}': {}",
             told.join("; ")
         );
         Err(Error::new(ErrorKind::Network, why)
@@ -479,7 +479,7 @@ impl Before {
 /// Why a record, or a part of it, changes no label.
 pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
     if record.created_at(&fields.op_at).is_none() {
-        return Some("it has no time, and its key is none");
+        return Some("it has no time, and neither has its key");
     }
     let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
     if parts.iter().flatten().any(|part| !part.is_array()) {

@@ -79,7 +79,7 @@ impl Tangled {
         let pds = self.identities.pds(&about.authority).await.ok()?;
         let error = records::get_uri(&pds, &about).await.err()?;
         fault::says_missing(&error).then(|| {
-            format!("{about}, which it is about, is not there: it was deleted, or never written")
+            format!("its subject {about} does not exist: it was deleted, or never written")
         })
     }
 
@@ -157,7 +157,7 @@ impl Tangled {
         } else {
             "labels count from the owner of the repository and its collaborators"
         };
-        Some(format!("{name} is not authorised: {rule} alone"))
+        Some(format!("{name} is not authorised: {rule} only"))
     }
 }
 

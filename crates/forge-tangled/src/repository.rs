@@ -22,10 +22,10 @@ use crate::{
 /// More repositories than an account has.
 pub(crate) const REPOS_MOST: usize = 2000;
 /// What to do where whose a repository is was not found out.
-const AGAIN: &str = "try again later, or look on the web whose it is";
+const AGAIN: &str = "try again later, or look for its owner on the web";
 /// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
-const NAME_MANIFEST: &str = "try again later, or look on the web whose it is; where its manifest has \
-                             other names, set `dialect.manifest_owner` and \
+const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; where its manifest \
+                             has other names, set `dialect.manifest_owner` and \
                              `dialect.manifest_name` in the configuration of the host";
 
 /// A repository that has been found.
@@ -73,7 +73,7 @@ impl Unconfirmed {
             Self::Refused(e) => return Err(e),
             Self::Unknown(e) | Self::Silent(e) => {
                 let host = repository.knot().host();
-                (format!("its knot {host} does not say whose it is"), e)
+                (format!("its knot {host} does not name its owner"), e)
             }
             Self::Unplaced(e) => {
                 let what = "its own identity does not say on which knot it is";
@@ -81,7 +81,7 @@ impl Unconfirmed {
             }
         };
         let told = Warning::new(format!(
-            "that {} is {}'s is taken from their record alone: {what} ({})",
+            "only the account's own record says that {} belongs to {}: {what} ({})",
             repository.target(),
             repository.owner.name(),
             why.message()
@@ -602,8 +602,8 @@ fn declaration_of(
 /// The warning of a declaration that nothing confirms.
 fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
     Warning::new(format!(
-        "that {} owns {did} is taken from the declaration alone: the repository's own manifest \
-         does not confirm it ({why})",
+        "only the declaration says that {} owns {did}: the repository's own manifest does not \
+         confirm it ({why})",
         owner.name()
     ))
     .with_hint("look on the web whose it is")

@@ -245,7 +245,7 @@ impl Tangled {
         match names.find(|name| self.settings.not_ingested(name).is_some()) {
             None => Ok(()),
             Some(name) => {
-                let why = format!("this index does not take in {name}");
+                let why = format!("this index does not ingest {name}");
                 Err(Error::new(ErrorKind::Network, why).with_hint(from_start()))
             }
         }

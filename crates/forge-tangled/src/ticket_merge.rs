@@ -245,8 +245,8 @@ impl Tangled {
             }
             Err(e) if failed => {
                 let hint = Hint::from(format!(
-                    "merge again, which looks first whether '{base}' has got it all the same; that \
-                     could not be looked at ({})",
+                    "merge again: the command first checks whether '{base}' has the change, which \
+                     could not be checked now ({})",
                     e.message()
                 ));
                 return Err(said.with_retry(Retry::Ambiguous).with_hint(again(hint)));
@@ -301,7 +301,7 @@ impl Tangled {
             Ok(()) => Ingestion::Immediate,
             Err(e) => {
                 let what = match fault::is_ambiguous(e) {
-                    true => "merged on the branch, and whether that is recorded is not known",
+                    true => "merged on the branch, but it is unknown whether that is recorded",
                     false => {
                         "merged on the branch, but not recorded, so that it still shows as open"
                     }
@@ -564,7 +564,7 @@ fn no_clone(located: &Located) -> Error {
     Error::invalid(
         "clone",
         format!(
-            "on Tangled 1.0 a merge is a push of yours, and this is no clone of {}",
+            "on Tangled 1.0 you merge by pushing from a clone, and this is no clone of {}",
             repository.id
         ),
     )
@@ -593,9 +593,8 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
     let pull = &located.pull;
     let base = one_line(&pull.base);
     let why = error.message();
-    let message = format!(
-        "{tip} was pushed to '{base}', and whether it is there could not be looked at: {why}"
-    );
+    let message =
+        format!("{tip} was pushed to '{base}', but the push could not be verified: {why}");
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_hint(

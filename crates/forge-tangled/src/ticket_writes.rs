@@ -344,7 +344,9 @@ impl Tangled {
         };
         let mut outcome = match changed {
             true => Outcome::immediate(view),
-            false => Outcome::unchanged(view, Warning::new(format!("{uri} is that already"))),
+            false => {
+                Outcome::unchanged(view, Warning::new(format!("{uri} is already as requested")))
+            }
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);
@@ -443,7 +445,7 @@ impl Tangled {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
                 format!(
-                    "'{}' has no commits that '{}' has not",
+                    "'{}' has no commits that '{}' lacks",
                     one_line(head),
                     one_line(base)
                 ),

@@ -62,7 +62,7 @@ pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) 
             (
                 state,
                 Some(Warning::new(format!(
-                    "the state '{word}' is not one that is known; it is taken for {}",
+                    "the state '{word}' is unknown; it is read as {}",
                     if state == PrState::Merged {
                         "merged"
                     } else {
@@ -86,7 +86,7 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let fields = &names.fields;
     let mut warnings = Vec::new();
     let mut odd = |what: String| {
-        let text = format!("{what} of {} was passed over", record.uri);
+        let text = format!("{what} of {} was skipped", record.uri);
         warnings.push(Warning::new(text));
     };
     let state_of = value.get(&*fields.state);

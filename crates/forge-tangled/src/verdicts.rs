@@ -193,7 +193,7 @@ impl Tangled {
             PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
-            let message = format!("{uri} is {word}; an open one alone is reviewed");
+            let message = format!("{uri} is {word}; only an open one can be reviewed");
             return Err(Error::precondition(why, message));
         }
         let viewer = self.session.viewer().await?;

@@ -208,7 +208,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     in_clone(&["switch", "--quiet", "-c", "nothing", "main"]);
     let refused = forge(&create).output().exits(1).stderr_text();
     assert!(
-        refused.contains("'nothing' has no commits that 'main' has not"),
+        refused.contains("'nothing' has no commits that 'main' lacks"),
         "{refused}"
     );
     assert!(!refused.contains("push it first"), "{refused}");

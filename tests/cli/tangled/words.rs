@@ -207,7 +207,7 @@ fn status_ignored_by_the_index_is_pending() {
     assert_eq!(
         t.forge(&t.bob, &state).text(),
         "OPEN\n",
-        "as the index has it"
+        "that of the index"
     );
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -457,7 +457,7 @@ fn record_unknown_to_old_index_is_pds_only() {
     let view = t.forge(&t.bob, &view).output().success();
     assert_eq!(view.stdout_text(), "CLOSED\n");
     let said = view.stderr_text();
-    assert!(said.contains("this index does not take in"), "{said}");
+    assert!(said.contains("this index does not ingest"), "{said}");
     // An index that skips a collection never sees its deletions.
     t.scratch.write(
         "home/.config/forge/config.toml",

@@ -86,7 +86,7 @@ pub(super) fn check(
         return Err(Error::invalid(
             "head",
             format!(
-                "the branch {} exists already, and edits of files need a new one",
+                "the branch {} is there already, and edits of files need a new one",
                 quote_branch(&req.head.branch)
             ),
         )

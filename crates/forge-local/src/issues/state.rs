@@ -52,8 +52,8 @@ impl Local {
 
 fn unsaid(number: u64, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not made: a comment goes with a change of the state, and the \
-                  state does not change",
+        "the comment was not made: a comment goes with a change of the state, and the state \
+         does not change",
     )
     .with_hint(
         Hint::new("comment without a change of the state").with_action(

@@ -110,7 +110,7 @@ impl Local {
 
 fn taken(branch: &str, other: &str) -> Error {
     let message = if branch == other {
-        format!("the branch '{branch}' exists already, and the changes need a new one")
+        format!("the branch '{branch}' is there already, and the changes need a new one")
     } else {
         format!("there can be no branch '{branch}' beside the branch '{other}'")
     };

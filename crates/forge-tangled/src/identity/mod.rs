@@ -260,8 +260,8 @@ impl Identities {
         Error::new(
             ErrorKind::Network,
             format!(
-                "whose handle {handle} is could not be looked up: {asked} did not answer, and \
-                 https://{handle} names no account"
+                "the account of the handle {handle} could not be looked up: {asked} did not \
+                 answer, and https://{handle} names no account"
             ),
         )
         .with_hint(self.other_name_server())

@@ -491,7 +491,7 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
         return Err(Error::precondition(
             Precondition::NothingToMerge,
             format!(
-                "'{}' has no commits that '{}' has not",
+                "'{}' has no commits that '{}' lacks",
                 one_line(head),
                 one_line(from)
             ),
@@ -507,8 +507,8 @@ pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
     has.then(|| {
         Warning::new(
-            "the round has U+FFFD: if a changed file is not UTF-8, the knot has put that in the \
-             place of its bytes, and a merge would commit it so",
+            "the round has U+FFFD: if a changed file is not UTF-8, the knot has replaced its bytes \
+             by U+FFFD, and a merge would commit that",
         )
         .with_hint(
             Hint::new(

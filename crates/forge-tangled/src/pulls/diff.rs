@@ -102,7 +102,7 @@ impl Tangled {
             Ok(diff) => (diff, None),
             Err(e) => {
                 let warning = Warning::new(format!(
-                    "the changes are shown commit by commit, for want of one diff: {}",
+                    "the changes are shown commit by commit, because there is no single diff: {}",
                     e.message()
                 ));
                 (patch.diff(), Some(warning))

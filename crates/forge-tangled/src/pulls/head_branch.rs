@@ -58,9 +58,10 @@ impl Tangled {
         // A pull request may be from any branch, and a knot deletes any.
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
-            let message = format!("'{name}' is the default branch, or where the changes go");
+            let message =
+                format!("'{name}' is the default branch, or the target branch of the changes");
             return Err(Error::precondition(Precondition::Rule, message)
-                .with_hint("if it is to go all the same, delete it with git"));
+                .with_hint("to delete it anyway, use git"));
         }
         check_expected_head(&pull.record.uri, expected, Some(&branch.hash))?;
         let patch = self.latest_patch(repository, pull).await?;
@@ -106,7 +107,7 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "'{}' has the commit '{}' ({}), which the newest round has not",
+                "'{}' has the commit '{}' ({}), which the newest round lacks",
                 one_line(&pull.head),
                 one_line(&more.subject),
                 one_line(&more.oid)

@@ -143,12 +143,12 @@ impl Tangled {
         Ok(match (log.whole, log.unread) {
             (true, 0) => Landed::No,
             (false, 0) => Landed::Unknown(format!(
-                "the knot shows {} commits of '{base}', and those before them may be it, too",
+                "the knot shows {} commits of '{base}', and an earlier commit may be the change",
                 log.commits.len(),
             )),
             (_, unread) => Landed::Unknown(format!(
-                "{unread} of the commits of '{base}' that the knot shows cannot be read, and may be \
-                 it, too"
+                "{unread} of the commits of '{base}' that the knot shows cannot be read, and one \
+                 of them may be the change"
             )),
         })
     }

@@ -746,7 +746,7 @@ fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
     Error::new(
         ErrorKind::Network,
         format!(
-            "whether there is a pull request for branch '{}' cannot be told: {}",
+            "it is unknown whether branch '{}' has a pull request: {}",
             one_line(branch),
             told.join("; ")
         ),
@@ -761,7 +761,7 @@ pub(crate) fn knot_name(repository: &Repository) -> String {
 
 /// The mark of a state that nobody has checked: the index counts whoever has set it last.
 pub(crate) fn as_indexed() -> Warning {
-    Warning::new("the state is as the index has it; who set it is looked at by a view")
+    Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")
 }
 
@@ -771,7 +771,7 @@ pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning
     let said = match word {
         "" => "the index gives no state".to_owned(),
         word => format!(
-            "the index has the state '{}', which nobody knows",
+            "the index has the state '{}', which forge does not know",
             status::shown(word)
         ),
     };

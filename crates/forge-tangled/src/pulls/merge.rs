@@ -224,7 +224,7 @@ impl Tangled {
                 let said = format!("the knot says that it has merged {uri}");
                 let message = match &landed {
                     Landed::Unknown(why) => {
-                        format!("{said}, and whether '{base}' holds it cannot be told: {why}")
+                        format!("{said}, but it is unknown whether '{base}' has the change: {why}")
                     }
                     Landed::Perhaps(subject) => format!(
                         "{said}, and '{base}' got a commit '{}', which is not proved to be the \
@@ -297,7 +297,7 @@ impl Tangled {
             }
             Err(e) => {
                 let what = match fault::is_ambiguous(&e) {
-                    true => "merged on the knot, and whether that is recorded is not known",
+                    true => "merged on the knot, but it is unknown whether that is recorded",
                     false => "merged on the knot, but not recorded, so that it still shows as open",
                 };
                 warnings.push(
@@ -496,7 +496,7 @@ fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
         ErrorKind::AlreadyExists { existing: None },
         format!(
             "'{}' has a commit '{}' that is newer than the round, which may be this very change: \
-             {known}, and that one is not proved to have them",
+             {known}, and nothing proves that this commit has them",
             one_line(&located.pull.base),
             one_line(subject)
         ),
@@ -510,15 +510,15 @@ fn unknown(located: &Located, why: &str) -> Error {
     Error::precondition(
         Precondition::Rule,
         format!(
-            "whether '{}' holds {} already cannot be told: {why}; nothing was merged",
+            "nothing was merged, because it is unknown whether '{}' has {} already: {why}",
             one_line(&located.pull.base),
             located.pull.record.uri
         ),
     )
     .with_hint(
         Hint::new(
-            "have its author submit another round, because what is older than the newest round is \
-             not looked at",
+            "have its author submit another round, because only commits newer than the round are \
+             checked",
         )
         .with_action(resubmit(&located.pull.record.uri)),
     )
@@ -529,7 +529,7 @@ fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
         Landed::Perhaps(subject) => format!(
-            "'{base}' got a commit '{}' meanwhile, which is not proved to be this change",
+            "'{base}' got a commit '{}' meanwhile, and nothing proves that it is this change",
             one_line(subject)
         ),
         Landed::Unknown(why) => format!("whether '{base}' holds the change is not known: {why}"),

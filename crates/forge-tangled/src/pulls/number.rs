@@ -59,8 +59,8 @@ impl Tangled {
             of.path
         );
         let by_uri = Hint::from(format!(
-            "name it by its at-uri, which the list of {}s shows, because numbers are known to the \
-             web pages alone",
+            "name it by its at-uri, which the list of {}s shows, because only the web pages know \
+             numbers",
             of.title
         ))
         .with_action(Action::op(of.list));
@@ -126,7 +126,7 @@ fn record_of(
     };
     match says(page, path, number) {
         true => Ok(uri),
-        false => Err(format!("it names {uri}, and that number nowhere")),
+        false => Err(format!("it names {uri}, but not that number")),
     }
 }
 

@@ -87,7 +87,7 @@ impl Tangled {
                 one_line(subject)
             ),
             Landed::Unknown(why) => {
-                format!("and whether '{base}' has the change cannot be told: {why}")
+                format!("and it is unknown whether '{base}' has the change: {why}")
             }
         };
         let uri = &pull.record.uri;
@@ -133,7 +133,7 @@ pub(super) fn said_merged(statuses: &[Status]) -> Option<&Status> {
 /// The mark of a state that nothing but a record vouches for.
 pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
     Warning::new(format!(
-        "{} says that it is merged; whether '{}' has the change was not looked at",
+        "{} says that it is merged; '{}' was not searched for the change",
         claim(who, said),
         one_line(&pull.base)
     ))
@@ -159,8 +159,8 @@ fn claim(who: &str, said: &Status) -> String {
 
 fn reopen_to_merge(uri: &str) -> Hint {
     Hint::new(
-        "reopen it first if it is to be merged; what was squashed there, or reverted since, is not \
-         found",
+        "reopen it first if it is to be merged; a change that was squashed there, or reverted \
+         since, is not found",
     )
     .with_action(Action::op(Op::PrReopen).on(uri))
 }

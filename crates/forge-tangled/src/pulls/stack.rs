@@ -93,7 +93,7 @@ impl Tangled {
         };
         let is = match self.state_of(&lowest.repository, &lowest.pull).await? {
             PrState::Open => "which is open",
-            _ => "which a status record alone calls merged",
+            _ => "which only a status record calls merged",
         };
         let lowest = &lowest.pull.record.uri;
         Err(Error::precondition(
@@ -184,7 +184,7 @@ impl Tangled {
         Err(Error::invalid(
             "depends_on",
             format!(
-                "{} is a plain diff, and nobody knows which commit it ends with",
+                "{} is a plain diff, so its last commit is unknown",
                 pull.record.uri
             ),
         )
@@ -200,7 +200,7 @@ fn in_circles(located: &Located, uri: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,
         format!(
-            "{} builds on itself: what is below it leads back to {again}",
+            "{} builds on itself: the pull requests below it lead back to {again}",
             located.pull.record.uri
         ),
     )

@@ -166,7 +166,7 @@ impl<'a> Words<'a> {
             return Some("it names no status");
         }
         let Some(claimed) = record.created_at(self.at) else {
-            return Some("it has no time, and its key is none");
+            return Some("it has no time, and neither has its key");
         };
         let no_time = made_at(record, claimed, Timestamp::now()).is_none();
         no_time.then_some("its time is in the future, and its key does not tell when it was made")
@@ -284,7 +284,8 @@ fn not_known(statuses: &[Status]) -> Option<Warning> {
     let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
     newest.state.is_none().then(|| {
         Warning::new(format!(
-            "the newest status, {}, is '{}', which nobody knows; the state is by those before it",
+            "the newest status, {}, is '{}', which forge does not know; the state comes from the \
+             earlier ones",
             newest.uri,
             shown(&newest.token)
         ))

@@ -212,7 +212,7 @@ impl Session {
         if !login.pin.as_ref().is_some_and(is_whole) {
             let kept = self.logins.keep_pin(&self.settings.host, &login, &found);
             if let Err(e) = kept.await {
-                tracing::warn!("whose login it is was not kept: {}", e.message());
+                tracing::warn!("the account of the login was not stored: {}", e.message());
             }
         }
         Ok(Viewer {

@@ -187,7 +187,7 @@ async fn moved_repository_is_read_from_knot_of_did_document() {
     let forge = stage.tangled(&stage.bob);
     let told = forge.repo(&stage.id()).await.unwrap().warnings;
     assert!(
-        told[0].message.contains("does not say whose it is"),
+        told[0].message.contains("does not name its owner"),
         "{told:?}"
     );
 }
@@ -355,7 +355,7 @@ async fn knot_without_owner_answer_is_a_warning() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let knot = stage.world.knot().host();
     let told = |warnings: &[Warning]| {
-        let about = |w: &Warning| w.message.contains("does not say whose it is");
+        let about = |w: &Warning| w.message.contains("does not name its owner");
         warnings.iter().any(about)
     };
     let (all, diff) = (PullQuery::default(), DiffReq::default());
