@@ -213,16 +213,17 @@ impl Tangled {
         }
     }
 
-    /// Puts one of the viewer's records once more, with a change that means nothing, so that the
-    /// index looks at it again, and waits for it. One that is not `pending` is left as it is, which
-    /// the report says.
+    /// Rewrites one of the viewer's records with a change without meaning, so that the index reads
+    /// it again, and waits for it. A record that is not `pending` is left as it is, which the
+    /// report says.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record;
-    /// `precondition_failed` for one about a repository that is of Tangled 1.0 by now.
+    ///
+    /// As [`Self::check_ingestion`]; `permission_denied` for another account's record;
+    /// `precondition_failed` for a record about a repository that uses Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
-        // What is shown needs nothing, and the rest of these is not helped by it.
+        // A confirmed record needs no rewrite, and a rewrite does not help in the other states.
         if !matches!(before.ingestion, Ingestion::Pending { .. }) {
             let because = format!("{}; the record was left as it is", before.because);
             return Ok(IngestionReport { because, ..before });
@@ -243,8 +244,9 @@ impl Tangled {
         }
     }
 
-    /// Refuses a record about a repository that was declared since: nothing of the protocol before
-    /// 1.0 is written to it, also not the same once more. The definition of a label is about none.
+    /// Refuses a record about a repository that was declared since: no record of the older protocol
+    /// is written to it, not even the same one again. The definition of a label is about no
+    /// repository.
     async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;

@@ -116,9 +116,9 @@ impl Tangled {
         ))
     }
 
-    /// The definition that a command which was cut off has written: as `new` in all but its time,
-    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor in a change
-    /// of labels of its own.
+    /// The definition that an interrupted command has written: equal to `new` except for its time,
+    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor by a label
+    /// operation of the account.
     async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
         let pds = self.identities.pds(owner).await?;
         let (names, fields) = (&self.settings.dialects.sh, self.fields());

@@ -1,4 +1,4 @@
-//! What was passed over when records were read: each is told by its name.
+//! Records that were skipped while reading, each with its reason.
 
 use std::fmt::Display;
 

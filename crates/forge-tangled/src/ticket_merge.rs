@@ -1,9 +1,9 @@
 //! Merging on Tangled 1.0: a rebase in the user's clone, a push, then the state.
 //!
-//! How the knot's own merge is asked was seen in part alone (not its styles, not what it answers,
-//! not who sets the state), so it is left alone: a push needs no guess. What was pushed is never
-//! pushed twice: the branch decides. Whoever runs it again after a failure finds the change there,
-//! and only the state is written.
+//! The knot's own merge method is only partly known (not its styles, its answer, or who sets the
+//! state), so it is not used: a push needs no guess. A push is never repeated: the branch decides.
+//! If a command fails after its push, the same command finds the change on the branch and only
+//! writes the state.
 
 use std::time::Duration;
 
@@ -123,8 +123,8 @@ impl Tangled {
         self.record_ticket_merge(located, landed).await
     }
 
-    /// One whose ticket says that it is merged. Whether the branch has it is told, too: a ticket is
-    /// set by whoever may, and a knot may squash what it merges.
+    /// Handles a ticket that is already marked as merged. The result also says whether the branch
+    /// has the change: any permitted account can set the state, and a knot may squash a merge.
     async fn ticket_was_merged(&self, located: &Located, req: &MergeReq) -> Result<Outcome<Merge>> {
         let view = self.view_located(located, PrFields::NONE).await?;
         let base = one_line(&located.pull.base);
@@ -220,7 +220,8 @@ impl Tangled {
             return Ok(());
         }
         if pushed.status == 0 {
-            // Somebody may have pushed on top of it since, or the knot's answer is an old one.
+            // Another account may have pushed on top of it since, or the knot's answer may be
+            // outdated.
             let refname = format!("refs/heads/{base}");
             let ask = vec!["ls-remote", "--", &clone.remote, &refname];
             match remote.run_within(ask, MAX_PRINTED).await {
@@ -487,9 +488,9 @@ async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(count.trim_ascii()).into_owned())
 }
 
-/// Whether the branch has every change of the round already, as it is or as it was put on top of
-/// another commit: an earlier merge may have been cut off before it was recorded. One that was
-/// reverted there is not there.
+/// Whether the branch already has every change of the round, as it is or rebased onto another
+/// commit: an earlier merge may have been interrupted before it was recorded. A change that was
+/// reverted on the branch does not count.
 async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     let both = format!("{base}...{head}");
     let missing = [
@@ -517,8 +518,9 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
-/// The newest merge commit of a round where `made`, which has the other commits of it on top of
-/// `base`, is not what a merge of the round comes to: a merge commit can change files by itself.
+/// The newest merge commit of a round that a rebase cannot reproduce: a merge commit can change
+/// files by itself. `made` has the other commits of the round on top of `base`, and its content
+/// differs from a merge of the round.
 async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
         // What the round brought may have been changed there since: a merge of both says nothing.

@@ -1,8 +1,9 @@
-//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are patches,
-//! all in the repository's own account on its knot. They are written in `ticket_writes.rs`.
+//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are
+//! patches, all in the repository's own account on its knot. They are written in
+//! `ticket_writes.rs`.
 //!
-//! What is read here was seen on public pages; where that ended, both guesses are taken, and the
-//! raw word is kept. See `docs/reference/tangled.md`.
+//! The form of the records was observed on public pages. Where a detail was not observed, both
+//! likely forms are read, and the original text is kept. See `docs/reference/tangled.md`.
 
 use std::sync::Arc;
 

@@ -95,8 +95,8 @@ impl Tangled {
     }
 }
 
-/// The one record of `collection` that the page of a number carries in an attribute, or why it is
-/// not known. Nothing is guessed: whatever is done to a pull request would be done to another one.
+/// The one record of `collection` that the page of a number names in an attribute, or why it is
+/// unknown. Nothing is guessed, because a command would then change another pull request.
 fn record_of(
     page: &str,
     names: &WebNames,

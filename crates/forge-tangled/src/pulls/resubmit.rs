@@ -111,7 +111,8 @@ impl Tangled {
                 outcome.add_steps(comments::said_now(&written));
                 outcome.ingestion = round.worse(written.ingestion);
                 for warning in written.warnings {
-                    // What is said of every write to Tangled 1.0 is said of both.
+                    // The warning of every write to Tangled 1.0 comes from both writes, but is
+                    // shown once.
                     if !outcome.warnings.contains(&warning) {
                         outcome.warnings.push(warning);
                     }

@@ -1,9 +1,8 @@
-//! What the state of a pull request or an issue is: worked out from status records by who wrote
-//! them.
+//! Computes the state of a pull request or an issue from its status records, by who wrote them.
 //!
-//! Anybody can write a status record about any of them, into their own account. Those of its
-//! author, of the repository's owner and of its collaborators count (tangled's ingester,
-//! `authorizeStateRecord`); of these the newest does, and of two at one time the one with the
+//! Anybody can write a status record about any of them, into their own account. Only the records of
+//! the author, of the repository's owner and of its collaborators count (tangled's ingester,
+//! `authorizeStateRecord`). The newest of these decides and, at the same time, the one with the
 //! greater at-uri (`stateWinner`).
 
 use std::{borrow::Cow, collections::BTreeSet};
@@ -173,9 +172,9 @@ impl<'a> Words<'a> {
     }
 }
 
-/// When a status was made: as it claims, but not in the future. A status that is dated at the end of
-/// time would otherwise count for good, whatever is written later. Its key tells the time then, and
-/// always the same; without that the status does not count.
+/// The time of a status: the claimed time, unless that is in the future. A status dated at the end
+/// of time would otherwise decide for ever. For such a status the time of its key counts; a status
+/// whose key has no time does not count.
 fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let latest = Timestamp::from_unix(now.unix().saturating_add(MAX_SKEW));
     if claimed <= latest {
@@ -261,8 +260,8 @@ pub(crate) fn newest_claim(statuses: &[Status]) -> Option<Timestamp> {
     statuses.iter().filter(count).map(|s| s.claimed).max()
 }
 
-/// What is to be said of statuses that could decide: that nobody knows the token of the newest, and
-/// that one is dated in the future.
+/// Warnings about statuses that could decide: the newest has an unknown token, or one is dated in
+/// the future.
 pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
     let dated = statuses
         .iter()

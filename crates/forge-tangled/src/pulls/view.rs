@@ -198,8 +198,8 @@ impl Tangled {
         self.view_with(located, said, fields).await
     }
 
-    /// A view behind a write: what the viewer says is taken from their own server, where an index may
-    /// be behind.
+    /// A view after a write: the viewer's own records come from the viewer's server, because the
+    /// index may lag.
     pub(crate) async fn view_fresh(
         &self,
         located: &Located,
