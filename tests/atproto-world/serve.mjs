@@ -63,7 +63,7 @@ const settings = {
 const open = async () => {
   const pds = await PDS.fromEnv(settings)
   await pds.ctx.sequencer.start()
-  // This listen also wires the websockets of the firehose.
+  // `listen` also connects the websockets of the firehose.
   const server = pds.app.listen(pdsPort, HOST)
   const sockets = new Set()
   server.on('connection', (socket) => {

@@ -70,7 +70,7 @@ fn change_of_pull_named_by_branch_takes_two_requests() {
         // The search does not return labels, so adding one costs a lookup.
         let label = run(&hub, named, &["pr", "edit"], &["--add-label", "bug"]);
         costs(&hub, 3, &label);
-        // Both commands need the branch itself, or a number.
+        // `pr close` and `pr reopen` need an argument, the branch or a number.
         let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
         costs(&hub, 2, &close);
         costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));

@@ -119,7 +119,7 @@ fn doctor_masks_token_in_an_answer() {
     let body = format!(r#"{{"message": "no rules for {TOKEN}"}}"#);
     let echo = Fault::answer(400, &json, body).on_path(&format!("/repos/{REPO}/rules"));
     hub.double.fault(echo.always());
-    // This also checks that the token is not printed.
+    // `doctor` also asserts that the token is not printed.
     let report = hub.doctor(1);
     let rules = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
     let (verdict, detail) = entry(&report, rules);

@@ -202,7 +202,7 @@ fn unsent_write_is_reported_as_not_sent() {
         "{said}"
     );
     assert!(!said.contains("it may have"), "{said}");
-    // The wait is longer than both.
+    // The wait is longer than the deadline and than the budget for waits.
     let hub = Hub::with_pull();
     hub.double.fault(limited(3600));
     let said = hub.forge(&COMMENT).output().exits(1).stderr_text();

@@ -214,7 +214,7 @@ fn watch_costs_one_request_per_poll() {
         let _ = hub.watch(&more).output().exits(8);
         let counts = hub.double.counts();
         assert_eq!(counts.queries, 1, "{until}");
-        // One more request for the rules of the base branch.
+        // A watch for the verdict needs one more request, for the rules of the base branch.
         let rules = usize::from(until == "verdict");
         assert_eq!(counts.rest, rules, "{until}");
     }

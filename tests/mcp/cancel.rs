@@ -36,7 +36,8 @@ fn has_begun(hub: &Hub) {
 
 /// The number of requests for the diff, counted after the slow request is over.
 fn diffs(hub: &Hub) -> usize {
-    // Without the cancellation, the call would send its next request after the first answer.
+    // The wait is long enough for the call's next request, which an uncancelled call would send
+    // now.
     thread::sleep(SLOW * 3);
     let all = hub.double.requests();
     all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()

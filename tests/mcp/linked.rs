@@ -566,7 +566,7 @@ fn move_with_failed_close_is_finished_later() {
     let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
     hub.forge(&label).args(["state: In Review"]).ok();
     hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
-    // Another person has merged, in a repository whose merges close no issues.
+    // Another person merges, in a repository whose merges close no issues.
     let mut seed = hub.double.seed();
     seed.comments.clear();
     for issue in seed.issues.values_mut() {

@@ -1,4 +1,4 @@
-//! What every client loads: the tools and their schemas, prompts and resource templates.
+//! Tests what every client loads: the tools and their schemas, prompts and resource templates.
 
 use std::collections::BTreeMap;
 

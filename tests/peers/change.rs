@@ -220,11 +220,11 @@ fn close_deletes_branch_on_request() {
             !branches.contains("wip") && !branches.contains("theirs"),
             "{branches}"
         );
-        // Neither tool deletes a fork's branch.
+        // gh and forge never delete a fork's branch.
         let fork = "http://github.localhost/hubot/tools.git";
         assert!(world.git(&["ls-remote", "--heads", fork]).contains("patch"));
     });
-    // Reopening fails because the branch is gone.
+    // Reopening fails, because the branch is deleted.
     twins.refused("pr reopen 2");
 }
 

@@ -186,7 +186,8 @@ impl Seen {
             .collect()
     }
 
-    /// The same state, with the newest pull request's number reduced by one.
+    /// This state with the newest pull request's number reduced by one, as if no number had been
+    /// skipped.
     fn without_a_gap(&self) -> Self {
         let mut seen = self.clone();
         let newest = seen.pulls.as_array_mut().and_then(|all| all.first_mut());

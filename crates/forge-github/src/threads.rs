@@ -87,7 +87,7 @@ impl GitHub {
         };
         let mut scanned = 0;
         loop {
-            // One thread more shows whether there is a next page.
+            // Reads one thread more than the page has, which shows whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
                 _ => MAX_PAGE_SIZE,

@@ -446,7 +446,8 @@ impl RunningEdit<'_> {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // For the board token, GitHub does not report the account's comments as the viewer's.
+            // GitHub reports the account's comments as another account's if the board token reads
+            // them.
             match other_token {
                 false => mine_since(now.recent, newest, body).is_some(),
                 true => now

@@ -47,7 +47,7 @@ impl GitHub {
                 ))),
             }
         }
-        // With a clone, git makes the diff, so there are no file rows to share.
+        // With a clone git makes the diff, so there are no files to share with readers.
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {

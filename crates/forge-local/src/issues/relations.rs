@@ -40,7 +40,7 @@ struct RelatedRow {
 impl RelatedRow {
     fn of(snapshot: IssueSnapshot) -> Self {
         let mut blocked_by = snapshot.blocked_by;
-        // Another program may have stored more blockers than the limit.
+        // The limit is checked here too, because another program may have stored more blockers.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
         Self {
