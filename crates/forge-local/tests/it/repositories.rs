@@ -401,7 +401,7 @@ async fn remaining_head_branch_is_deleted_unless_moved_or_needed() {
     assert!(
         again.warnings[1]
             .message
-            .contains("was not deleted: it is at")
+            .contains("was not deleted: it has moved to")
     );
     repo.git(&["branch", "--force", "topic", &head]);
     let again = local.merge(&pr(&local, 1), &req).await.unwrap();

@@ -174,7 +174,7 @@ mod tests {
             "#7a",
         ] {
             let why = of(&format!("{names}{other}")).unwrap_err();
-            assert_eq!(why, format!("it names {own}, and that number nowhere"));
+            assert_eq!(why, format!("it names {own}, but not that number"));
         }
         let usual = WebNames::default();
         assert!(record_of(&names, &usual, "sh.tangled.repo.issue", "issues", 7).is_err());

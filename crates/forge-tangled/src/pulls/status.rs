@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(told(vec![known.clone(), of("stranger", "parked", 8)]), None);
         let text = told(vec![known.clone(), of("author", "parked", 8)]).unwrap();
         assert!(
-            text.contains("status.parked', which nobody knows"),
+            text.contains("status.parked', which forge does not know"),
             "{text}"
         );
         let text = told(vec![known, of("author", &long, 8)]).unwrap();
