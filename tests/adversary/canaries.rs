@@ -11,8 +11,9 @@ use std::{
 
 use forge_testkit::{CANARY, Scratch};
 
-/// Every canary is a link to this script and has the link's name. A canary behaves as git expects
-/// of such a program, so that git goes on and starts the other canaries.
+/// The script of all canaries. Each canary is a link to this script, and the name of the link is
+/// the name of the canary. The script answers as git expects, so that git continues and starts the
+/// other canaries.
 const SCRIPT: &str = r#"#!/bin/sh
 PATH=$PATH:/usr/bin:/bin
 name=${0##*/}

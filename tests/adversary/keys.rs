@@ -11,13 +11,14 @@ use crate::canaries::Canaries;
 pub enum Effect {
     /// The value is a command, or the path of a program.
     Command,
-    /// The value is an alias, which is a command if it begins with an exclamation mark.
+    /// The value is an alias; an alias that begins with an exclamation mark is a command.
     Bang,
     /// A directory of hooks.
     Hooks,
     /// The address of a proxy.
     Proxy,
-    /// The key must have this value, so that another key's program runs.
+    /// The key names no program itself, but another key's program runs only if this key has this
+    /// value.
     Arms(&'static str),
     /// `plant.rs` writes the key.
     Planted,
@@ -237,7 +238,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
-/// The keys that result from filling in the placeholder of a key.
+/// Fills in the placeholder of a key, such as `<driver>`, and returns the resulting keys.
 fn concrete(key: &str) -> Vec<String> {
     let lower = key.to_ascii_lowercase();
     let driver = match lower.as_str() {

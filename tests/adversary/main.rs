@@ -1,4 +1,4 @@
-//! Programs that a stranger's repository could make run. Every tool, resource and command of the
+//! Tests which programs a stranger's repository can start. Every tool, resource and command of the
 //! real binary runs in repositories with canaries in every place from which git takes a program.
 //! [`liars`] has lying servers, clients and repositories.
 #![cfg(unix)]

@@ -1,5 +1,5 @@
-//! Places of a stranger's repository. A `forge` run before the canaries were planted made the pull
-//! requests.
+//! The places where `forge` meets a stranger's repository. The pull requests in them were opened by
+//! `forge` before the canaries were planted.
 
 use std::{
     fs,

@@ -23,7 +23,7 @@ pub enum Variant {
     Promisor,
     /// [`Self::Direct`] with `core.worktree` set to another directory.
     WorkTree,
-    /// Only a merge driver whose name is not UTF-8.
+    /// A merge driver whose name is not UTF-8, and no other canary.
     OddName,
 }
 

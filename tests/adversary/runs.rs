@@ -111,8 +111,7 @@ fn agents(kind: Kind) {
     }
     findings.none();
     if kind == Kind::Repository {
-        // These tools wrote without running a program, so the absence of programs is not due to a
-        // refusal.
+        // These tools must have succeeded: a refused tool would run no program either.
         for tool in [
             "pr_create",
             "pr_edit",
@@ -251,17 +250,17 @@ macro_rules! over_places {
             use super::*;
 
             #[test]
-            fn agent_runs_no_program() {
+            fn mcp_call_runs_no_planted_program() {
                 agents(Kind::$kind);
             }
 
             #[test]
-            fn reading_command_runs_no_program() {
+            fn read_command_runs_no_planted_program() {
                 commands_that_read(Kind::$kind);
             }
 
             #[test]
-            fn writing_command_runs_only_listed_programs() {
+            fn write_command_runs_only_listed_programs() {
                 commands_that_write(Kind::$kind);
             }
         }
@@ -286,9 +285,9 @@ fn deliberate_write_runs_hooks_and_merge_drivers() {
     ]);
 }
 
-/// Control: git itself runs the canaries, so they are where git takes programs from.
+/// Control: plain git runs the canaries, which proves that they are where git takes programs from.
 #[test]
-fn git_runs_the_planted_programs() {
+fn plain_git_runs_the_planted_programs() {
     let origin = pulls();
     let mut findings = Findings::default();
     for variant in Variant::ALL {

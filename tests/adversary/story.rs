@@ -12,8 +12,8 @@ use crate::{
     world::{Called, LEGACY, MODERN, Wire, World},
 };
 
-/// A clone of a repository whose directory `docs` has the files of a bare repository; and the path
-/// to which the command in that bare repository's configuration writes.
+/// Returns a clone whose directory `docs` has the files of a bare repository, and the path that a
+/// command in the configuration of that bare repository would write.
 fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     let (origin, log) = (
         world.scratch.repository("origin"),

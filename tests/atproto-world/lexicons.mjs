@@ -1,6 +1,6 @@
-// What the reference implementation of Lexicon says of records. Reads from standard input
+// Checks records with the reference implementation of Lexicon. Reads from standard input
 //   { "documents": { "<set>": [<lexicon>…] }, "cases": [{ "set", "collection", "record" }…] }
-// and prints an array with null, or with what is wrong, for each case.
+// and prints an array with one item for each case: null if the record is valid, else the error.
 import { Lexicons, jsonToLex } from '@atproto/lexicon'
 
 let input = ''

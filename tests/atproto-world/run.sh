@@ -17,5 +17,5 @@ read -r ready <&"${SERVERS[0]}"
 value() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" <<<"$ready"; }
 PDS_URL=$(value pds) PLC_URL=$(value plc) FIREHOSE_URL=$(value firehose)
 export PDS_URL PLC_URL FIREHOSE_URL
-# The servers end with their standard input, which is ours.
+# The servers end when this script ends, because that closes their standard input.
 "$@"

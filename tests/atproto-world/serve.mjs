@@ -1,8 +1,8 @@
-// A directory of DIDs (@did-plc/server, its database in memory) and a PDS (@atproto/pds, sqlite in a
-// temporary directory) on 127.0.0.1. Prints one line of JSON when both are ready, and runs until its
-// standard input ends: so a test that dies takes the servers with it. On a line `restart MILLISECONDS`
-// the PDS drops every connection, is away for so long and comes back with what it had stored; then
-// the line `restarted` is printed.
+// Serves a directory of DIDs (@did-plc/server, its database in memory) and a PDS (@atproto/pds, sqlite
+// in a temporary directory) on 127.0.0.1. Prints one line of JSON when both are ready. Runs until its
+// standard input closes, so that the servers end with a test that dies. On a line
+// `restart MILLISECONDS` the PDS drops every connection, stays down for this time and starts again
+// with its stored data; the script then prints `restarted`.
 //
 //   node serve.mjs [--rate-limits]
 import fs from 'node:fs'
@@ -14,7 +14,7 @@ import readline from 'node:readline'
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 
-process.env.LOG_ENABLED ??= 'false' // it would go to standard output
+process.env.LOG_ENABLED ??= 'false' // the log would go to standard output
 const { values: options } = parseArgs({
   options: { 'rate-limits': { type: 'boolean', default: false } },
 })
@@ -35,14 +35,14 @@ const { PlcServer, Database } = directoryModule.default ?? directoryModule
 const data = fs.mkdtempSync(path.join(os.tmpdir(), 'forge-pds-'))
 fs.mkdirSync(path.join(data, 'blobs'))
 
-// Both have a start() of their own, which listens on every interface.
+// The start() of both servers would listen on every interface, so it is not called.
 const plcPort = await freePort()
 const plc = PlcServer.create({ db: Database.mock(), port: plcPort })
 const plcServer = plc.app.listen(plcPort, HOST)
 await events.once(plcServer, 'listening')
 
 const pdsPort = await freePort()
-// Known to the tests: with it they make a session that has ended.
+// The tests know this secret, and use it to create a session that has expired.
 const jwtSecret = 'a secret of the loopback world'
 const settings = {
   devMode: true,
@@ -63,7 +63,7 @@ const settings = {
 const open = async () => {
   const pds = await PDS.fromEnv(settings)
   await pds.ctx.sequencer.start()
-  // This listen also wires the websockets of the firehose.
+  // `listen` also connects the websockets of the firehose.
   const server = pds.app.listen(pdsPort, HOST)
   const sockets = new Set()
   server.on('connection', (socket) => {

@@ -1,5 +1,5 @@
-//! Another project's client: atrium's agent with its own transport and types. Atrium must get equal
-//! results from the light PDS and the real PDS.
+//! Compares the light PDS with the real PDS through another project's client: atrium's agent, with
+//! its own transport and types, must get equal results from both.
 
 use atrium_api::{
     agent::atp_agent::{AtpAgent, store::MemorySessionStore},

@@ -339,7 +339,7 @@ fn server_restart_during_merge_merges_once() {
         return;
     };
     let (alice, git) = (&stage.alice, &stage.repo.git);
-    // With equal lines as context, a repeated merge would apply again, so it would show.
+    // All lines are equal, so a second merge of the same patch would apply and add a line.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     for (number, delay) in DELAYS.into_iter().enumerate() {

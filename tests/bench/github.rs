@@ -23,8 +23,8 @@ enum On {
     Reading,
     /// The turn's branch of this command of [`CREATING`].
     Branch(&'static str),
-    /// The turn's pull request in the set with this number. Every command in [`COMMANDS`] on the
-    /// set changes each of its pull requests, in the order of the table.
+    /// The turn's pull request in the set with this number. All commands of [`COMMANDS`] with the
+    /// same set change the same pull requests, in the order of the table.
     Pull(usize),
 }
 

@@ -29,8 +29,8 @@ pub struct Hub {
 const PULLS: usize = 40;
 
 impl Hub {
-    /// A hub with `sets` of pull requests; each program changes one of a set in each of its
-    /// `turns`.
+    /// A hub with this number of `sets` of pull requests. In each of its `turns`, a program changes
+    /// one pull request of a set.
     pub fn new(latency: Duration, gh: &Path, sets: usize, turns: usize) -> Self {
         let options = Options {
             latency,

@@ -171,8 +171,8 @@ fn task() -> (usize, usize, usize) {
         "pr_thread_resolve",
         json!({"number": number, "thread": thread["id"]}),
     );
-    // The client has no elicitation: the first call returns a seal, and the second call sends it
-    // back.
+    // The client has no elicitation: the first call returns a confirmation token, and the second
+    // call sends the token back.
     let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
     let asked = wire.request(
         "tools/call",

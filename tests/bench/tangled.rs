@@ -99,7 +99,7 @@ fn median(run: impl FnMut() -> Took) -> Took {
     all.swap_remove(TIMES / 2)
 }
 
-/// Lists with a client of the library that has already looked the repository up.
+/// Lists with a client of the library that has already resolved the repository.
 async fn listed(stage: &Stage) -> Took {
     // Handles resolve at their owners' hosts, and not at the server that has all accounts.
     let handles = stage.world.directory().host().url();

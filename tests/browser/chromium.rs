@@ -199,7 +199,8 @@ impl Pipe {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // A browser closed by command leaves no process that writes to its profile.
+        // Chromium ends all its processes on this command, so that none writes to its profile
+        // later.
         self.call("", "Browser.close", json!({}));
         let _ = self.child.wait();
     }

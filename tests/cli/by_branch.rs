@@ -1,5 +1,6 @@
-//! Commands that change a pull request named by its branch or by the current branch: the search
-//! also returns what the change needs, so no further read follows.
+//! Commands that change a pull request named by its branch, or the pull request of the current
+//! branch. The search for the branch also returns what the change needs, so no further read
+//! follows.
 
 use forge_testkit::{Run, git_program};
 
@@ -54,7 +55,7 @@ fn costs(hub: &Hub, requests: usize, run: &Run) {
 }
 
 #[test]
-fn every_change_by_branch_takes_two_requests() {
+fn change_of_pull_named_by_branch_takes_two_requests() {
     for named in WAYS {
         let hub = standing();
         for (command, flags) in [
@@ -69,7 +70,7 @@ fn every_change_by_branch_takes_two_requests() {
         // The search does not return labels, so adding one costs a lookup.
         let label = run(&hub, named, &["pr", "edit"], &["--add-label", "bug"]);
         costs(&hub, 3, &label);
-        // Both commands need the branch itself, or a number.
+        // `pr close` and `pr reopen` need an argument, the branch or a number.
         let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
         costs(&hub, 2, &close);
         costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));

@@ -65,7 +65,7 @@ fn removal_of_unknown_label_names_present_labels() {
 }
 
 #[test]
-fn edit_changes_the_base() {
+fn edit_with_base_flag_changes_the_base() {
     let world = World::with_pull();
     world.feature("release");
     world.forge(&["pr", "edit", "1", "-B", "release"]).ok();

@@ -178,7 +178,7 @@ fn break_file(world: &World, how: &str) {
 }
 
 #[test]
-fn broken_repository_file_affects_only_its_repository() {
+fn broken_repository_config_affects_no_other_repository() {
     let hub = Hub::with_pull();
     for how in [
         "no TOML",
@@ -229,7 +229,7 @@ fn broken_repository_file_affects_only_its_repository() {
 }
 
 #[test]
-fn repository_config_applies_only_to_its_repository() {
+fn repository_config_affects_no_other_repository() {
     let (world, other) = (World::with_pull(), World::with_pull());
     world
         .scratch

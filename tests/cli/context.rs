@@ -144,7 +144,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
 }
 
 #[test]
-fn c_002_14_url_that_contradicts_repo_flag_is_refused() {
+fn c_002_14_url_contradicting_repo_flag_is_refused() {
     let world = World::with_pull();
     let other = World::with_pull();
     let path = other.git.path().display().to_string();
@@ -380,7 +380,7 @@ fn r_002_12_green_pull_is_ready_and_can_be_merged() {
 }
 
 #[test]
-fn missing_checks_are_green_only_if_unrequired() {
+fn missing_checks_pass_only_if_rules_require_none() {
     let hub = Hub::with_pull();
     hub.double
         .seed()
@@ -404,7 +404,7 @@ fn missing_checks_are_green_only_if_unrequired() {
 }
 
 #[test]
-fn ruleset_requirement_names_its_ruleset() {
+fn requirement_from_ruleset_names_the_ruleset() {
     let hub = Hub::with_green_pull();
     let parameters = json!({ "required_status_checks": [{ "context": "deploy" }] });
     let ruleset = Ruleset {
@@ -530,7 +530,7 @@ fn requirements_predict_whether_merge_succeeds() {
         let out = hub.forge(&merge).output();
         assert_ne!(out.code, Some(0), "{name}: {out:?}");
     }
-    // Unmet requirements that only this program has do not stop a merge.
+    // Requirements that only this program checks do not stop a merge while they are unmet.
     let own: [fn(&Hub); 2] = [
         |hub| {
             let mut seed = hub.double.seed();
@@ -582,7 +582,7 @@ fn default_sections_need_two_round_trips_at_most() {
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
         .ok();
     hub.double.reset_record();
-    // Requests that are sent at once overlap.
+    // The delay makes concurrent requests overlap, so that the longest chain can be measured.
     let slow = Fault::delayed(Duration::from_millis(200));
     hub.double.fault(slow.always());
     let found = hub.context(&["1", "--json"]);
@@ -607,8 +607,9 @@ fn default_sections_need_two_round_trips_at_most() {
         (&linked[1]["status"], &linked[1]["title"]),
         (&json!("unknown"), &Value::Null)
     );
-    // First the view, the diff and the links. The view leads to the issue, the rules of the base
-    // branch and GitHub's mergeability; the links lead to the linked issues.
+    // The first round trip reads the view, the diff and the links. The second reads the issue, the
+    // rules of the base branch and GitHub's mergeability, which the view names, and the linked
+    // issues, which the links name.
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
     sent.sort();

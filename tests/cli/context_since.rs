@@ -199,7 +199,7 @@ fn since_flag_accepts_revisions_of_git() {
     let found = world.since("feature~1");
     assert_eq!(found["since"]["fromSha"], reviewed);
     assert_eq!(told(&found), told(&world.since(&reviewed)));
-    // A review comes before a branch of that name.
+    // `review` means the review even if a branch has that name.
     let review = world.since("review")["since"]["review"].clone();
     let id = review.as_str().unwrap();
     let main = world.git.oid("main").unwrap();
@@ -433,7 +433,7 @@ fn moved_change_since_review_on_github_is_shown() {
 }
 
 #[test]
-fn reviewed_commit_is_fetched_by_its_id() {
+fn reviewed_commit_without_ref_is_fetched_by_id() {
     let (hub, clone) = Hub::reviewed();
     clone.move_main();
     clone.write_series("other\n", "origin/main");

@@ -13,7 +13,7 @@ fn create_prints_only_the_url() {
 }
 
 #[test]
-fn create_passes_every_flag() {
+fn create_applies_every_flag() {
     let world = World::new();
     world.feature("feature");
     world.feature("release");

@@ -111,7 +111,7 @@ fn doctor_distinguishes_wrong_from_missing_answers() {
     assert_eq!(entry(&report, "label.list").0, "unreachable");
 }
 
-/// The report is made to be shown to others.
+/// Users show the report to others, so it must not contain the token.
 #[test]
 fn doctor_masks_token_in_an_answer() {
     let hub = Hub::with_pull();
@@ -119,7 +119,7 @@ fn doctor_masks_token_in_an_answer() {
     let body = format!(r#"{{"message": "no rules for {TOKEN}"}}"#);
     let echo = Fault::answer(400, &json, body).on_path(&format!("/repos/{REPO}/rules"));
     hub.double.fault(echo.always());
-    // This also checks that the token is not printed.
+    // `doctor` also asserts that the token is not printed.
     let report = hub.doctor(1);
     let rules = "GET /repos/{owner}/{repo}/rules/branches/{branch}";
     let (verdict, detail) = entry(&report, rules);
@@ -151,7 +151,7 @@ fn doctor_report_has_a_json_form() {
 }
 
 #[test]
-fn doctor_reports_local_repository_or_its_absence() {
+fn doctor_reports_whether_local_repository_exists() {
     let world = World::with_pull();
     let report = world.forge(&["doctor", "--live"]).text();
     assert_eq!(entry(&report, "pr.view").0, "ok", "{report}");

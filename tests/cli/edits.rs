@@ -37,7 +37,7 @@ fn create_from_local_files_opens_pull_request() {
         .text();
     assert_eq!(files, "docs/new.md\nsrc/lib.rs\n");
     assert_eq!(world.git.log("edit^!", "%s %ae"), "Edit ada@example.com");
-    // The work tree is unchanged.
+    // The edits are committed without changing the work tree.
     assert_eq!(world.git.run(["status", "--porcelain"]).text(), "");
 }
 

@@ -12,13 +12,13 @@ use crate::{
 /// Text that clears the screen, sets the title, hides text, and reverses text.
 const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
 
-/// The same as entities, which Markdown makes characters of.
+/// The same text as HTML entities, which Markdown turns into characters.
 const EVIL_ENTITIES: &str = "&#x1b;[2J&#x1b;]0;owned&#x7;&#x9b;31m&#x202e;txt&#x8;";
 
 fn world() -> World {
     let world = World::new();
     world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
-    // `forge` refuses such a title, so another program has to write it.
+    // `forge` refuses such a title, so another program writes the title here.
     world
         .forge(&["pr", "create", "-H", "feature", "-t", "MARK", "-b", "MARK"])
         .ok();

@@ -7,7 +7,7 @@ use forge_github_double::{Action, Fault, state::Reviewer};
 
 use crate::hub::{Hub, REPO};
 
-/// A time in the year 2100, which is longer than any command waits.
+/// A reset of the rate limit in the year 2100, for which no command waits.
 const FAR: i64 = 4_102_444_800;
 
 /// The hourly limit as an error in a GraphQL response.
@@ -21,7 +21,8 @@ fn in_the_body() -> Fault {
     Fault::answer(200, &headers, body)
 }
 
-/// Named faults. Most occur twice: before the write is carried out, and after.
+/// Faults by name. Most faults occur twice: once before the server carries out the write, and once
+/// after.
 fn faults() -> Vec<(&'static str, Fault)> {
     let on = |fault: Fault| fault.on_mutations();
     vec![
@@ -146,7 +147,7 @@ fn table_of(
 }
 
 #[test]
-fn create_under_faults_matches_table() {
+fn create_result_under_each_fault_is_known() {
     let args = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];
     insta::assert_snapshot!(table(&args, |hub| hub.double.seed().pulls_of(REPO).len() - 1));
 }
@@ -165,7 +166,7 @@ fn decoration(hub: &Hub, number: u64) -> Vec<String> {
 }
 
 #[test]
-fn create_with_label_and_reviewer_under_faults_matches_table() {
+fn create_with_label_result_under_each_fault_is_known() {
     let args = [
         "pr", "create", "-H", "feature", "-t", "Title", "-b", "Body", "-l", "bug", "-r", "grace",
     ];
@@ -187,7 +188,7 @@ fn create_with_label_and_reviewer_under_faults_matches_table() {
 }
 
 #[test]
-fn comment_under_faults_matches_table() {
+fn comment_result_under_each_fault_is_known() {
     let args = ["pr", "comment", "1", "-b", "Said."];
     insta::assert_snapshot!(table(&args, |hub| hub
         .double
@@ -197,7 +198,7 @@ fn comment_under_faults_matches_table() {
 }
 
 #[test]
-fn review_under_faults_matches_table() {
+fn review_result_under_each_fault_is_known() {
     let args = ["pr", "review", "1", "--approve", "-b", "Good."];
     insta::assert_snapshot!(table(&args, |hub| hub
         .double
@@ -207,7 +208,7 @@ fn review_under_faults_matches_table() {
 }
 
 #[test]
-fn review_with_threads_under_faults_matches_table() {
+fn review_with_threads_result_under_each_fault_is_known() {
     let args = [
         "pr",
         "review",
@@ -232,7 +233,7 @@ fn review_with_threads_under_faults_matches_table() {
 }
 
 #[test]
-fn edit_under_faults_matches_table() {
+fn edit_result_under_each_fault_is_known() {
     let args = ["pr", "edit", "1", "-t", "New"];
     insta::assert_snapshot!(table(&args, |hub| {
         usize::from(hub.double.seed().pull_of(REPO, 1).title == "New")
@@ -240,7 +241,7 @@ fn edit_under_faults_matches_table() {
 }
 
 #[test]
-fn edit_of_labels_under_faults_matches_table() {
+fn label_edit_result_under_each_fault_is_known() {
     let args = [
         "pr",
         "edit",
@@ -261,7 +262,7 @@ fn edit_of_labels_under_faults_matches_table() {
 }
 
 #[test]
-fn merge_under_faults_matches_table() {
+fn merge_result_under_each_fault_is_known() {
     let args = ["pr", "merge", "1", "--squash"];
     insta::assert_snapshot!(table(&args, |hub| {
         let seed = hub.double.seed();

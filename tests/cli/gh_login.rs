@@ -51,7 +51,7 @@ fn auth_token_prints_the_token_of_gh() {
 }
 
 #[test]
-fn mine_flag_includes_the_account_of_gh() {
+fn mine_flag_includes_the_account_logged_in_with_gh() {
     let hub = Hub::new();
     let own = PullSeed {
         author: "ada",
@@ -78,7 +78,7 @@ fn mine_flag_includes_the_account_of_gh() {
 }
 
 #[test]
-fn error_of_refused_token_names_its_source() {
+fn refused_token_error_names_token_source() {
     let hub = Hub::with_pull();
     login(&hub, &TOKEN.replace("gho_", "gho_0"));
     let out = hub.forge(&LIST).without_env("GH_TOKEN").output().exits(4);

@@ -153,7 +153,7 @@ fn stacked_create_takes_four_requests() {
 }
 
 #[test]
-fn text_of_stacked_pull_comes_from_own_commits() {
+fn stacked_pull_text_uses_only_its_own_commits() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -216,7 +216,7 @@ fn close_of_closed_pull_deletes_local_branch() {
 }
 
 #[test]
-fn every_change_takes_two_requests() {
+fn write_command_takes_two_requests() {
     let hub = Hub::with_pull();
     for args in [
         &[
@@ -386,7 +386,7 @@ fn pull_of_fork_branch_is_found_in_clone() {
 }
 
 #[test]
-fn exit_code_of_checks_equals_that_of_gh() {
+fn checks_command_exits_like_gh() {
     let hub = Hub::with_pull();
     let checks = ["pr", "checks", "1", R[0], R[1]];
     let code = |more: &[&str]| hub.forge(&checks).args(more).output().code;

@@ -483,7 +483,8 @@ fn tickets_after_the_tenth_are_listed_but_not_read() {
     let read = items.iter().filter(|item| item["resolved"] == true).count();
     // Two of the ten do not exist, and two more are not read.
     assert_eq!((items.len(), read), (10, 8), "{found}");
-    // If a ticket does not exist, its comments may be requested no more.
+    // The comments of a missing ticket are requested only sometimes, because that request can be
+    // cancelled in time.
     let requests = tracked.jira.requests().len();
     assert!((18..=20).contains(&requests), "{requests}");
     let other = tracked.run(&["1", "-i", "ci", "--json"]);

@@ -5,7 +5,7 @@ use forge_testkit::{example_binary, workspace_root};
 use crate::world::World;
 
 #[test]
-fn pull_requests_are_listed() {
+fn library_example_lists_pulls() {
     let world = World::with_pull();
     let example = example_binary("list");
     let out = world

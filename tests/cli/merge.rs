@@ -7,7 +7,7 @@ fn subject(world: &World) -> String {
 }
 
 #[test]
-fn merge_has_three_methods() {
+fn merge_by_each_method_makes_expected_commits() {
     for (flag, parents) in [("--merge", 2), ("-s", 1), ("--rebase", 1)] {
         let world = World::with_pull();
         world

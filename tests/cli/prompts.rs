@@ -202,7 +202,8 @@ fn configured_merge_method_is_preselected() {
     assert!(out.plain().contains("Squashed and merged"), "{}", out.text);
 }
 
-/// A git process that was dropped may end while forge waits for a key.
+/// A git process that forge has dropped can end while forge waits for a key; that must not end the
+/// question.
 #[test]
 fn exit_of_child_process_does_not_end_question() {
     let world = World::with_pull();
@@ -218,7 +219,8 @@ fn exit_of_child_process_does_not_end_question() {
     assert_eq!(out.code, Some(0), "{}", out.text);
 }
 
-/// The question for a secret turns the echo off, and a shell keeps what a program leaves behind.
+/// A question for a secret turns the terminal's echo off. After an interrupt, forge must turn the
+/// echo on again, because the shell keeps the setting.
 #[test]
 fn interrupted_question_for_a_secret_restores_the_echo() {
     let world = World::new();

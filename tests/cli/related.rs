@@ -150,7 +150,7 @@ fn r_002_9_related_pulls_cost_few_requests() {
 }
 
 #[test]
-fn touches_flag_lists_pulls_that_change_a_path() {
+fn touches_flag_lists_pulls_changing_a_path() {
     let world = World::with_pull();
     world.open("other");
     let list = |paths: &[&str]| {
@@ -173,7 +173,7 @@ fn touches_flag_lists_pulls_that_change_a_path() {
 }
 
 #[test]
-fn scan_of_touches_flag_is_limited_and_reported() {
+fn touches_flag_reports_the_limit_of_its_scan() {
     let hub = Hub::new();
     hub.double.seed().many_pulls(REPO, 320);
     let list = |path: &str, limit: &str| {

@@ -142,8 +142,8 @@ const REQUIREMENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The tests of each requirement, as `folder/file::test`. Tests that run a face (CLI or MCP) come
-/// first.
+/// The tests of each requirement, as `folder/file::test`. Tests of the CLI or of the MCP server
+/// come first.
 fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
     let root = workspace_root();
     let mut files = Vec::new();

@@ -16,7 +16,7 @@ fn review_verdict_prints_nothing_on_stdout() {
 }
 
 #[test]
-fn review_requests_changes_or_comments() {
+fn review_can_request_changes_or_comment() {
     let world = World::with_pull();
     world.grace(&["pr", "review", "1", "-r", "-b", "No."]).ok();
     assert_eq!(

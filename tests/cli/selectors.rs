@@ -21,7 +21,7 @@ fn pull_is_found_by_every_selector() {
 }
 
 #[test]
-fn missing_selector_means_the_current_branch() {
+fn missing_selector_selects_pull_of_current_branch() {
     let world = World::with_pull();
     world.switch("feature");
     assert_eq!(number(&world, &[]), "1");

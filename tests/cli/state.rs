@@ -8,7 +8,7 @@ fn state(world: &World) -> String {
 }
 
 #[test]
-fn close_and_reopen_print_on_stderr() {
+fn close_and_reopen_print_only_on_stderr() {
     let world = World::with_pull();
     let out = world.forge(&["pr", "close", "1"]).output().success();
     assert_eq!(out.stdout_text(), "");
@@ -39,7 +39,7 @@ fn repeated_state_change_prints_a_note() {
 }
 
 #[test]
-fn close_comments_and_deletes_the_branch() {
+fn close_with_flags_adds_comment_and_deletes_branch() {
     let world = World::with_pull();
     world
         .forge(&[

@@ -151,7 +151,7 @@ fn long_output_goes_through_the_pager() {
 }
 
 #[test]
-fn merge_asks_for_the_method() {
+fn merge_on_terminal_asks_for_the_method() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
     terminal.expect("What merge method");

@@ -123,7 +123,7 @@ fn write_with_unprintable_result_is_reported_as_done() {
 }
 
 #[test]
-fn writes_that_print_nothing_need_no_stdout() {
+fn silent_write_succeeds_with_full_stdout() {
     for output in [full, unread] {
         let staged = Staged::new();
         for line in SILENT {
@@ -134,7 +134,7 @@ fn writes_that_print_nothing_need_no_stdout() {
 }
 
 #[test]
-fn read_succeeds_with_closed_stdout_and_fails_with_full() {
+fn read_tolerates_closed_but_not_full_stdout() {
     let staged = Staged::new();
     for line in [
         "pr list",
@@ -190,7 +190,7 @@ fn rate_limit_wait_is_announced() {
 }
 
 #[test]
-fn write_that_was_not_sent_is_reported_so() {
+fn unsent_write_is_reported_as_not_sent() {
     let hub = Hub::with_pull();
     let limited = |seconds| Fault::secondary(403, Some(seconds)).on_mutations().always();
     // The wait is longer than the deadline, but fits the budget for waits.
@@ -202,7 +202,7 @@ fn write_that_was_not_sent_is_reported_so() {
         "{said}"
     );
     assert!(!said.contains("it may have"), "{said}");
-    // The wait is longer than both.
+    // The wait is longer than the deadline and than the budget for waits.
     let hub = Hub::with_pull();
     hub.double.fault(limited(3600));
     let said = hub.forge(&COMMENT).output().exits(1).stderr_text();

@@ -1,8 +1,8 @@
 //! Compares the verdict of `pr context` with the merge that follows. The double enforces the rules
 //! of a base branch as GitHub documents them.
 //!
-//! If a requirement of the forge is unmet, the merge is refused. Requirements that only this
-//! program has do not stop a merge.
+//! If a requirement of the forge is unmet, the merge is refused. An unmet requirement that only
+//! this program checks does not stop a merge.
 
 use forge_github_double::{
     ALL_SCOPES, PullSeed, Seed,

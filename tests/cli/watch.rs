@@ -93,7 +93,7 @@ fn watch_with_absurd_retry_after_ends_as_pending() {
 }
 
 #[test]
-fn watch_ended_by_deadline_is_pending_not_green() {
+fn watch_ended_by_deadline_reports_pending_checks() {
     let hub = Hub::with_pull();
     let out = hub.watch(&["--timeout", "0s"]).output().exits(8);
     assert_eq!(lines(&out), ["end\t\t\tpending"]);
@@ -217,7 +217,7 @@ fn watch_costs_one_request_per_poll() {
         let _ = hub.watch(&more).output().exits(8);
         let counts = hub.double.counts();
         assert_eq!(counts.queries, 1, "{until}");
-        // One more request for the rules of the base branch.
+        // A watch for the verdict needs one more request, for the rules of the base branch.
         let rules = usize::from(until == "verdict");
         assert_eq!(counts.rest, rules, "{until}");
     }

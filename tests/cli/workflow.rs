@@ -198,13 +198,13 @@ fn definition_on_head_branch_does_not_affect_merge() {
         text.replace("name = \"Done\"", "name = \"Mine\"")
             .replace("\"Done\"", "\"Mine\"")
     });
-    // The definition of a checked-out head has no effect ...
+    // The definition in a checked-out head branch has no effect.
     world.switch("work");
     let shown = world.workflow(&["show"]);
     assert!(!shown.to_string().contains("Mine"), "{shown}");
     let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
     world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
-    // ... and neither has that of a merged head.
+    // The definition in the merged head has no effect either.
     let merged = world.now(&["pr", "merge", "1", "--merge"]);
     let said = merged.output().success().stderr_text();
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");

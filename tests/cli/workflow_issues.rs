@@ -129,7 +129,7 @@ fn r_001_22_t2_group_converges_once_all_issues_arrive() {
 }
 
 #[test]
-fn r_001_22_t3_advance_moves_only_earlier_children() {
+fn r_001_22_t3_advance_moves_only_children_before_target() {
     let world = World::with_issues(5);
     for child in ["2", "3", "4", "5"] {
         world.edit(child, &["--parent", "1"]);

@@ -143,7 +143,8 @@ impl Stage<'_> {
         assert_eq!(view["state"], "CLOSED");
         let comments = view["comments"].as_array().unwrap();
         let bodies = comments.iter().map(|c| c["body"].as_str().unwrap());
-        // Entries: triage, two claims, two moves, the merge. A renewal edits its claim's entry.
+        // The trail has six entries: triage, two claims, two moves and the merge. Renewing a claim
+        // edits its entry.
         let trail = bodies.filter(|body| body.contains("<!-- forge-workflow: "));
         assert_eq!(trail.count(), 6, "{view}");
     }
@@ -351,7 +352,7 @@ fn board_requests_use_the_project_token() {
     refused.fails(&["init"], 1, "project");
     let vars = [("GH_TOKEN", PLAIN), ("GH_PROJECT_TOKEN", TOKEN)];
     on_hub(&hub, false, &vars).story();
-    // Ada's account has written the trail; the board's token has written none of it.
+    // Ada's account wrote every entry of the trail; the account of the board's token wrote none.
     let grace = hub.double.seed().find_account("grace");
     let seed = hub.double.seed();
     let comments = seed.comments_of(REPO, 1);

@@ -28,7 +28,7 @@ fn snapshots_and_pages_contain_no_token() {
 }
 
 #[test]
-fn production_code_lacks_the_canary() {
+fn canary_is_absent_from_production_code() {
     let inside = |name: &std::path::Path| {
         let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
         parts.first().is_some_and(|p| p == "crates")

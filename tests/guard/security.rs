@@ -84,7 +84,7 @@ fn misspelled_test_on_security_page_is_detected() {
     for known in [
         "mcp attacks::foreign_host_header_is_refused",
         "cli tangled::accounts::moved_handle_is_refused_until_the_next_login",
-        "adversary runs::submodule::agent_runs_no_program",
+        "adversary runs::submodule::mcp_call_runs_no_planted_program",
         "browser hostile_page_runs_no_script_and_loads_nothing",
         "forge config::keys::tests::only_three_keys_are_allowed_in_repository_file",
         "forge-core::hidden hidden_parts_match_rendered_page",
@@ -101,7 +101,7 @@ fn misspelled_test_on_security_page_is_detected() {
         "mcp attacks::foreign_host_header",
         // A helper function, which is not a test.
         "mcp attacks::question",
-        "adversary runs::submodules::agent_runs_no_program",
+        "adversary runs::submodules::mcp_call_runs_no_planted_program",
         "forge-core secret::test::secret_is_hidden_by_all_formatting",
         "forge-http::it redirects::write_is_not_redirected_to_other",
     ] {

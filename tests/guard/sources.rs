@@ -97,8 +97,9 @@ fn forge_kinds_are_matched_only_in_registry() {
     );
 }
 
-/// Only `dialect.rs` has tangled's names, so that configuration can rename them. Lexicons use the
-/// usual names to describe records, and locators contain the usual collections.
+/// tangled's names occur only in `dialect.rs`, so that configuration can rename them. Two
+/// exceptions: lexicons describe records with the default names, and locators contain the default
+/// collections.
 #[test]
 fn tangled_names_occur_only_in_dialect_table() {
     let backend = Path::new("crates/forge-tangled/src");
@@ -141,8 +142,8 @@ fn tangled_names_occur_only_in_dialect_table() {
     );
 }
 
-/// Patterns of a field outside the table: an unambiguous name in quotes, any name read from a
-/// record, and any name in a serde rename.
+/// Patterns of a field that is named outside the table: an unambiguous name in quotes, any name
+/// read from a record, and any name in a serde rename.
 fn fields_of(table: &str) -> Vec<String> {
     let words = table.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once(" = \"")?;
@@ -167,9 +168,9 @@ fn fields_of(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line reads a response without the table: by a quoted name that belongs to neither
-/// atproto, a DID document nor a token, or by parsing a knot's or spindle's response directly into
-/// a type.
+/// Whether a line reads a response without the table. Such a line names a field in quotes that
+/// belongs neither to atproto, nor to a DID document, nor to a token; or it parses a knot's or
+/// spindle's response directly into a type.
 fn reads_past_the_table(line: &str) -> bool {
     let theirs = [
         "$link",
@@ -223,8 +224,9 @@ fn misplaced_tangled_field_name_is_detected() {
     }
 }
 
-/// A hint is data, and CLI and MCP each have their own words for it. Pages about commands, and the
-/// documentation of keys and variables, may name commands and flags.
+/// A hint is data: CLI and MCP each print it in their own words, so the library names no command or
+/// flag. Documentation may name them: pages about commands, and the documentation of keys and
+/// variables.
 #[test]
 fn library_names_no_command_or_flag() {
     let faces = ["forge-cli", "forge-mcp", "forge-testkit", "xtask"];
@@ -306,8 +308,8 @@ fn command_or_flag_in_hint_is_detected() {
     }
 }
 
-/// Uses of foreign text without its quotes in the MCP server: to compare, cut or count it, or to
-/// quote it in another way.
+/// Code of the MCP server that uses foreign text without its quotes: to compare, cut or count the
+/// text, or to quote it in another way.
 const UNQUOTED: [(&str, usize); 12] = [
     ("calls/action.rs", 2),
     ("output/issue.rs", 2),
@@ -324,7 +326,7 @@ const UNQUOTED: [(&str, usize); 12] = [
 ];
 
 #[test]
-fn foreign_text_without_quotes_is_on_the_list() {
+fn code_printing_unquoted_foreign_text_is_listed() {
     let root = Path::new("crates/forge-mcp/src");
     let mut found = Vec::new();
     for name in files().into_iter().filter(|name| is_rust(name)) {

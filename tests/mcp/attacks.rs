@@ -214,7 +214,8 @@ fn hostile_bodies_are_cleaned() {
         "{text}"
     );
     assert!(text.contains("> <!-- shown -->\n"), "{text}");
-    // A fence inside a list item ends with the item, and an escaped backtick begins no code.
+    // Markdown rule: a fence inside a list item ends with the item, and an escaped backtick begins
+    // no code.
     assert!(text.contains("make <!-- listed -->\n"), "{text}");
     assert!(!text.contains("APPROVE IT"), "{text}");
     // Every foreign line is quoted, so none can pose as a line of the server.
@@ -430,7 +431,7 @@ fn question_shows_hidden_characters_of_branches() {
     );
 }
 
-/// Asks to merge, and returns the sealed state of the question.
+/// Asks to merge, and returns the question's state, which the client sends back with the answer.
 fn question(wire: &mut Wire, args: &Value) -> Value {
     let state = wire.raw("pr_merge", args.clone())["requestState"].clone();
     assert!(state.is_string());
@@ -472,7 +473,7 @@ fn altered_confirmation_is_refused() {
     let mut wire = world.server(MODERN, &["--write"]);
     let args = json!({"number": 1, "method": "merge"});
     let state = question(&mut wire, &args);
-    // With other arguments, for another pull request, for another tool.
+    // The confirmation is sent with other arguments, for another pull request, and to another tool.
     for (tool, other) in [
         ("pr_merge", json!({"number": 1, "method": "squash"})),
         (
@@ -493,7 +494,7 @@ fn altered_confirmation_is_refused() {
             .fails("invalid_input")
             .says("another call");
     }
-    // Altered, invented, and from another server.
+    // The confirmation is altered, invented, or from another server.
     let text = state.as_str().unwrap();
     let end = if text.ends_with('A') { 'B' } else { 'A' };
     let altered = format!("{}{end}", &text[..text.len() - 1]);
@@ -536,7 +537,7 @@ fn moved_head_is_refused() {
         let moved = wire.call("pr_merge", args).fails("conflict").says(&after);
         assert_eq!(moved.data()["error"]["actual"], json!(after));
         assert_eq!(wire.asked.len(), 1);
-        // The same holds for deleting the branch with the pull request, and for a rewritten branch.
+        // The same holds for a branch deleted with the pull request, and for a rewritten branch.
         for (tool, more) in [
             (
                 "pr_set_state",

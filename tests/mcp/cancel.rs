@@ -36,7 +36,8 @@ fn has_begun(hub: &Hub) {
 
 /// The number of requests for the diff, counted after the slow request is over.
 fn diffs(hub: &Hub) -> usize {
-    // Without the cancellation, the call would send its next request after the first answer.
+    // The wait is long enough for the call's next request, which an uncancelled call would send
+    // now.
     thread::sleep(SLOW * 3);
     let all = hub.double.requests();
     all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()
@@ -117,7 +118,7 @@ fn call_over_http_is_cancelled_by_disconnect() {
 }
 
 #[test]
-fn progress_is_sent_only_to_calls_that_request_it() {
+fn progress_is_sent_only_on_request() {
     let world = World::new();
     let large = "a line of a large file\n".repeat((5 << 20) / 2 / 23);
     world

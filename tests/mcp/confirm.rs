@@ -75,7 +75,7 @@ fn form_without_a_yes_counts_as_decline() {
     }
 }
 
-/// Changes that the forge would refuse, or that change nothing, are not worth a question.
+/// A change that the forge would refuse, or that changes nothing, asks no question.
 #[test]
 fn impossible_change_asks_no_confirmation() {
     let world = World::with_feature();
@@ -117,7 +117,7 @@ fn impossible_change_asks_no_confirmation() {
 }
 
 #[test]
-fn client_without_elicitation_confirms_with_the_seal() {
+fn client_without_elicitation_confirms_by_token() {
     let world = World::with_feature();
     world.propose("other", "Other", "");
     let mut wire = world.server(MODERN, &["--write"]);
@@ -227,7 +227,8 @@ fn merge_question_names_all_objections() {
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
-    // Unreadable rules may require a check, so a missing check is named, but a passed one is not.
+    // If the rules cannot be read, a check may be required: the question names a missing check, but
+    // not a passed one.
     let hub = Hub::with_files(1);
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double
@@ -575,7 +576,7 @@ fn update_of_shared_branch_is_confirmed_like_a_merge() {
         }
         assert!(without.asked.is_empty(), "{:?}", without.asked);
         assert_eq!(world.git.refs(), before, "{era}");
-        // An answer counts for the commits that the question named.
+        // The user's answer is valid only for the commits that the question named.
         wire.user = User::Agrees;
         let git = GitDir::at(world.git.path());
         wire.meanwhile = Some(Box::new(move || {

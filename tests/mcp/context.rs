@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn r_002_1_context_is_one_call_in_both_eras() {
+fn r_002_1_context_is_one_call_in_both_protocol_eras() {
     let world = World::with_feature();
     for era in [LEGACY, MODERN] {
         let mut wire = world.server(era, &[]);
@@ -40,7 +40,7 @@ fn r_002_1_context_is_one_call_in_both_eras() {
 }
 
 #[test]
-fn r_002_2_context_takes_branches_and_current() {
+fn r_002_2_context_accepts_branch_name_and_current() {
     let world = World::with_feature();
     world.propose("other", "Another", "B");
     world.switch("other");
@@ -211,7 +211,7 @@ fn r_002_7_context_has_the_end_of_a_log() {
 }
 
 #[test]
-fn context_pages_have_every_item_once() {
+fn context_pages_contain_each_item_once() {
     let hub = Hub::with_files(30);
     let mut seed = hub.double.seed();
     for n in 0..30 {
@@ -329,7 +329,7 @@ fn c_002_18_context_neutralises_foreign_text() {
 }
 
 #[test]
-fn context_on_tangled_has_the_same_facts() {
+fn context_on_tangled_has_the_documented_facts() {
     let t = Tangled::new();
     let _spindle = t.spindle();
     let uri = t.open("topic");

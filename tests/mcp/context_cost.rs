@@ -79,7 +79,7 @@ fn partial_context_is_not_cached() {
 fn context_with_unknown_mergeability_is_not_cached() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
-    // The view's first request finds the merge state unknown; the repeated request that follows
+    // The view finds the merge state unknown, so forge repeats the request; the repeated request
     // fails.
     let refused = json!({"errors": [{"type": "FORBIDDEN", "message": "not now"}]}).to_string();
     let fault = Fault::answer(200, &[("content-type", "application/json")], refused);
@@ -118,7 +118,7 @@ fn github_context_is_equal_in_cli_and_mcp() {
     let review = ["pr", "review", "1", "-R", REPO, "--comment", "-b", "Two."];
     hub.forge(&review).args(on_line("d/0000.txt")).ok();
     let mut wire = hub.server(&[]);
-    // Requests that are sent at once overlap.
+    // The delay makes concurrent requests overlap, so that the longest chain can be measured.
     let slow = Fault::delayed(Duration::from_millis(200));
     hub.double.fault(slow.always());
     let cost = |face: &str, printed: usize| {

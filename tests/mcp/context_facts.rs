@@ -83,7 +83,8 @@ fn threads(of: &Value) -> Vec<Value> {
     };
     let mut found = picked(&of["threads"], &["id", "path", "line"]);
     for (fact, thread) in found.iter_mut().zip(list(of, "threads")) {
-        // The command line has the hunk with each comment.
+        // The command prints the hunk with each comment, and the tool prints the hunk with the
+        // thread.
         let own = list(of, "comments").filter(|comment| comment["thread_id"] == thread["id"]);
         let hunks = own.chain([thread]).map(|holder| &holder["diff_hunk"]);
         let hunk = hunks
@@ -96,7 +97,7 @@ fn threads(of: &Value) -> Vec<Value> {
     found
 }
 
-/// Reviews with the ids of their comments, which the command line has whole.
+/// Reviews with the ids of their comments; the command prints the whole comments.
 fn reviews(all: &Value) -> Vec<Value> {
     let mut found = picked(all, &["id", "author", "state", "body", "submitted_at"]);
     for (fact, review) in found.iter_mut().zip(all.as_array().into_iter().flatten()) {

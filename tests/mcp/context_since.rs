@@ -105,7 +105,7 @@ fn changes_since_review_are_compared_by_github() {
         .call("pr_context", args)
         .ok()
         .says("the head has not moved")
-        .says("GitHub sends three lines of context");
+        .says("GitHub always sends three lines of context");
     let data = found.data();
     assert_eq!(data["since"]["from_sha"], reviewed);
     assert_eq!(data["since"]["diff"]["context_lines"], 3);

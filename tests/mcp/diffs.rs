@@ -173,7 +173,7 @@ fn first_page_has_part_of_a_long_first_hunk() {
 }
 
 #[test]
-fn diff_is_made_from_the_current_base() {
+fn diff_is_computed_against_the_current_base() {
     let world = World::new();
     let names: Vec<String> = (0..12).map(|n| format!("d/{n:02}.txt")).collect();
     let files: Vec<(&str, Option<&str>)> =

@@ -303,7 +303,7 @@ fn diff_resource(wire: &mut Wire) -> String {
 }
 
 #[test]
-fn diff_is_that_of_the_expected_head() {
+fn diff_read_during_a_push_matches_reported_head() {
     use std::time::Duration;
 
     use forge_github_double::Fault;
@@ -339,7 +339,7 @@ fn diff_is_that_of_the_expected_head() {
     // The cached diff belongs to the same head.
     let again = wire.call("pr_diff", args).ok().says("+pushed 1");
     assert_eq!(again.data()["head_oid"], head);
-    // Each attempt meets a new push.
+    // A push arrives during each attempt to read the diff.
     commit(2);
     slow();
     slow();
@@ -380,7 +380,7 @@ fn oversized_github_diff_is_made_in_clone() {
 }
 
 #[test]
-fn withheld_files_are_counted() {
+fn files_withheld_by_github_are_counted() {
     let hub = Hub::with_files(3_010);
     let mut wire = hub.server(&[]);
     let mut args = json!({"repo": REPO, "number": 1});
@@ -537,7 +537,7 @@ fn check_failing_between_pages_is_listed() {
 }
 
 #[test]
-fn check_pages_keep_the_head_of_the_first() {
+fn later_check_pages_keep_head_of_first_page() {
     let hub = Hub::with_files(1);
     let check = |n: usize| {
         hub.double
@@ -577,7 +577,7 @@ fn check_pages_keep_the_head_of_the_first() {
 }
 
 #[test]
-fn stale_head_is_not_reviewed_closed_or_rewritten() {
+fn stale_head_prevents_review_close_and_rewrite() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let view = wire
@@ -651,7 +651,8 @@ fn stack_on_pull_of_another_repository_is_refused() {
     let mut wire = hub.server(&["--write"]);
     let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
     hub.double.reset_record();
-    // A text can name any pull request, but the tool stacks on none outside the repository.
+    // The text of a pull request can name any other one, but the tool stacks only on one of the
+    // same repository.
     wire.call("pr_create", create("octo/other#1"))
         .fails("invalid_input")
         .says("is not a pull request of");

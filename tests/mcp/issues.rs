@@ -123,7 +123,7 @@ fn issue_is_opened_edited_commented_and_closed() {
 }
 
 #[test]
-fn issue_values_follow_scale_and_store() {
+fn issue_value_outside_the_scale_is_refused() {
     for store in ["fields", "labels"] {
         let world = World::new();
         world.keep(&format!("store = \"{store}\""));

@@ -407,7 +407,8 @@ fn merge_into_other_branch_follows_the_definition() {
         json!({"issue": "#1", "reason": "only a merge into main moves issues"})
     );
     assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
-    // The call also handles earlier merges; without a table every state leads to the final one.
+    // The call also handles earlier merges. Without a transition table, every state leads to the
+    // final state.
     keep_states(&world.scratch, "only_default_branch = false\n");
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
@@ -442,7 +443,7 @@ fn unknown_states_are_refused_before_the_question() {
 }
 
 #[test]
-fn issue_closed_by_github_gets_its_final_state() {
+fn issue_closed_by_github_moves_to_final_state() {
     let hub = hub();
     keep_states(&hub.scratch, "");
     let mut wire = hub.server(&["--write"]);
@@ -477,7 +478,7 @@ fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
 }
 
 #[test]
-fn issue_closed_by_github_gets_only_closed_states() {
+fn issue_closed_by_github_never_moves_to_open_state() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";
@@ -514,7 +515,7 @@ fn issue_closed_during_question_stays_unchanged() {
 }
 
 #[test]
-fn unreadable_repository_fails_moves_that_need_it() {
+fn unreadable_repository_fails_only_moves_needing_its_data() {
     for (counts, told) in [
         (
             true,
@@ -554,9 +555,9 @@ fn r_000_22_unmovable_issue_does_not_fail_merge() {
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
 }
 
-/// The label is written but closing fails, so a repeated call closes the issue.
+/// The label is written but closing the issue fails; a repeated call closes the issue.
 #[test]
-fn move_whose_close_failed_is_finished_later() {
+fn move_with_failed_close_is_finished_later() {
     let hub = hub();
     keep_states(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
     for label in ["state: In Review", "state: Done"] {
@@ -565,7 +566,7 @@ fn move_whose_close_failed_is_finished_later() {
     let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
     hub.forge(&label).args(["state: In Review"]).ok();
     hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
-    // Another person has merged, in a repository whose merges close no issues.
+    // Another person merges, in a repository whose merges close no issues.
     let mut seed = hub.double.seed();
     seed.comments.clear();
     for issue in seed.issues.values_mut() {

@@ -161,7 +161,7 @@ fn tool_table_is_complete() {
     assert_eq!(names, table);
 }
 
-/// A client can call a tool that the server did not offer.
+/// A client can also call a tool that the server does not list.
 #[test]
 fn read_only_server_refuses_write_tools() {
     let world = World::with_feature();
@@ -371,7 +371,7 @@ fn search_excludes_other_repositories() {
         let mut wire = hub.server(list);
         let search = json!({"repo": REPO, "search": "repo:octo/secret"});
         let found = wire.call("pr_list", search).ok();
-        let found = found.says("is left out");
+        let found = found.says("are left out");
         let rows = found.data()["pull_requests"].as_array().unwrap();
         let titles: Vec<_> = rows.iter().map(|row| &row["title"]).collect();
         assert_eq!(titles, ["Work"]);
@@ -510,7 +510,7 @@ fn handle_and_did_are_allowed_separately() {
         .call("pr_view", args.clone())
         .fails("permission_denied");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Not even if the record's author has a pull request in the permitted repository.
+    // The refusal also holds if the record's author has a pull request in the permitted repository.
     t.branch("bobs");
     let create = [
         "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",

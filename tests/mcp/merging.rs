@@ -93,7 +93,7 @@ fn branch_of_closed_pull_is_deleted_later() {
 }
 
 #[test]
-fn branch_deletion_after_merge_needs_the_seal() {
+fn branch_deletion_after_merge_needs_confirmation_token() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
@@ -122,7 +122,7 @@ fn auto_merge_disallowed_by_repository_is_refused() {
 }
 
 #[test]
-fn closed_pull_is_not_sent_for_merge() {
+fn merge_of_closed_pull_sends_no_write() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
@@ -246,8 +246,9 @@ fn merge_can_require_approval() {
 }
 
 #[test]
-fn merge_that_requires_approval_includes_code_owners() {
-    // An owner added later was not requested as a reviewer, but their approval is still missing.
+fn required_approval_includes_code_owners() {
+    // An owner added after the pull request was opened was not requested as a reviewer, but the
+    // owner's approval is still missing.
     for (named_first, says) in [
         (
             true,

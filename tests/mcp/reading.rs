@@ -327,7 +327,7 @@ fn reviewers_missing_from_data_are_in_the_text() {
         let reviews = pages[0].0.pointer(at).unwrap();
         assert_eq!(reviews["pending"], json!(names[..18]), "{tool}");
         assert_eq!(reviews["pending_total"], 150);
-        // The mentions of the others, and that of the author.
+        // Each reviewer is mentioned once, and so is the author.
         let shown: usize = pages.iter().map(|p| p.text().matches('@').count()).sum();
         assert_eq!(shown, 151, "{tool}");
     }
@@ -376,7 +376,8 @@ fn list_restarts_after_change_between_pages() {
     assert!(first.data()["pull_requests"].as_array().unwrap().len() < 9);
     args["cursor"] = json!(first.cursor().unwrap());
     wire.call("pr_list", args.clone()).ok();
-    // Changes after the shown rows do not matter; a change before them moves the rest.
+    // A change after the shown rows leaves the cursor valid; a change before them moves the
+    // remaining rows.
     world.forge(&["pr", "close", "1"]).ok();
     wire.call("pr_list", args.clone()).ok();
     world.forge(&["pr", "close", "9"]).ok();

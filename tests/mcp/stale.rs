@@ -79,8 +79,8 @@ fn head_prefix_is_refused_by_every_tool() {
     }
 }
 
-/// A server whose git runs `command` once, when the file exists and a write reads the author
-/// identity: after the tool's last check, and before the forge's own check.
+/// A server whose git runs `command` once, after the tool's last check and before the forge's own
+/// check. The command runs when the file exists and a write reads the author identity.
 fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
     let armed = world.scratch.path("armed");
     let git = git_program();

@@ -56,7 +56,7 @@ impl Client {
                 out.insert("items".into(), self.convert(items, false, at));
             }
             "object" => {
-                // Neither client's subset has objects with free property names.
+                // No client of the two supports objects with free property names.
                 assert!(!schema["additionalProperties"].is_object(), "{at}");
                 let properties = schema["properties"].as_object().expect(at);
                 let required = schema["required"].as_array().cloned().unwrap_or_default();

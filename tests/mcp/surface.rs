@@ -1,4 +1,4 @@
-//! What every client loads: the tools and their schemas, prompts and resource templates.
+//! Tests what every client loads: the tools and their schemas, prompts and resource templates.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn model_bytes(tool: &Value) -> usize {
 }
 
 #[test]
-fn surface_size_is_bounded() {
+fn tool_descriptions_stay_below_size_limits() {
     let world = World::new();
     for (args, most) in [(&[][..], READ_MAX), (&["--write"][..], WRITE_MAX)] {
         let tools = world.server(MODERN, args).tools();
@@ -145,7 +145,7 @@ fn portable(tool: &str, schema: &Value) {
 }
 
 #[test]
-fn surface_matches_its_snapshots() {
+fn tools_prompts_and_templates_match_snapshots() {
     let world = World::new();
     for (name, args) in [("read_only", &[][..]), ("write", &["--write"][..])] {
         let mut wire = world.server(MODERN, args);
@@ -167,7 +167,7 @@ fn surface_matches_its_snapshots() {
 }
 
 #[test]
-fn surface_is_narrowed_by_flags() {
+fn flags_reduce_the_listed_tools() {
     let world = World::new();
     let names = |args: &[&str]| -> Vec<String> {
         let tools = world.server(MODERN, args).tools();

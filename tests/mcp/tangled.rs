@@ -359,7 +359,7 @@ fn unindexed_write_is_pending_with_record() {
 
 /// The label record refers to a draft, which the same call marks as ready.
 #[test]
-fn edit_and_draft_report_the_worse_state() {
+fn edit_with_draft_change_reports_worse_ingestion_state() {
     let t = Tangled::new();
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -429,7 +429,7 @@ fn context_of_unindexed_pull_is_not_ready() {
     let of_record = &unread.data()["ingestion"];
     assert_eq!(of_record["state"], "pds_only");
     assert_eq!(of_record["cid"], cid);
-    let evidence = "this index does not take in sh.tangled.repo.pull";
+    let evidence = "this index does not ingest sh.tangled.repo.pull";
     assert_eq!(of_record["evidence"], evidence);
     let instead = "open it on the web page of the repository";
     assert_eq!(of_record["detail"]["instead"], instead);
@@ -603,7 +603,7 @@ fn checks_are_readable_without_spindle_logs() {
     let logs = json!({"repo": WIDGET, "number": uri, "logs": true});
     let checks = wire.call("pr_checks", logs).ok().says("\n  log: ");
     assert_eq!(checks.data()["checks"][0]["name"], "build.yml");
-    checks.says("by a subscription alone");
+    checks.says("only by subscription");
     let down = Fault::error(400, "InvalidRequest", "no");
     spindle.host().fault(down.always());
     let view = json!({"repo": WIDGET, "number": uri, "include": ["checks"]});

@@ -1,5 +1,5 @@
-//! One task from beginning to end: find my failing pull request, read the failing check and the
-//! open threads, answer and resolve one, merge. `tests/bench/mcp.rs` counts the same calls.
+//! A complete task: find my failing pull request, read the failing check and the open threads,
+//! answer and resolve one thread, merge. `tests/bench/mcp.rs` counts the same calls.
 
 use forge_github_double::PullSeed;
 use serde_json::json;

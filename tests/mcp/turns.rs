@@ -47,7 +47,8 @@ fn calls_with_open_questions_occupy_no_slots() {
     for id in 1..=QUESTIONS {
         send(call(id, "pr_merge", json!({"number": 1})));
     }
-    // Every call must ask: a call without a free slot would be answered before.
+    // Every message must be a question: a call without a free slot would already have been
+    // answered.
     let questions: Vec<Value> = (0..QUESTIONS)
         .map(|_| {
             let message = next();
@@ -74,8 +75,8 @@ fn calls_with_open_questions_occupy_no_slots() {
     assert!(server.wait().unwrap().success());
 }
 
-/// Counts running git processes: git can be stopped in every call, whereas requests to a forge have
-/// a limit below that of calls.
+/// Counts running git processes, because git can be stopped in every call. Requests to a forge
+/// would not do: their limit is below that of calls.
 #[test]
 #[cfg(unix)]
 fn concurrent_calls_are_limited() {

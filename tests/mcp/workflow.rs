@@ -40,7 +40,7 @@ fn view(wire: &mut Wire, issue: u64, target: &str) -> Value {
 }
 
 #[test]
-fn r_001_1_view_of_each_group_member_is_equal() {
+fn r_001_1_every_group_member_shows_equal_view() {
     let (_world, mut wire) = family(["Ready for Plan", "Research Needed", "Ready for Plan"]);
     let first = view(&mut wire, 2, "");
     assert_eq!(first["phase"], "RESEARCH");

@@ -250,7 +250,7 @@ impl Wire {
         }
     }
 
-    /// The seal in a failed call's result, for a client without elicitation.
+    /// The confirmation token in a failed call's result, for a client without elicitation.
     pub fn seal(failed: &Called) -> Value {
         let hint = failed.data()["error"]["hint"].as_str().unwrap().to_owned();
         let (_, rest) = hint.split_once("confirm=\"").unwrap();

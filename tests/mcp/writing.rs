@@ -113,7 +113,7 @@ fn pull_request_lifecycle_on_local() {
 }
 
 #[test]
-fn edit_with_draft_argument_gives_one_result() {
+fn edit_with_draft_argument_reports_one_combined_result() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     for (title, draft, unchanged, warnings) in [
@@ -258,7 +258,7 @@ fn edit_of_description_keeps_hidden_comments() {
 }
 
 #[test]
-fn pull_is_stacked_on_another() {
+fn pull_created_on_another_is_stacked() {
     let world = World::with_feature();
     world.git.set_branch("upper", "feature");
     let upper = [("upper.txt", Some("upper\n"))];

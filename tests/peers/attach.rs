@@ -131,7 +131,7 @@ fn create_attaches_pictures() {
 }
 
 #[test]
-fn bad_attachment_is_refused_by_both_before_requests() {
+fn bad_attachment_is_refused_by_gh_and_forge_before_requests() {
     let world = world();
     world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
     let text = world.clone_dir().join("notes.txt");
@@ -175,8 +175,8 @@ fn bad_attachment_is_refused_by_both_before_requests() {
     assert!(world.double.seed().comments_of(REPO, 1).is_empty());
 }
 
-/// After a failed upload gh stops, and forge tries the remaining files. Both keep finished uploads,
-/// name the failed files, and exit with 1.
+/// After a failed upload gh stops, but forge uploads the remaining files. Both keep finished
+/// uploads, name the failed files, and exit with 1.
 #[test]
 fn failed_attachment_is_named_and_others_kept() {
     for tool in [Tool::Forge, Tool::Gh] {

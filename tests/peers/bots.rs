@@ -36,7 +36,7 @@ fn people(world: &World) -> (usize, usize) {
 }
 
 #[test]
-fn copilot_is_requested_and_assigned_by_both() {
+fn copilot_is_requested_and_assigned_by_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = world();
         let copilot = |tool: Tool, what: &str| {
@@ -55,7 +55,7 @@ fn copilot_is_requested_and_assigned_by_both() {
 }
 
 #[test]
-fn pull_of_an_app_is_listed_by_both() {
+fn pull_of_an_app_is_listed_by_gh_and_forge() {
     let world = world();
     world.same_output(&["pr", "list", "--app", "dependabot"]);
     let listed = world.ok(Tool::Forge, &["pr", "list", "--app", "dependabot"]);

@@ -44,7 +44,7 @@ fn comment_flags_match_gh() {
 }
 
 #[test]
-fn bad_comment_commands_are_refused_by_both() {
+fn bad_comment_commands_are_refused_by_gh_and_forge() {
     let twins = Twins::with(four);
     for line in [
         "pr comment 1",
@@ -151,7 +151,7 @@ fn edit_flags_match_gh() {
 }
 
 #[test]
-fn bad_edit_commands_are_refused_by_both() {
+fn bad_edit_commands_are_refused_by_gh_and_forge() {
     let twins = Twins::with(four);
     for line in [
         "pr edit 1",
@@ -220,11 +220,11 @@ fn close_deletes_branch_on_request() {
             !branches.contains("wip") && !branches.contains("theirs"),
             "{branches}"
         );
-        // Neither tool deletes a fork's branch.
+        // gh and forge never delete a fork's branch.
         let fork = "http://github.localhost/hubot/tools.git";
         assert!(world.git(&["ls-remote", "--heads", fork]).contains("patch"));
     });
-    // Reopening fails because the branch is gone.
+    // Reopening fails, because the branch is deleted.
     twins.refused("pr reopen 2");
 }
 

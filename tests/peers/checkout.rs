@@ -108,7 +108,7 @@ fn checkout_in_another_work_tree_behaves_like_gh() {
     };
     assert_eq!(trees(&twins.gh), trees(&twins.forge));
     assert_eq!(trees(&twins.forge).len(), 2);
-    // `--round` is for forges that keep patches; GitHub has no rounds.
+    // GitHub has no rounds, so `--round` is refused: the flag is for forges that keep patches.
     let out = twins.forge.fails(Tool::Forge, "pr checkout 1 --round 0");
     assert!(out.stderr_text().contains("has no rounds"), "{out:?}");
 }

@@ -19,7 +19,7 @@ fn with_checks(checks: &[(&str, &str)]) -> World {
 }
 
 #[test]
-fn checks_exit_codes_match_gh() {
+fn exit_codes_of_checks_match_gh() {
     for (checks, code) in [
         (&[][..], 1),
         (&[("a", "SUCCESS")], 0),
@@ -131,7 +131,7 @@ fn watch_ends_with_the_last_check() {
 }
 
 #[test]
-fn bad_checks_commands_are_refused_by_both() {
+fn bad_checks_commands_are_refused_by_gh_and_forge() {
     let world = with_checks(&[("build", "SUCCESS")]);
     for line in [
         "pr checks 1 --fail-fast",

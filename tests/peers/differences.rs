@@ -101,7 +101,7 @@ fn refused_review_request_is_a_warning() {
 }
 
 #[test]
-fn output_of_fill_and_dry_run_differs() {
+fn output_of_fill_and_dry_run_differs_from_gh() {
     let world = World::new();
     world.push("topic");
     let [ours, theirs] = world.both("pr create --fill --dry-run");
@@ -161,7 +161,7 @@ fn empty_assignee_name_removes_no_account() {
 }
 
 #[test]
-fn verdict_on_merged_pull_is_refused() {
+fn verdict_on_merged_pull_is_refused_unlike_gh() {
     for (tool, code) in [(Tool::Forge, 1), (Tool::Gh, 0)] {
         let world = with_four();
         world.command(tool, "pr merge 1 -m").ok();
@@ -172,7 +172,7 @@ fn verdict_on_merged_pull_is_refused() {
 }
 
 #[test]
-fn file_names_and_line_ends_of_diffs_differ() {
+fn diff_file_names_and_line_ends_differ_from_gh() {
     let world = World::new();
     let files = [
         ("a.txt", Some("x\n")),
@@ -201,7 +201,7 @@ fn file_names_and_line_ends_of_diffs_differ() {
 }
 
 #[test]
-fn diff_escapes_on_a_pipe_differ() {
+fn diff_escapes_on_a_pipe_differ_from_gh() {
     let world = World::new();
     let files = [
         ("a.txt", Some("first\n")),
@@ -227,7 +227,7 @@ fn diff_escapes_on_a_pipe_differ() {
 }
 
 #[test]
-fn unstarted_checks_have_other_exit_codes() {
+fn exit_code_of_unstarted_checks_differs_from_gh() {
     for (conclusion, forge, gh) in [("STARTUP_FAILURE", 1, 8), ("STALE", 8, 8)] {
         let world = World::new();
         world.double.seed().many_pulls(REPO, 1);
@@ -241,7 +241,7 @@ fn unstarted_checks_have_other_exit_codes() {
 }
 
 #[test]
-fn search_stays_in_the_repository() {
+fn search_finds_only_own_repository_unlike_gh() {
     let world = with_four();
     {
         let mut seed = world.double.seed();
@@ -263,7 +263,7 @@ fn search_stays_in_the_repository() {
 }
 
 #[test]
-fn status_line_omits_counts() {
+fn status_lines_omit_the_counts_of_gh() {
     let world = with_four();
     let mut seed = world.double.seed();
     seed.check(REPO, 1, "CI", "build", "FAILURE");
@@ -283,7 +283,7 @@ fn status_line_omits_counts() {
 }
 
 #[test]
-fn finished_watch_output_differs() {
+fn output_of_finished_watch_differs_from_gh() {
     let world = World::new();
     world.double.seed().many_pulls(REPO, 1);
     world.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
@@ -318,7 +318,7 @@ fn missing_upstream_is_handled_unlike_gh() {
 }
 
 #[test]
-fn write_to_ambiguous_branch_is_refused() {
+fn write_to_ambiguous_branch_is_refused_unlike_gh() {
     let world = World::new();
     world.git(&[
         "push",

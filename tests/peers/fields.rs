@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};
 
-/// gh's fields except for two. [`latest_reviews_of_forge_have_more_fields`] tests `latestReviews`.
+/// gh's fields except for two. [`latest_reviews_have_more_fields_than_in_gh`] tests `latestReviews`.
 /// GitHub has removed `projectCards`: forge writes `[]`; gh writes `null` in a view and `[]` in a
 /// list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
@@ -155,7 +155,7 @@ fn every_field_of_minimal_pull_matches_gh() {
 /// GitHub drops a verdict once its reviewer comments or is requested again. gh requests neither the
 /// ids nor the commits of reviews.
 #[test]
-fn latest_reviews_of_forge_have_more_fields() {
+fn latest_reviews_have_more_fields_than_in_gh() {
     let world = world();
     let latest = |tool: Tool| world.fields(tool, "2", "latestReviews")["latestReviews"].clone();
     let words = |reviews: &Value, key: &str| reviews[0][key].clone();

@@ -97,7 +97,7 @@ fn fork_head_is_named_by_repository_and_branch() {
     assert_eq!(world.double.seed().pulls_of(REPO).len(), 1);
 }
 
-/// Such a fork has another name, but the same owner as the base repository.
+/// A fork in the organisation of the base repository has the same owner, but another name.
 #[test]
 fn fork_in_same_organisation_is_opened() {
     let world = World::new();

@@ -20,7 +20,7 @@ fn two(seed: &mut Seed<'_>) {
 }
 
 #[test]
-fn issue_commands_exit_alike() {
+fn issue_commands_exit_like_gh() {
     let twins = Twins::with(two);
     for line in [
         "issue create -t 'Made here' -b 'Why.' -l bug,'\"good, first\"' -a @me",
@@ -97,7 +97,7 @@ fn empty_issue_list_is_silent_on_a_pipe() {
 }
 
 #[test]
-fn issue_is_closed_across_gh_and_forge() {
+fn issue_of_one_program_is_closed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let create = [
@@ -130,7 +130,7 @@ fn issue_is_closed_across_gh_and_forge() {
 }
 
 #[test]
-fn bad_issue_commands_are_refused_by_both() {
+fn bad_issue_commands_are_refused_by_gh_and_forge() {
     let twins = Twins::with(two);
     for line in [
         "issue view 77 --json title",

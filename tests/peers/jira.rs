@@ -26,7 +26,7 @@ fn r_002_8_tickets_match_the_python_client() {
         let ours = linked(&jira, email);
         let (theirs, missing) = (theirs("PROJ-123"), theirs("PROJ-999"));
         assert_eq!(missing["status_code"], 404, "{missing}");
-        // Only the existing ticket.
+        // Only the existing ticket is listed.
         assert_eq!(ours.as_array().unwrap().len(), 1, "{ours}");
         let ours = &ours[0];
         for field in ["key", "title", "statusName", "labels", "body", "url"] {

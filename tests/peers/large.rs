@@ -61,7 +61,7 @@ fn pull_with_350_files_is_shown_by_forge() {
 }
 
 #[test]
-fn pull_with_130_commits_is_shown_alike() {
+fn pull_with_130_commits_is_shown_like_gh() {
     let world = World::new();
     {
         let mut seed = world.double.seed();

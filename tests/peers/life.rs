@@ -20,7 +20,7 @@ fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
 }
 
 #[test]
-fn pull_is_viewed_across_gh_and_forge() {
+fn pull_of_one_program_is_viewed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let metadata = [
@@ -65,7 +65,7 @@ fn draft_becomes_ready_and_draft_again() {
 }
 
 #[test]
-fn last_comment_is_edited_across_gh_and_forge() {
+fn last_comment_of_one_program_is_edited_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -128,7 +128,7 @@ fn reviews_by_gh_and_forge_are_counted_by_both() {
 }
 
 #[test]
-fn pull_is_edited_across_gh_and_forge() {
+fn pull_of_one_program_is_edited_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-l", "bug"]);
@@ -187,7 +187,7 @@ fn pull_is_edited_across_gh_and_forge() {
 }
 
 #[test]
-fn closed_pull_is_reopened_across_gh_and_forge() {
+fn pull_closed_by_one_program_is_reopened_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &[]);
@@ -210,7 +210,7 @@ fn closed_pull_is_reopened_across_gh_and_forge() {
 }
 
 #[test]
-fn pull_is_merged_across_gh_and_forge() {
+fn pull_of_one_program_is_merged_by_other() {
     for (maker, other) in Tool::TURNS {
         for method in ["--merge", "--squash", "--rebase"] {
             let world = World::new();
@@ -229,7 +229,8 @@ fn pull_is_merged_across_gh_and_forge() {
     }
 }
 
-/// The clone's branches, its checked-out branch, and the subject of that branch's newest commit.
+/// The state of the clone: its branches, the checked-out branch, and the subject of that branch's
+/// newest commit.
 fn clone_state(world: &World) -> String {
     world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])
 }
@@ -263,7 +264,7 @@ fn merge_hides_token_from_hooks_and_filters() {
 }
 
 #[test]
-fn merge_switches_from_local_branch_and_deletes_it() {
+fn merge_and_close_delete_checked_out_branch_like_gh() {
     let cases: &[(&str, &[&str])] = &[
         ("topic", &["pr", "merge", "-m", "-d"]),
         ("topic", &["pr", "merge", "1", "-s", "-d"]),

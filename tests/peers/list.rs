@@ -101,7 +101,7 @@ fn empty_pull_list_is_silent_on_a_pipe() {
 }
 
 #[test]
-fn list_web_page_has_the_filters() {
+fn list_web_flag_opens_page_with_filters() {
     let twins = Twins::new();
     for line in [
         "pr list --web",
@@ -121,7 +121,7 @@ fn list_web_page_has_the_filters() {
 }
 
 #[test]
-fn bad_list_commands_are_refused_by_both() {
+fn bad_list_commands_are_refused_by_gh_and_forge() {
     let twins = Twins::new();
     for line in [
         "pr list -L 0",

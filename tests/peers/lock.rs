@@ -18,7 +18,7 @@ fn with_pull(maker: Tool) -> World {
 }
 
 #[test]
-fn lock_is_removed_across_gh_and_forge() {
+fn lock_set_by_one_program_is_removed_by_other() {
     for (maker, other) in Tool::TURNS {
         let world = with_pull(other);
         for (flags, reason) in [
@@ -42,7 +42,7 @@ fn lock_is_removed_across_gh_and_forge() {
 }
 
 #[test]
-fn lock_of_missing_pull_is_refused_by_both() {
+fn lock_of_missing_pull_is_refused_by_gh_and_forge() {
     let world = with_pull(Tool::Gh);
     world.double.seed().open_issue(REPO, "octocat", "I", "");
     for line in [

@@ -55,7 +55,8 @@ VALUES = {
     "search": ["work"],
     "touches": [["*.txt"]],
 }
-# Not drawn: a wait takes long, and a local repository has no checks.
+# Arguments that are never chosen at random: a wait takes long, and a local repository has no
+# checks.
 NEVER = {"wait_for"}
 NO_CHOICE = {"checks", "ci", "ci_logs"}
 BLANK = ["", " ", [], 0, None]

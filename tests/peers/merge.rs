@@ -92,7 +92,7 @@ fn match_head_commit_flag_must_match_the_head() {
 }
 
 #[test]
-fn bad_merge_commands_are_refused_by_both() {
+fn bad_merge_commands_are_refused_by_gh_and_forge() {
     let twins = Twins::with(four);
     for line in [
         "pr merge",
@@ -115,7 +115,7 @@ fn bad_merge_commands_are_refused_by_both() {
 }
 
 #[test]
-fn merge_conflict_is_refused_by_both() {
+fn merge_conflict_is_refused_by_gh_and_forge() {
     let twins = Twins::new();
     twins.both(|world| {
         let mut seed = world.double.seed();

@@ -1,7 +1,7 @@
 use crate::world::World;
 
 #[test]
-fn bad_commands_are_refused_by_both() {
+fn bad_commands_are_refused_by_gh_and_forge() {
     let world = World::new();
     world.push("feature");
     world.ok(
@@ -46,7 +46,7 @@ fn bad_commands_are_refused_by_both() {
 }
 
 #[test]
-fn pending_review_is_refused_by_both() {
+fn pending_review_is_refused_by_gh_and_forge() {
     let world = World::new();
     world.push("feature");
     let create = ["pr", "create", "-t", "Title", "-b", "Body"];

@@ -67,12 +67,12 @@ fn found(branch: &str, config: &[(&str, &str)], number: u64) {
 }
 
 #[test]
-fn unconfigured_branch_finds_pull_by_name() {
+fn pull_of_unconfigured_branch_is_found_by_name() {
     found("topic", &[], 1);
 }
 
 #[test]
-fn branch_remote_and_merge_settings_find_pull() {
+fn pull_is_found_by_branch_remote_and_merge_settings() {
     found(
         "topic",
         &[
@@ -174,7 +174,7 @@ fn pull_is_found_by_push_remote() {
 }
 
 #[test]
-fn pull_ref_in_branch_merge_setting_finds_pull() {
+fn pull_is_found_by_ref_in_branch_merge_setting() {
     found(
         "anything",
         &[
@@ -206,7 +206,7 @@ fn repository_choice_matches_gh() {
         }
     };
     number("3\n2\n1\n");
-    // If there is an upstream, `origin` as a fork is not chosen.
+    // With a remote `upstream`, the fork `origin` is not chosen.
     world.git(&["remote", "rename", "origin", "upstream"]);
     world.git(&["remote", "rename", "fork", "origin"]);
     number("3\n2\n1\n");

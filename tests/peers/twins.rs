@@ -1,4 +1,4 @@
-//! The same commands in two worlds that begin equal: forge runs in one, gh in the other.
+//! Runs the same commands in two equal worlds: forge in one world, gh in the other.
 
 use forge_github_double::Seed;
 use forge_testkit::{Output, Run};

@@ -65,7 +65,7 @@ fn update_branch_defaults_to_current_branch() {
 }
 
 #[test]
-fn update_conflict_is_refused_by_both() {
+fn update_conflict_is_refused_by_gh_and_forge() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         world.push("feature");
@@ -85,7 +85,7 @@ fn update_conflict_is_refused_by_both() {
 }
 
 #[test]
-fn update_of_closed_pull_is_refused_by_both() {
+fn update_of_closed_pull_is_refused_by_gh_and_forge() {
     let world = World::new();
     behind(&world, Tool::Gh);
     world.command(Tool::Gh, "pr close 1").ok();

@@ -34,7 +34,7 @@ fn view_accepts_every_selector() {
 }
 
 #[test]
-fn bad_selectors_are_refused_by_both() {
+fn bad_selectors_are_refused_by_gh_and_forge() {
     let world = World::new();
     four(&mut world.double.seed());
     let commands = [
@@ -131,7 +131,7 @@ fn json_filters_and_templates_match_gh() {
 }
 
 #[test]
-fn comments_and_reviews_are_shown_alike() {
+fn comments_and_reviews_are_shown_like_gh() {
     let world = World::new();
     four(&mut world.double.seed());
     for (token, line) in [

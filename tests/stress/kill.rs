@@ -166,7 +166,7 @@ const SCENARIOS: &[Scenario] = &[
     .and(ISSUES),
 ];
 
-/// State of a repository as a reader sees it.
+/// The state of a repository as reading commands print it.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     pulls: serde_json::Value,
@@ -186,7 +186,8 @@ impl Seen {
             .collect()
     }
 
-    /// The same state, with the newest pull request's number reduced by one.
+    /// This state with the newest pull request's number reduced by one, as if no number had been
+    /// skipped.
     fn without_a_gap(&self) -> Self {
         let mut seen = self.clone();
         let newest = seen.pulls.as_array_mut().and_then(|all| all.first_mut());
@@ -290,7 +291,7 @@ impl World {
 }
 
 fn plan(random: &mut Random, calls: u64) -> ShimPlan {
-    // The last git calls write refs, so every other kill is aimed at them.
+    // The last git calls write the refs, so half of the kills are aimed at these calls.
     let at = match random.below(2) {
         0 => 1 + random.below(calls),
         _ => calls - random.below(calls.min(4)),
@@ -395,9 +396,9 @@ fn once(
     let seen = world.look(&dir, scenario);
     let is_new = seen == calm.new;
     let git_was_killed = matches!(plan, ShimPlan::KillGit { .. } | ShimPlan::KillBoth { .. });
-    // git commits the refs of a transaction one after the other. The ref of the pull request
-    // decides whether the merge happened. If git itself is killed in between, a branch to be
-    // deleted with the merge may remain.
+    // git commits the refs of a transaction one after the other, and the ref of the pull request
+    // decides whether the merge happened. If git itself is killed in between, a branch that the
+    // merge deletes may remain.
     let outlived = git_was_killed
         && scenario.command.contains(&"-d")
         && seen.pulls == calm.new.pulls
@@ -453,7 +454,7 @@ fn once(
 }
 
 #[test]
-fn killed_command_has_either_no_or_full_effect() {
+fn killed_command_has_full_effect_or_none() {
     let world = World::new();
     let calm: Vec<_> = SCENARIOS.iter().map(|s| undisturbed(&world, s)).collect();
     let mut random = Random::from_env();

@@ -183,7 +183,7 @@ fn claim_race_with_wrong_clocks_has_one_holder() {
         let refused = wrong_clock(other, minutes).output().exits(1).stderr_text();
         assert!(refused.contains("holds it"), "{refused}");
     }
-    // A lease shorter than the clock skew ends early, and its holder is warned.
+    // A lease that is shorter than the clock skew ends early, and the holder gets a warning.
     world.complete("1", &claim).ok();
     world.issue("2");
     let early = wrong_clock(world.claim("2", "early", "60"), -10);
@@ -205,8 +205,8 @@ fn wrong_clock_does_not_end_running_lease_on_github() {
         double.seed().set_clock_ahead(60 * minutes);
         world.issue("1");
         let first = world.claim("1", "first", "300").output().success().json();
-        // With GitHub's clock ten minutes behind, a lease of five minutes seems over by every other
-        // clock.
+        // GitHub's clock is ten minutes behind, so a lease of five minutes seems over by every
+        // other clock.
         for _ in 0..2 {
             let refused = world.claim("1", "second", "300").output().exits(1);
             let refused = refused.stderr_text();

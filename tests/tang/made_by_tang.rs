@@ -141,7 +141,7 @@ fn tang_pull_is_commented_on() {
 /// `tang` writes comments of 2025, which the index accepts. Other clients see an approval as plain
 /// text.
 #[test]
-fn tang_reviews_are_comments() {
+fn tang_review_is_shown_as_comment() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");
     let uri = stage.tang_opens(&stage.bob, "topic", "A topic", "Why.");

@@ -4,8 +4,8 @@ use forge_testkit::Output;
 
 use crate::stage::{Stage, for_tang, rkey};
 
-/// Expects the error that `tang` prints after a merge: knots of the time answer with an empty body,
-/// but `tang` expects an object. `tang` therefore writes no status record.
+/// Expects the error that `tang` prints after a merge: `tang` expects an object, but a knot of that
+/// time answers with an empty body. `tang` therefore writes no status record.
 fn says_it_was_answered_nothing(out: Output) {
     let out = out.exits(1);
     let text = out.stderr_text();

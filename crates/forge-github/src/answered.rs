@@ -74,7 +74,7 @@ impl GitHub {
             return Ok(());
         }
         let host = &self.info.host;
-        let message = format!("{host} answered with #{told} where {asked} was asked for");
+        let message = format!("{host} answered with #{told}, but {asked} was requested");
         Err(Error::new(ErrorKind::Protocol, message)
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
@@ -94,7 +94,7 @@ impl GitHub {
         let shown: String = shown.chars().take(100).collect();
         let host = &self.info.host;
         let name = mutation.name;
-        format!("{host} answered {name} with another {field} than was asked for: '{shown}'")
+        format!("{host} answered {name} with another {field} than the requested one: '{shown}'")
     }
 }
 
@@ -176,8 +176,8 @@ fn authority(url: &str) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
-/// Returns whether two texts are equal apart from blanks and control characters, which hosts clean
-/// up.
+/// Returns whether two texts are equal apart from blanks and control characters, which a host may
+/// remove.
 fn same(asked: &str, told: &str) -> bool {
     let words = |c: &char| !c.is_whitespace() && !c.is_control();
     asked.chars().filter(words).eq(told.chars().filter(words))

@@ -18,7 +18,7 @@ const fn no(
     (capability, Support::No { why, instead })
 }
 
-/// The error for a capability that no GitHub host has.
+/// The error for a capability that neither github.com nor an Enterprise Server has.
 pub(crate) fn refusal(capability: Capability) -> Error {
     match CAPABILITIES.get(capability) {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),
@@ -122,8 +122,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         (
             CommentReply,
             Support::Emulated {
-                how: "a comment on lines is answered in its thread; a comment on the pull request, \
-                      which GitHub has no answers to, by a comment that quotes it",
+                how: "a comment on lines is answered in its thread; GitHub has no answers to \
+                      comments on the pull request, so a new comment quotes the other one",
             },
         ),
         yes(CommentEdit),
@@ -156,7 +156,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         no(
             IssueSwap,
             "GitHub changes an issue whatever has changed since it was read",
-            const { &Hint::new("name the version all the same: it is compared right before the edit") },
+            const { &Hint::new("name the version anyway: forge compares it right before the edit") },
         ),
         yes(Links),
         yes(LabelList),
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_capability_has_a_row() {
+    fn every_capability_has_one_row_in_table() {
         for capabilities in [&CAPABILITIES, &SERVER_CAPABILITIES] {
             let rows: Vec<_> = capabilities.table.iter().map(|(c, _)| *c).collect();
             assert_eq!(rows, Capability::ALL);

@@ -187,8 +187,9 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
 }
 
 /// Builds the checks section from the last commit. `unread` marks an error in the checks' part of
-/// the answer, which matters only if no checks arrived. `unstable` means that GitHub reports a
-/// check that has not passed; if all checks that arrived have passed, the section is incomplete.
+/// the answer, and has an effect only if no checks arrived. `unstable` means that GitHub reports a
+/// check that has not passed. If all checks that arrived have passed, the section is then
+/// incomplete.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,
@@ -208,7 +209,8 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup; checks hidden from the viewer leave gaps in it.
+    // A commit without checks has no rollup. Checks that the viewer may not see are gaps in the
+    // rollup.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn rollup_without_its_checks_is_truncated() {
+    fn rollup_with_missing_checks_is_truncated() {
         let (ok, open) = (
             run("a", "COMPLETED", Some("SUCCESS")),
             run("b", "QUEUED", None),

@@ -1,7 +1,7 @@
 //! Caches the comment ids of the pull request whose comments were listed last.
 //!
-//! An id resolves to any comment that the account can see, so a change first verifies that the
-//! comment belongs to the named pull request. For cached ids this takes no request.
+//! GitHub accepts the id of any comment that the account can see. A change therefore first verifies
+//! that the comment belongs to the named pull request. For cached ids this takes no request.
 
 use std::{
     collections::HashSet,

@@ -143,8 +143,9 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // An id may belong to another pull request, whose text the readers of this one may not
-            // see. A number is searched for only in the threads of this pull request.
+            // An id may belong to another pull request, which readers of this one may not be
+            // allowed to see. A number is therefore searched for only in the threads of this pull
+            // request.
             let part = node.filter(|part| part.is_of(&pull.id));
             match part.as_ref().map(|part| part.kind.as_str()) {
                 Some("IssueComment") => {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_follow_kind_of_host() {
+    fn endpoints_depend_on_kind_of_host() {
         for (host, rest, graphql, web) in [
             (
                 "github.com",

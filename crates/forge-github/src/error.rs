@@ -155,7 +155,7 @@ const TEAM_SCOPE: &str = "read:org";
 
 /// The error for a token that may not read the teams that a request needs.
 pub(crate) fn no_teams(about: ErrorContext<'_>) -> Error {
-    let said = "a team that was asked for a review has no name for this token";
+    let said = "this token may not read the name of a team whose review is requested";
     forbidden(about, said, &[TEAM_SCOPE.to_owned()])
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn from_http(
             let missing = missing_scopes(about, headers);
             let error = Error::not_found(
                 Noun::Other,
-                format!("{host} has no such thing, or hides it from this account"),
+                format!("{host} has no such object, or hides it from this account"),
             );
             if missing.is_empty() {
                 error.with_hint("check the name, and whether the account may see it")
@@ -278,7 +278,7 @@ pub(crate) fn from_graphql(
         "SERVICE_UNAVAILABLE" => upstream(about, 503, headers, &said),
         "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
             ErrorKind::Internal,
-            format!("{host} refused a query of ours as too large: {said}"),
+            format!("{host} refused forge's query as too large: {said}"),
         )
         .with_hint(
             Hint::new("ask for less at once: fewer rows, or fewer fields")
@@ -287,7 +287,7 @@ pub(crate) fn from_graphql(
         _ if error.code() == "undefinedField" || error.code() == "argumentNotAccepted" => {
             let unknown = Error::new(
                 ErrorKind::Protocol,
-                format!("{host} does not know a part of a query of ours: {said}"),
+                format!("{host} does not know a part of forge's query: {said}"),
             )
             .with_hint(
                 Hint::new(
@@ -359,7 +359,7 @@ fn login_hint(host: &str) -> Hint {
         } else {
             "GH_ENTERPRISE_TOKEN"
         };
-    let text = format!("log in to {host} (`gh auth login` does as well), or set {variable}");
+    let text = format!("log in to {host} (`gh auth login` also works), or set {variable}");
     Hint::from(text).with_action(login(host))
 }
 
@@ -680,7 +680,7 @@ const MESSAGES: &[MessageRow] = &[
     }),
     ("Can't disable auto-merge", |m| {
         Error::precondition(Precondition::Rule, m)
-            .with_hint("leave it as it is: it does not wait to be merged")
+            .with_hint("leave it as it is: auto-merge is not enabled")
     }),
     ("Reference does not exist", |m| {
         Error::not_found(Noun::Branch, m).with_hint("leave it as it is: the branch is gone")

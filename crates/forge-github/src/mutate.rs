@@ -215,7 +215,7 @@ where
     };
     match read_back().await {
         Ok(Some(value)) => Ok((value, Some(it_happened(&error)))),
-        Ok(None) => Err(error.with_hint("try again: it did not happen, as far as can be seen")),
+        Ok(None) => Err(error.with_hint("try again: GitHub shows no sign that it happened")),
         Err(_) => Err(error),
     }
 }

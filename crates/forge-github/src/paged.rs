@@ -59,7 +59,7 @@ impl GitHub {
             };
             if unread.is_empty() && nodes.has_gaps() {
                 let host = &self.info.host;
-                let message = format!("{host} left out some of what was asked for of {pr}");
+                let message = format!("{host} left out a requested part of {pr}");
                 warnings.push(Warning::new(message).with_hint("try again"));
             }
             warnings = map::merge_warnings(warnings, unread);
@@ -100,7 +100,7 @@ pub(crate) fn left_out<T>(
     let unnamed = missing.saturating_sub(errors as u64);
     (unnamed > 0).then(|| {
         Warning::new(format!("{host} left out {unnamed} {what} of this list"))
-            .with_hint("try again; look at the page of the repository if they stay away")
+            .with_hint("try again; if they are still missing, look at the page of the repository")
     })
 }
 

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_are_not_replies() {
+    fn body_without_reply_quote_is_not_a_reply() {
         for text in [
             "",
             "x",

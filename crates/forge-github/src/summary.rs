@@ -2,9 +2,10 @@
 
 use forge_core::model::{Review, fold_review};
 
-/// Merges GitHub's two lists: the latest review and the latest opinion of each reviewer. An opinion
-/// replaces a review without one. A dismissed opinion is no longer an approval. Reviews by the pull
-/// request's author are left out. Sorts by time, opinions first within one second.
+/// Merges GitHub's two lists: the latest review of each reviewer, and the latest opinion (a review
+/// with a verdict). The opinion wins over a later review without a verdict. A dismissed opinion is
+/// no longer an approval. Reviews by the pull request's author are left out. Sorts by time,
+/// opinions first within one second.
 pub(crate) fn latest_reviews(
     opinions: impl Iterator<Item = Review>,
     latest: impl Iterator<Item = Review>,
@@ -34,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn comment_does_not_replace_opinion() {
+    fn later_comment_review_keeps_earlier_verdict() {
         let latest = latest_reviews(
             [
                 review("a", ReviewState::Approved, 2),

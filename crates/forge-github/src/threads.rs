@@ -87,7 +87,7 @@ impl GitHub {
         };
         let mut scanned = 0;
         loop {
-            // One thread more shows whether there is a next page.
+            // Reads one thread more than the page has, which shows whether there is a next page.
             let first = match filter {
                 ThreadFilter::All => (page.limit - result.items.len() + 1).min(MAX_PAGE_SIZE),
                 _ => MAX_PAGE_SIZE,
@@ -145,7 +145,7 @@ impl GitHub {
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)
-            .with_hint("try again; look at the page of the pull request if it stays away")
+            .with_hint("try again; if it is still missing, look at the page of the pull request")
     }
 
     /// Resolves or reopens a thread, after a check that the thread belongs to this pull request.

@@ -14,9 +14,10 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     /// Fails with `config` if a store cannot be read.
     async fn token(&self, host: &str) -> Result<Option<Secret>>;
 
-    /// Returns another token after `host` answered 401 to `refused`, at most once for each token. A
-    /// token of `gh auth token` may expire and be renewed; for a token from the environment there
-    /// is no other, so the result is `None`.
+    /// Returns another token after `host` answered 401 to `refused`, at most once for each token.
+    ///
+    /// A token of `gh auth token` may have been renewed since. A token from the environment cannot
+    /// be renewed, so the result is then `None`.
     ///
     /// # Errors
     ///

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compare_form_is_prefilled() {
+    fn compare_page_url_prefills_the_form() {
         let mut req = CreatePull::new("fe/a b", "Ünï & x");
         req.base = Some("rel/1".into());
         assert_eq!(

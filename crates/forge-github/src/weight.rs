@@ -5,8 +5,8 @@ use std::fmt;
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
 
 /// Maximum size of an answer in memory, in bytes: 128 ASCII texts of GitHub's maximum length
-/// ([`crate::caps`]); a page has 100 texts. Lists with longer rows are read in smaller pages.
-/// Memory contains a text several times until it is printed: parsed, rendered and escaped.
+/// ([`crate::caps`]); a page has 100 texts. Lists with longer rows are read in smaller pages. Until
+/// a text is printed, memory holds several copies of it: parsed, rendered and escaped.
 pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
 /// More than the objects and list elements in the largest page that this crate requests.
 const MAX_ITEMS: usize = 65_536;

@@ -50,20 +50,20 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::PrCreateCloses,
             Support::Emulated {
-                how: "the merge closes them, where forge makes it",
+                how: "a merge made by forge closes them",
             },
         ),
         (C::PrList, Native),
         (
             C::PrListSearch,
             Support::ClientSide {
-                how: "every candidate is read and matched here",
+                how: "forge reads every candidate and matches it itself",
             },
         ),
         (
             C::PrListApp,
             No {
-                why: "nothing in a git repository is opened by an app",
+                why: "no app opens pull requests in a git repository",
                 instead: &Hint::fixed(
                     "list by author",
                     Action::fixed(Call::Op(Op::PrList), &[(Param::Author, Arg::Choose)]),
@@ -125,7 +125,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::MergeAuto,
             No {
-                why: "no server waits for something to happen in a plain git repository",
+                why: "a plain git repository has no server that could wait",
                 instead: &Hint::fixed(
                     "merge when it is ready",
                     Action::again(&[(Param::Auto, Arg::Omit)]),
@@ -135,7 +135,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::MergeAdmin,
             No {
-                why: "a plain git repository requires nothing that could be passed over",
+                why: "a plain git repository has no requirements that could be bypassed",
                 instead: &Hint::fixed("leave it out", Action::again(&[(Param::Admin, Arg::Omit)])),
             },
         ),
@@ -228,7 +228,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::IssueFieldEdit,
             No {
                 why: "a git repository takes any value in any field of an issue",
-                instead: &Hint::new("set the value; the field is there with it"),
+                instead: &Hint::new("set the value, which also creates the field"),
             },
         ),
         (C::IssueSwap, Native),
@@ -252,7 +252,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (
             C::RepoFork,
             No {
-                why: "a copy of a git repository is a clone, wherever its owner puts it",
+                why: "a copy of a git repository is a clone, made with git",
                 instead: &Hint::new("run `git clone`"),
             },
         ),

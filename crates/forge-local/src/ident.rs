@@ -103,7 +103,7 @@ fn unknown(said: &str) -> Error {
         ErrorKind::Unauthenticated {
             host: String::new(),
         },
-        format!("git's configuration has no {what}, so nothing says who you are"),
+        format!("git's configuration has no {what}, so your identity is unknown"),
     )
     .with_hint(hint)
 }

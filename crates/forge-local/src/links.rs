@@ -70,7 +70,7 @@ impl Local {
             .add_mentioning(&mut cat, kind, number, &mut links)
             .await
         {
-            let what = "what mentions it could not be read";
+            let what = "the texts that mention it could not be read";
             links
                 .warnings
                 .push(Warning::new(format!("{what}: {}", e.message())));

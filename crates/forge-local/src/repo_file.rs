@@ -76,7 +76,7 @@ impl Local {
             _ if !mode.starts_with("100") => refuse("it is a submodule".to_owned(), "name a file"),
             Some(info) if info.size > MAX_REPO_FILE as u64 => {
                 let why = format!(
-                    "it has {} bytes, and {MAX_REPO_FILE} is the most",
+                    "it has {} bytes, and the maximum is {MAX_REPO_FILE}",
                     info.size
                 );
                 refuse(why, "name a smaller file")

@@ -75,7 +75,8 @@ impl Repository {
                     "neither it nor a directory above it has a .git",
                 ));
             }
-            // An example is a repository of another owner: git's message says what to do.
+            // git refused the repository, for example one of another owner; git's message says what
+            // to do.
             return Err(found.error("rev-parse"));
         }
         let Directories {
@@ -235,8 +236,8 @@ pub(crate) fn line(bytes: &[u8]) -> &[u8] {
 }
 
 /// Refuses a repository with files that link outside of it, because the permission for its path
-/// does not cover the targets. Hooks are exempt, because no hook runs. `objects/info/alternates` is
-/// exempt, because a clone with `--reference` borrows objects but not branches.
+/// does not cover the targets. Two kinds of links are allowed: hooks, because no hook runs, and
+/// `objects/info/alternates`, because a clone with `--reference` borrows objects but not branches.
 fn refuse_links_outwards(common: &Path) -> Result<()> {
     let parts = ["objects", "refs", "logs", "reftable", "worktrees", "info"];
     let mut dirs = vec![common.to_owned()];
@@ -266,7 +267,8 @@ fn leads_outwards(link: &Path) -> Error {
             sso_url: None,
         },
         format!(
-            "{} is a link out of its repository, which opens only if the user named its exact path",
+            "{} is a link to a place outside its repository; such a repository opens only if the \
+             user named its exact path",
             show(link)
         ),
     )

@@ -398,17 +398,16 @@ impl Local {
             Directory::Proved => format!("git -C {}", quote(&tree.path)),
             Directory::Gone | Directory::Away | Directory::Unproved => "git".to_owned(),
         };
-        let mut hint = format!(
-            "bring them along, local changes kept, with: {git} read-tree -m -u {from} HEAD"
-        );
+        let mut hint =
+            format!("update them and keep local changes with: {git} read-tree -m -u {from} HEAD");
         if shown.is_none() {
             hint.push_str(&format!(
                 " (its index has changes of its own, see: {git} diff --cached {from})"
             ));
         }
         Warning::new(format!(
-            "'{}' is checked out in {}, whose files were left as they are: a commit of all files \
-             there would take the changes back",
+            "'{}' is checked out in {}, whose files were not updated: a commit of all files there \
+             would revert the changes",
             text::one_line(&the_move.branch),
             show(&tree.path)
         ))
@@ -427,7 +426,8 @@ impl Local {
                     show(&tree.path)
                 ),
                 Hint::new(
-                    "name the repository by the path of that work tree, or leave its files behind",
+                    "name the repository by the path of that work tree, or leave its files \
+                     unchanged",
                 )
                 .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
             ),
@@ -439,7 +439,7 @@ impl Local {
                 ),
                 Hint::new(
                     "run `git worktree repair` in the work tree if it was moved, and try again; or \
-                     leave its files behind",
+                     leave its files unchanged",
                 )
                 .with_action(LEAVE_CHECKOUT),
             ),
@@ -504,7 +504,7 @@ async fn back_all(checkouts: &[Checkout]) -> Result<()> {
 impl Checkout {
     async fn forward(&self) -> Result<Step> {
         self.read_tree(&["-u"], &self.from, &self.to).await?;
-        let name = format!("bring the files of {} along", show(&self.path));
+        let name = format!("update the files of {}", show(&self.path));
         Ok(Step::new(name, true))
     }
 
@@ -519,7 +519,8 @@ impl Checkout {
                 e.message()
             );
             let back = format!(
-                "bring them to that commit, local changes kept, with: git -C {} read-tree -m -u {to} HEAD",
+                "update them to that commit and keep local changes with: git -C {} read-tree -m -u \
+                 {to} HEAD",
                 quote(path)
             );
             Error::new(e.kind().clone(), message)
@@ -602,7 +603,7 @@ impl Checkout {
             in_the_way = self.changed_here().await?;
             if in_the_way.is_empty() {
                 let message = format!(
-                    "the files of {} cannot go along with '{}': {}",
+                    "the files of {} cannot follow '{}': {}",
                     show(&self.path),
                     text::one_line(&self.branch),
                     e.message()
@@ -649,8 +650,8 @@ impl Checkout {
             show(&self.path)
         );
         let hint = Hint::from(format!(
-            "if they were left behind, bring them along first: git -C {dir} read-tree -m -u {older} \
-             HEAD; if you mean to take commits back, commit that first; or leave the files behind"
+            "if an earlier merge left the files behind, update them first: git -C {dir} read-tree -m \
+             -u {older} HEAD; if you mean to revert commits, commit that first; or leave the files unchanged"
         ));
         Error::precondition(Precondition::WorkTree(Vec::new()), message)
             .with_hint(hint.with_action(LEAVE_CHECKOUT))
@@ -658,7 +659,7 @@ impl Checkout {
 
     fn recovery(&self) -> Hint {
         Hint::from(format!(
-            "commit, stash or move these files in {}, then try again; or leave its files behind",
+            "commit, stash or move these files in {}, then try again; or leave its files unchanged",
             show(&self.path)
         ))
         .with_action(LEAVE_CHECKOUT)
@@ -690,8 +691,8 @@ impl Checkout {
             .collect())
     }
 
-    /// The files with an unstaged deletion that the new commit changes: git would restore them.
-    /// Files outside a sparse checkout do not count.
+    /// The files that the user has deleted without staging and that the new commit changes: git
+    /// would restore them. Files outside a sparse checkout do not count.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
         let is_missing = |file: &&ChangedPath| {
             let file_path = self.path.join(path_of(&file.path));
@@ -707,9 +708,10 @@ impl Checkout {
         Ok(&missing & &fields(&listed).map(lossy).collect())
     }
 
-    /// The changing files with unstaged changes, if the index has changes of its own. If the index
-    /// already has the new content, as after a checkout stopped by a full disk, git keeps the old
-    /// file, and the next commit of all files would revert the merge.
+    /// The changing files that have unstaged changes although the index also has changes.
+    ///
+    /// If the index already has the new content, as after a checkout stopped by a full disk, git
+    /// keeps the old file. The next commit of all files would then revert the merge.
     async fn half_staged(&self) -> Result<BTreeSet<String>> {
         if !self.has_staged {
             return Ok(BTreeSet::new());
@@ -790,8 +792,9 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
 /// update the files. Updating such an index from `onto` would keep the difference as a change of
 /// the user.
 ///
-/// An index with staged changes is based on an older commit if it differs from that commit in fewer
-/// paths than from `onto`, and each of these paths also differs from `onto`.
+/// An index with staged changes counts as based on an older commit under two conditions: it differs
+/// from that commit in fewer paths than from `onto`, and each of these paths also differs from
+/// `onto`.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     let from_onto = staged(git, onto).await.ok()?;
     if from_onto.is_empty() {
@@ -825,7 +828,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
 /// The warning about a missing linked work tree that has the branch checked out.
 fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
-        "'{}' is checked out in {}, which is gone; its files were not brought along",
+        "'{}' is checked out in {}, which is gone; its files were not updated",
         text::one_line(&the_move.branch),
         show(path)
     );
@@ -840,13 +843,13 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
 fn away(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
-        "'{}' is checked out in {shown}, which is locked and not there: when it comes back, a commit \
-         of all files in it would take the changes back; nothing was changed",
+        "'{}' is checked out in {shown}, which is locked and missing: once it is back, a commit of \
+         all files in it would revert the changes; nothing was changed",
         text::one_line(branch)
     );
     let hint = format!(
         "mount the disk of {shown}; or, if it never comes back, run git worktree unlock {} and git \
-         worktree prune; or leave its files behind",
+         worktree prune; or leave its files unchanged",
         quote(path)
     );
     Error::precondition(Precondition::WorkTree(Vec::new()), message)
@@ -879,7 +882,7 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let has = |file: &str, wanted: &str| {
         let file = state.join(file);
         let text = state_file(&file).unwrap_or_default();
-        // A file above the size limit counts as naming any branch.
+        // A file above the size limit is not read, so it counts as naming every branch.
         let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
         is_cut
             || text

@@ -1,5 +1,5 @@
-//! Writes to the account of a repository of Tangled 1.0, through its knot: never twice, never over
-//! somebody's edit, and read back.
+//! Writes to the account of a repository of Tangled 1.0, through its knot. A write is never made
+//! twice, never overwrites another account's edit, and is read back.
 
 use std::time::Duration;
 
@@ -16,8 +16,9 @@ use crate::{
 };
 
 impl Tangled {
-    /// Creates a record under our key, and reads it back. A lost answer is decided by what is
-    /// there; what is not there is sent once more, because the knot refuses a key that exists.
+    /// Creates a record under our key, and reads it back. If the answer is lost, the stored record
+    /// decides. A missing record is sent once more, which is safe because the knot refuses an
+    /// existing key.
     pub(crate) async fn put_new(
         &self,
         repository: &Repository,
@@ -46,7 +47,7 @@ impl Tangled {
                     survived(&record.value, &found)?;
                     return Ok(found);
                 }
-                // The second one may be refused because the first one has arrived.
+                // The second request may be refused because the first one has arrived.
                 Err(e) if tried > 0 || fault::is_ambiguous(&e) => (e, find().await),
                 Err(e) => return Err(e),
             };
@@ -65,9 +66,9 @@ impl Tangled {
         }
     }
 
-    /// Reads the ticket, changes it and puts it back unless somebody was faster: then all of it
-    /// again, or with `expected` a conflict. Fields that we do not know stay. What `change` refuses
-    /// is not written. Whether there was anything to change.
+    /// Reads the ticket, changes it and writes it back. If another writer was faster, starts again,
+    /// or with `expected` fails with a conflict. Unknown fields are kept. Nothing is written if
+    /// `change` refuses. Returns whether there was anything to change.
     pub(crate) async fn change_ticket(
         &self,
         repository: &Repository,
@@ -91,7 +92,7 @@ impl Tangled {
             })?;
             let new = write::changed(&uri, &old, &change)?;
             if new == old.value {
-                // With a lost answer it was ours that arrived.
+                // The answer was lost, but our write has arrived.
                 return Ok(lost.is_some());
             }
             if let Some(expected) = expected.filter(|e| *e != old.cid()) {
@@ -113,7 +114,7 @@ impl Tangled {
                     let now = records::get(&knot, &did, collection, ticket.rkey()).await;
                     let now = now.map_err(|e| unseen(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
-                    // Of a version that is not ours nothing can be said.
+                    // Nothing can be said about a version that another writer made.
                     if cid.is_none_or(|cid| cid == now.cid()) {
                         survived(&sent, &now)?;
                         stayed_out(&old.value, &sent, &now, stamp)?;
@@ -125,8 +126,8 @@ impl Tangled {
                         return Err(write::stale(&uri, expected, "another"));
                     }
                 }
-                // Whether it arrived is seen in the next round; to send it again is safe, because
-                // it is for the version that was read.
+                // The next round shows whether the write arrived. Sending it again is safe, because
+                // it applies only to the version that was read.
                 Err(e) if fault::is_ambiguous(&e) && lost.is_none() => lost = Some(e),
                 Err(e) => return Err(e),
             }
@@ -140,9 +141,8 @@ impl Tangled {
         ))
     }
 
-    /// A write through the knot. Whom the token has to be for was seen in two forms: the knot, or
-    /// the repository. The first that is taken is remembered; one that is refused has changed
-    /// nothing.
+    /// Calls the knot for a write. Tokens were seen for two audiences: the knot, or the repository.
+    /// The first audience that is accepted is remembered; a refused call has changed nothing.
     pub(crate) async fn account_call(
         &self,
         repository: &Repository,
@@ -191,7 +191,8 @@ impl Tangled {
     }
 }
 
-/// What the knot puts into a record is never sent; the names of that begin with `stamp`.
+/// Removes the fields that the knot adds to a record and nobody sends: their names begin with
+/// `stamp`.
 fn without_stamps(value: &Value, stamp: &str) -> Value {
     let mut value = value.clone();
     if let Some(map) = value.as_object_mut() {
@@ -251,29 +252,29 @@ fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<(
     }
 }
 
-/// What the knot took could not be read afterwards, so that nobody has seen it. That it failed is
-/// no reason to write it again, or to take it back.
+/// The error for a write that succeeded but could not be read back. The failed read is no reason to
+/// repeat or to undo the write.
 pub(crate) fn unseen(uri: &str, error: Error) -> Error {
     let why = error.message();
     let message = format!("{uri} is written, and could not be read again: {why}");
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_context("uri", uri)
-        .with_hint("look at it before you do it again")
+        .with_hint("look at the record before you repeat the command")
         .with_source(error)
 }
 
-/// The knot said that it wrote a record, and does not have it.
+/// The error for a record that the knot reported as written, but does not have.
 fn lost_on_the_way(uri: &str) -> Error {
-    let message = format!("{uri} was written, and is not there when it is read again");
+    let message = format!("{uri} was written, but is missing when it is read back");
     Error::new(ErrorKind::Protocol, message).with_hint("look at it on the web")
 }
 
-/// What was written is not what was sent.
+/// The error for a record that differs from what was sent.
 pub(crate) fn changed_on_the_way(uri: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,
-        format!("{uri} was written, and {what} is not what was sent"),
+        format!("{uri} was written, but {what} differs from what was sent"),
     )
     .with_hint("look at it on the web")
 }

@@ -1,5 +1,5 @@
-//! Answers of knots and spindles whose fields have other names by configuration: they are put back
-//! into the usual ones, which are those of the types that they are read into.
+//! Answers of knots and spindles with configured field names: renames their fields to the default
+//! names, which the types of the answers use.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -52,8 +52,8 @@ pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> Result<A, Strin
     parse(value)
 }
 
-/// `value` with the fields `from` under the names `to`. What already has one of these names means
-/// something else, and is left out.
+/// Renames the fields `from` of `value` to the names `to`. A field that already has one of the
+/// names `to` means something else, and is dropped.
 fn renamed(value: Value, from: &[Field<'_>], to: &[Field<'_>]) -> Value {
     match value {
         Value::Array(items) => {

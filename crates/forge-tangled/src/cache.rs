@@ -30,8 +30,8 @@ struct Entries<T> {
     order: VecDeque<(String, Instant)>,
 }
 
-/// Values by key, each for so long and no longer, and so many bytes and no more: a process may run
-/// for weeks, in which handles, rights and declarations change.
+/// Caches values by key, with a time limit, a limit of bytes and a limit of entries: a process may
+/// run for weeks, in which handles, permissions and declarations change.
 pub(crate) struct Cache<T> {
     kept: Duration,
     /// The most bytes of values, and how many one has.
@@ -63,8 +63,7 @@ impl<T> Cache<T> {
         }
     }
 
-    /// The same, where some values only say that a thing could not be found out: they are kept for a
-    /// minute at most.
+    /// The same cache, but keeps for a minute at most the values that only record a failure.
     pub fn retrying(self, is_failure: fn(&T) -> bool) -> Self {
         Self { is_failure, ..self }
     }
@@ -96,7 +95,8 @@ impl<T> Cache<T> {
         cell
     }
 
-    /// Forgets the oldest where the values are too much by now: each came after its place.
+    /// Evicts the oldest values if the values are too large together: a value arrives after its
+    /// entry was made.
     pub fn shed(&self) {
         let now = Instant::now();
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,8 +104,8 @@ impl<T> Cache<T> {
         self.evict(&mut entries, young);
     }
 
-    /// Forgets what is too old, and the oldest of what is too much. The newest stays: who has just
-    /// asked for it fills it.
+    /// Evicts expired values, and the oldest values above the limits. The newest entry stays,
+    /// because its caller is about to fill it.
     fn evict(&self, entries: &mut Entries<T>, young: impl Fn(Instant) -> bool) {
         // A key is there twice.
         let weigh =

@@ -35,8 +35,8 @@ type Rows = [(Capability, Support); Capability::ALL.len()];
 const NO_DRAFTS: Support = Support::No {
     why: "tangled has no drafts",
     instead: hint!(
-        "set a marker for drafts (`hosts.tangled.org.draft_marker`), which is put in front of the \
-         title, and taken away when it is ready",
+        "configure a marker for drafts (`hosts.tangled.org.draft_marker`): forge puts it in front \
+         of the title, and removes it when the pull request is ready",
         Action::fixed(
             Call::ConfigSet,
             &[
@@ -74,27 +74,27 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (
             PrCreateEdits,
             Support::ClientSide {
-                how: "the patch is made here, from the edited files as the knot has them",
+                how: "forge makes the patch, from the edited files as the knot has them",
             },
         ),
         yes(PrCreateDependent),
         (
             PrCreateCloses,
             Support::ClientSide {
-                how: "a line of the description says `Closes` and the at-uri of the issue; the merge \
-                      closes it, where forge makes it, and `references` close nothing",
+                how: "a line of the description says `Closes` and the at-uri of the issue; a merge \
+                      made by forge closes the issue, and `references` close nothing",
             },
         ),
         yes(PrList),
         (
             PrListSearch,
             Support::ClientSide {
-                how: "the index's list of the repository is read, and matched here",
+                how: "forge reads the index's list of the repository and matches it itself",
             },
         ),
         no(
             PrListApp,
-            "accounts on tangled are not told apart into people and apps",
+            "tangled does not distinguish accounts of people and of apps",
             hint!(
                 "list by author",
                 Action::fixed(Call::Op(Op::PrList), &[(Param::Author, Arg::Choose)])
@@ -156,7 +156,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         ),
         no(
             PrRevert,
-            "a knot applies patches and makes none that takes a merged one back",
+            "a knot applies patches, but makes none that reverts a merge",
             hint!(
                 "run `git revert` in a clone, and open a pull request with the commit",
                 Action::op(Op::PrCreate)
@@ -184,7 +184,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (
             MergeExpectedHead,
             Support::ClientSide {
-                how: "the patch of the round that was checked is what is sent to be merged",
+                how: "forge sends the patch of the checked round, so exactly that patch is merged",
             },
         ),
         no(
@@ -197,9 +197,9 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         ),
         no(
             MergeAdmin,
-            "tangled has no requirements that could be passed by",
+            "tangled has no requirements that could be bypassed",
             hint!(
-                "merge without passing by requirements",
+                "merge without bypassing requirements",
                 Action::again(&[(Param::Admin, Arg::Omit)])
             ),
         ),
@@ -243,7 +243,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(Checks),
         no(
             CheckLogs,
-            "a spindle hands out logs by a subscription alone",
+            "a spindle provides logs only by subscription",
             hint!("look at the page of the pipeline"),
         ),
         no(
@@ -312,12 +312,12 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             IssueSwap,
             "the state, the labels and the comments of an issue are records of several accounts",
-            hint!("name the version all the same: it is compared right before the edit"),
+            hint!("name the version anyway: forge compares it right before the edit"),
         ),
         (
             Links,
             Support::ClientSide {
-                how: "the index's lists of the repository are read, and searched here",
+                how: "forge reads the index's lists of the repository and searches them itself",
             },
         ),
         yes(LabelList),
@@ -326,7 +326,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(RepoFile),
         no(
             BranchPush,
-            "a knot takes commits by git alone",
+            "a knot takes commits only by git",
             hint!("push with git, or submit a new round with a patch"),
         ),
         no(

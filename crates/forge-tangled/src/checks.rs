@@ -108,10 +108,10 @@ impl Checks for Tangled {
     }
 }
 
-/// Why nobody can say what ran for a repository; `None` where it can be asked.
+/// The reason why the checks of a repository cannot be known; `None` if its spindle can be asked.
 fn why_not(repository: &Repository) -> Option<&'static str> {
     match repository.era {
-        Era::Org10 => Some("how a spindle of Tangled 1.0 is asked for pipelines was not seen"),
+        Era::Org10 => Some("it is not known how a spindle of Tangled 1.0 is asked for pipelines"),
         Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
         Era::Sh2026 => None,
     }
@@ -132,8 +132,8 @@ impl Tangled {
         Ok(ChecksReport::of(head, checks.collect()))
     }
 
-    /// The checks as a section of a view; `None` where the forge has none, and where the repository
-    /// has chosen no spindle. A round without a patch has been told of by the changes.
+    /// The checks as a section of a view; `None` if the forge has no checks, and if the repository
+    /// has chosen no spindle. A round without a patch has its warning from the changes.
     pub(crate) async fn checks_section(
         &self,
         repository: &Repository,
@@ -255,8 +255,8 @@ impl Pipeline {
     }
 }
 
-/// What a word of `sh.tangled.pipeline.status` says, and the usual word for it. One that is not
-/// known yet is taken for unfinished: nobody may take it for a success.
+/// Maps a state of `sh.tangled.pipeline.status` to a check status and the default name of the
+/// state. An unknown state counts as unfinished, so that it never counts as success.
 fn status<'a>(word: &'a str, names: &SpindleAnswers) -> (CheckStatus, &'a str) {
     let usual = SpindleAnswers::usual();
     [

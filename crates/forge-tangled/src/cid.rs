@@ -1,4 +1,4 @@
-//! Content ids, which blobs and records of other people's servers are held against.
+//! Content ids (CIDs), with which blobs and records from other people's servers are verified.
 //!
 //! atproto has one form for each: version 1 and SHA-256, of the raw bytes of a blob and of the
 //! DAG-CBOR of a record (<https://atproto.com/specs/data-model>, <https://atproto.com/specs/blob>).
@@ -79,8 +79,8 @@ fn of(codec: u64, bytes: &[u8]) -> Option<Cid> {
     Some(Cid::new_v1(codec, hash))
 }
 
-/// The CID of a record. `None` where its JSON is not one form of its bytes: of a fraction, for what a
-/// server may print without its point is another number, and of what is stamped.
+/// The CID of a record. `None` if the record's JSON does not determine its bytes: for a fraction,
+/// because a server may print it without its point, and for a record with stamps.
 fn of_record(value: &Value) -> Option<Cid> {
     let fields = value.as_object()?;
     if fields.keys().any(|key| key.starts_with(STAMP)) {

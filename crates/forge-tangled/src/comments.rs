@@ -44,7 +44,7 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
         return Some("it has no text");
     }
     let no_time = record.created_at(&fields.created_at).is_none();
-    no_time.then_some("it has no time, and its key is none")
+    no_time.then_some("it has no time, and neither has its key")
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
@@ -163,8 +163,8 @@ impl Tangled {
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
         let uri = pull.record.uri.as_str();
-        // Whoever changes or takes back the last of their own means the last, also where the index
-        // is behind.
+        // Editing or deleting "the last comment" means the viewer's last one, even if the index
+        // lags.
         let (found, [own]) = future::join(
             self.about(&kind, uri, accounts),
             self.fresh_of_viewer([&kind], uri),
@@ -216,7 +216,7 @@ impl Tangled {
                     None => Op::IssueView,
                 };
                 let text = format!(
-                    "look whether {} is there before saying it again",
+                    "look whether {} exists before you comment again",
                     record.uri(&viewer)
                 );
                 e.with_hint(
@@ -276,9 +276,9 @@ impl Tangled {
         write::checked(NewRecord::new(&names.sh.comment, value), names)
     }
 
-    /// A comment that goes with something else (a round, a change of the state), which is not
-    /// written again where the viewer has said this very text about this round since then: the
-    /// command was cut off behind it.
+    /// Writes a comment that goes with another write (a round, a change of the state), unless the
+    /// viewer has already written the same text about this round since then: an earlier command may
+    /// have been interrupted after its comment.
     pub(crate) async fn comment_once(
         &self,
         located: &Located,

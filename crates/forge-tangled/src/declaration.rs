@@ -1,6 +1,5 @@
-//! Whether a repository has become one of Tangled 1.0 since it was found: looked for before each
-//! write, because what is known of a repository is kept for minutes, and a process may run for
-//! weeks.
+//! Checks before each write whether the repository was declared for Tangled 1.0 since it was found.
+//! Facts about a repository are cached for minutes, and a process may run for weeks.
 
 use forge_core::{Error, Hint, Precondition, Result};
 
@@ -11,8 +10,8 @@ use crate::{
     repository::{REPOS_MOST, Repository},
 };
 
-/// That a repository had no declaration a moment ago. Whatever writes `sh.tangled.*` takes one and
-/// uses it up, so that there is a look for each write.
+/// Proof that a repository had no declaration a moment ago. Each write of `sh.tangled.*` uses up
+/// one proof, so each write makes a check.
 #[derive(Debug)]
 pub(crate) struct Undeclared(());
 
@@ -25,13 +24,14 @@ impl Undeclared {
 }
 
 impl Tangled {
-    /// Looks for a declaration of the repository, whatever is known of it. It is where the
+    /// Looks for a declaration of the repository, without the cache. A declaration is where the
     /// repository's record is: in its owner's account.
     ///
     /// # Errors
-    /// `precondition_failed` where there is one now; the repository is looked up anew from then on.
-    /// As the owner's server has it, where that cannot be asked: then nobody knows what to write.
-    /// As the knot has it, where that was to say whose the repository is, and did not.
+    ///
+    /// `precondition_failed` if there is a declaration now; the repository is then looked up again.
+    /// If the owner's server cannot be asked, its error, because the protocol to write is then
+    /// unknown. If the knot had to name the repository's owner and did not, the knot's error.
     pub(crate) async fn undeclared(&self, repository: &Repository) -> Result<Undeclared> {
         self.owner_confirmed(repository).await?;
         let (owner, id) = (&repository.owner, &repository.id);
@@ -47,8 +47,8 @@ impl Tangled {
                 None => format!("try again when the server of {} answers", owner.name()).into(),
             };
             let message = format!(
-                "whether {id} is declared for Tangled 1.0 by now cannot be found out, so that this \
-                 was not written: {}",
+                "nothing was written, because it is unknown whether {id} uses Tangled 1.0 by now: \
+                 {}",
                 e.message()
             );
             Error::new(e.kind().clone(), message)
@@ -64,14 +64,11 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "{id} is of Tangled 1.0 by now ({}): nothing of the protocol before that is written \
-                 to it, and this was not written",
+                "nothing was written: {id} uses Tangled 1.0 by now ({}), and forge writes no \
+                 records of the older protocol to it",
                 declaration.uri
             ),
         )
-        .with_hint(
-            Hint::new("do the same again, which is done the way of Tangled 1.0 then")
-                .with_action(AGAIN),
-        ))
+        .with_hint(Hint::new("repeat the command, which then uses Tangled 1.0").with_action(AGAIN)))
     }
 }

@@ -1,4 +1,4 @@
-//! Drafts, which tangled has not: a marker in front of the title, where the configuration names one.
+//! Drafts, which tangled lacks: a marker at the start of the title, if one is configured.
 
 use forge_core::{Error, ErrorKind, Result};
 
@@ -27,8 +27,9 @@ impl DraftMarker {
         .with_hint("write `[draft]`, for example"))
     }
 
-    /// The title without the marker; `None` where it is not the title of a draft. Case does not
-    /// matter, a word does: `wip` does not mark "Wipe the cache", and a marker alone marks nothing.
+    /// The title without the marker; `None` if this is not the title of a draft. Case does not
+    /// matter. The marker must be a whole word, so `wip` does not mark "Wipe the cache"; a title
+    /// that is only a marker is not a draft.
     pub(crate) fn strip<'t>(&self, title: &'t str) -> Option<&'t str> {
         // A title can have the marker twice by mistake, and a stranger's title any number of times.
         let mut rest = self.strip_one(title)?;

@@ -1,5 +1,5 @@
-//! Which addresses are contacted that somebody else names: in a document, in a record, or by
-//! sending us on.
+//! Decides which addresses named by other people are contacted: in a document, in a record, or in a
+//! redirect.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -20,10 +20,10 @@ pub(crate) enum NamedBy {
     Stranger,
 }
 
-/// Sends the requests of this crate by the rule for addresses.
+/// Sends the requests of this crate according to the rule for addresses.
 ///
-/// Names are judged here, before anything is sent. Addresses are judged by the transport as it
-/// connects, so that no name leads elsewhere after it was looked at.
+/// Names are checked here, before anything is sent. The transport checks addresses when it
+/// connects, so a name cannot lead to another address after its check.
 #[derive(Debug)]
 pub(crate) struct Guard {
     http: Http,
@@ -40,10 +40,11 @@ impl Guard {
         &self.settings.read_limits
     }
 
-    /// The answer, or the one that it leads on to within `most` redirects: a stranger's server must
-    /// not send us where its document could not.
+    /// Sends a request and follows at most `most` redirects. A stranger's server must not redirect
+    /// to a place that its document could not name.
     ///
     /// # Errors
+    ///
     /// As [`Http::send`]; `protocol` for an address that is not contacted, and for more redirects.
     pub async fn send(
         &self,

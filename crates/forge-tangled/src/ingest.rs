@@ -1,4 +1,4 @@
-//! Who can see a record that was written: the promise of this backend.
+//! Finds out who can see a written record, as this backend promises to report.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ pub(crate) enum Seen<'a> {
     Repository,
 }
 
-/// What became of a write: the word, and the CID that the record has now.
+/// Result of waiting for ingestion: the ingestion state, and the record's current CID.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub ingestion: Ingestion,
@@ -57,30 +57,30 @@ pub(crate) enum Look {
 }
 
 impl Tangled {
-    /// Looks at the index until it shows the record in this version, or the wait is over.
+    /// Polls the index until it shows this version of the record, or the wait is over.
     ///
-    /// When half of the wait is over and the index says that it does not have this version, the
-    /// record is put once more: tangled's own drops what it fails to take in, and does not come back
-    /// to it before the record changes (tangled.org core issue 533).
+    /// After half of the wait, if the index says that it does not have this version, the record is
+    /// written once more: tangled's index drops a record that it fails to ingest, and reads it
+    /// again only after a change (tangled.org core issue 533).
     pub(crate) async fn ingestion(
         &self,
         repository: &Repository,
         seen: Seen<'_>,
         record: &Record,
     ) -> Told {
-        // A repository's record is changed for nobody's sake.
+        // Repository records are never rewritten to trigger ingestion.
         let put_for = (!matches!(seen, Seen::Repository)).then_some(repository);
         self.word_of(put_for, seen, record).await
     }
 
-    /// The same of a record that a command found as it was to be: what is stored need not be shown.
-    /// Such a command writes nothing, so the record is not put once more.
+    /// Waits for a record that a command found already as requested: a stored record need not be
+    /// shown. Such a command writes nothing, so the record is not written once more either.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
         self.word_of(None, seen, record).await.ingestion
     }
 
-    /// The same of a state that was so already: of the status that decides it, or where there is
-    /// none, of what has it.
+    /// Waits for a state that was already set: for the status that decides it or, without a status,
+    /// for the record that has the state.
     pub(crate) async fn ingestion_of_state(
         &self,
         kind: Kind,
@@ -108,8 +108,8 @@ impl Tangled {
         }
     }
 
-    /// The collection for which this index never shows a record, and what to do instead: that of
-    /// the record, or of what it is about.
+    /// The collection of which this index never shows a record, and what to do instead. The
+    /// collection is that of the record, or of the record's subject.
     pub(crate) fn not_taken_in(
         &self,
         seen: Option<&Seen<'_>>,
@@ -125,7 +125,7 @@ impl Tangled {
         })
     }
 
-    /// As [`Self::ingestion`]; without a repository nothing is put once more.
+    /// As [`Self::ingestion`]; without a repository, no record is written once more.
     async fn word_of(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
@@ -184,10 +184,10 @@ impl Tangled {
         Told { ingestion, cid }
     }
 
-    /// Looks at the index until it no longer shows a record that was deleted, or the wait is over.
+    /// Polls the index until it no longer shows a deleted record, or the wait is over.
     ///
-    /// An index that takes in no such records hears of no deletion either: one that it has from
-    /// before, it goes on showing.
+    /// An index that does not ingest such records does not see deletions either, and continues to
+    /// show a record that it already has.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
         if self.not_taken_in(Some(&seen), uri).is_some() {
             let instead = "look on its web page whether it is shown there".to_owned();
@@ -223,8 +223,8 @@ impl Tangled {
             .flatten()
     }
 
-    /// Puts one of the viewer's records once more, with a change that means nothing: the same bytes
-    /// again make no commit, so that nobody would hear of them. The new CID.
+    /// Rewrites one of the viewer's records with a change without meaning, and returns the new CID.
+    /// The same bytes would make no commit, so no index would see them.
     pub(crate) async fn put_changed(
         &self,
         undeclared: Undeclared,

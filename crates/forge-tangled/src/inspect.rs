@@ -155,7 +155,7 @@ impl Tangled {
             let ingestion = Ingestion::PdsOnly {
                 instead: instead.to_owned(),
             };
-            let mut because = format!("this index does not take in {collection}");
+            let mut because = format!("this index does not ingest {collection}");
             if collection != uri.collection {
                 because.push_str(", and the record is about one of those");
             }
@@ -212,16 +212,17 @@ impl Tangled {
         }
     }
 
-    /// Puts one of the viewer's records once more, with a change that means nothing, so that the
-    /// index looks at it again, and waits for it. One that is not `pending` is left as it is, which
-    /// the report says.
+    /// Rewrites one of the viewer's records with a change without meaning, so that the index reads
+    /// it again, and waits for it. A record that is not `pending` is left as it is, which the
+    /// report says.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record;
-    /// `precondition_failed` for one about a repository that is of Tangled 1.0 by now.
+    ///
+    /// As [`Self::check_ingestion`]; `permission_denied` for another account's record;
+    /// `precondition_failed` for a record about a repository that uses Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
-        // What is shown needs nothing, and the rest of these is not helped by it.
+        // A confirmed record needs no rewrite, and a rewrite does not help in the other states.
         if !matches!(before.ingestion, Ingestion::Pending { .. }) {
             let because = format!("{}; the record was left as it is", before.because);
             return Ok(IngestionReport { because, ..before });
@@ -242,8 +243,9 @@ impl Tangled {
         }
     }
 
-    /// Refuses a record about a repository that was declared since: nothing of the protocol before
-    /// 1.0 is written to it, also not the same once more. The definition of a label is about none.
+    /// Refuses a record about a repository that was declared since: no record of the older protocol
+    /// is written to it, not even the same one again. The definition of a label is about no
+    /// repository.
     async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
@@ -271,8 +273,8 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "{uri} is about {id}, which is of Tangled 1.0 by now: nothing of the protocol before \
-                 that is written to it, and the record was left as it is"
+                "the record was left as it is: {uri} is about {id}, which uses Tangled 1.0 by now, \
+                 and forge writes no records of the older protocol to it"
             ),
         )
         .with_hint(
@@ -387,7 +389,7 @@ impl Tangled {
         } else if uri.collection == names.issue {
             anew.with_action(Action::op(Op::IssueCreate))
         } else if self.names_nothing(record).await.is_some() {
-            Hint::new("say it of a pull request or an issue that is there, as the lists show them")
+            Hint::new("write about an existing pull request or issue, as the lists show them")
                 .with_action(Action::op(Op::PrList))
         } else {
             Hint::new("ask the owner of the repository to do it, or leave a comment")
@@ -412,7 +414,7 @@ fn explained(
     let ask = || Action::new(Call::Ingestion).on(uri);
     let again =
         Hint::new("have it looked at again").with_action(ask().with(Param::PutAgain, "true"));
-    let later = Hint::new("look again in a while; nothing is lost").with_action(ask());
+    let later = Hint::new("check again in a while; nothing is lost").with_action(ask());
     match look {
         Look::Shown => (
             IndexShows::This { host: host_name },
@@ -425,7 +427,8 @@ fn explained(
                 cid,
             },
             format!(
-                "{host} shows another version of it: it is behind, or has failed to take in the last change"
+                "{host} shows another version of it: the index lags, or has failed to ingest the \
+                 last change"
             ),
             Some(again),
         ),
@@ -439,7 +442,8 @@ fn explained(
         Look::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show it, although nothing is wrong with it: the index has lost it, and does not come back to it before it changes"
+                "{host} does not show it, although the record is valid: the index has lost it, and \
+                 reads it again only after a change"
             ),
             Some(again),
         ),
@@ -448,7 +452,7 @@ fn explained(
                 host: host_name,
                 why: one_line(e.message()).into_owned(),
             },
-            format!("{host} does not answer, so that nobody can tell"),
+            format!("{host} does not answer, so nothing is known"),
             Some(later),
         ),
     }

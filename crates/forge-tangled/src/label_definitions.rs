@@ -53,7 +53,7 @@ fn check_options(field: &'static str, options: &[String]) -> Result<Vec<String>>
     if options.len() > MAX_OPTIONS {
         let count = options.len();
         return refused(format!(
-            "{count} options are too many: {MAX_OPTIONS} is the most"
+            "{count} options are too many: the maximum is {MAX_OPTIONS}"
         ));
     }
     let mut checked: Vec<String> = Vec::new();
@@ -116,9 +116,9 @@ impl Tangled {
         ))
     }
 
-    /// The definition that a command which was cut off has written: as `new` in all but its time,
-    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor in a change
-    /// of labels of its own.
+    /// The definition that an interrupted command has written: equal to `new` except for its time,
+    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor by a label
+    /// operation of the account.
     async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
         let pds = self.identities.pds(owner).await?;
         let (names, fields) = (&self.settings.dialects.sh, self.fields());
@@ -393,7 +393,7 @@ impl Tangled {
         }
         match (known.allowed.is_empty(), options.is_empty()) {
             (true, false) => refused("takes any text"),
-            (false, true) => refused("takes one of its options alone"),
+            (false, true) => refused("takes only one of its options"),
             _ => Ok(()),
         }
     }

@@ -329,7 +329,7 @@ impl Definitions {
         // It may be one of those.
         let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
         let why = format!(
-            "whether there is a label '{name}' cannot be told: {}",
+            "it is unknown whether there is a label '{name}': {}",
             told.join("; ")
         );
         Err(Error::new(ErrorKind::Network, why)
@@ -439,18 +439,20 @@ fn applied(
     state
 }
 
-/// What the next operation has to be later than, so that it is the later one to everybody.
+/// Lower bounds for the time and key of the next operation, so that every reader orders it after
+/// the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Before {
     /// The latest time.
     at: Option<Timestamp>,
-    /// The latest key: by that, readers whose clock is behind order what is of the future to them.
+    /// The latest key. A reader whose clock lags orders operations of its future by their keys.
     key: String,
 }
 
 impl Before {
-    /// Of those operations on `subject` that count. Our clock may be behind: one of the future is
-    /// believed as far as the second of its key, at which it counts to whom it is of the future.
+    /// The bounds from those operations on `subject` that count. Our clock may lag. An operation of
+    /// the future is therefore believed up to the second of its key, by which readers with a
+    /// lagging clock order it.
     pub fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
         let now = Timestamp::now();
         let mut before = Self::default();
@@ -478,7 +480,7 @@ impl Before {
 /// Why a record, or a part of it, changes no label.
 pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
     if record.created_at(&fields.op_at).is_none() {
-        return Some("it has no time, and its key is none");
+        return Some("it has no time, and neither has its key");
     }
     let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
     if parts.iter().flatten().any(|part| !part.is_array()) {
@@ -514,8 +516,8 @@ impl Change {
         self.add.is_empty() && self.remove.is_empty()
     }
 
-    /// What of it is left to do where the labels have these values: a removal without a value takes
-    /// away whatever there is.
+    /// The part of the change that is still to do if the labels have these values. A removal
+    /// without a value removes any value.
     pub fn left(mut self, now: &BTreeMap<String, BTreeSet<String>>) -> Self {
         let values = |key: &str| now.get(key).into_iter().flatten();
         self.add.retain(|o| !values(&o.key).any(|v| *v == o.value));

@@ -225,15 +225,16 @@ impl Tangled {
         }
         if by_pages > 0 {
             let told = format!(
-                "pages of this repository are named by {by_pages} more, and may be its page: no \
-                 record has a number"
+                "pages of this repository are named by {by_pages} more, perhaps the page of this \
+                 one: a record has no number"
             );
-            let hint = "name it by the number of its page, and they are looked through";
+            let hint = "name it by the number of its page, so that these records are searched";
             links.warnings.push(Warning::new(told).with_hint(hint));
         }
         if repository.era != Era::Org10 {
             links.warnings.push(Warning::new(
-                "comments elsewhere that name it are not known: nothing on tangled lists them",
+                "comments elsewhere that mention it are unknown, because nothing on tangled lists \
+                 them",
             ));
         }
         Ok(links.settled(&match subject {

@@ -1,9 +1,9 @@
-//! Whether a patch has the form that git prints.
+//! Checks whether a patch has the form that git prints.
 //!
-//! `git am`, with which a knot merges a round, takes changes from more places than a reader of diffs
-//! looks at: from MIME parts, from the text between a message and the first file, from what stands
-//! behind the signature (git's `mailinfo.c` and `apply.c`, v2.47). A patch of any other form than git
-//! prints could change files that no view shows, and is not merged.
+//! A knot merges a round with `git am`, which takes changes from more places than readers of diffs
+//! look at: from MIME parts, from the text between a message and the first file, and from the text
+//! after the signature (git's `mailinfo.c` and `apply.c`, v2.47). A patch that differs from git's
+//! form could change files that no view shows, so it is not merged.
 
 use forge_core::diff::{DiffLine, HeaderKey, LineReader, mail_commit, shared_path, unquote_path};
 

@@ -1,6 +1,6 @@
-//! Why the index drops a record, where that can be proved: the rules of tangled's ingester
-//! (`ingestPull`, `ingestState`, `PullFromRecord`, July 2026), checked against the record, its
-//! blobs, and what the knot says about who may push.
+//! Proves why the index drops a record, if that is possible: checks the rules of tangled's ingester
+//! (`ingestPull`, `ingestState`, `PullFromRecord`, July 2026) against the record, its blobs, and
+//! the push permissions that the knot reports.
 
 use chrono::DateTime;
 use forge_core::{AtUri, text::one_line};
@@ -69,8 +69,9 @@ impl Tangled {
         None
     }
 
-    /// What a record is about, where the server of that account says that it is not there: a status
-    /// of it waits for it, and is then forgotten (tangled's ingester, `drainPendingState`).
+    /// The missing subject of a record, if the subject's server says that it does not exist. A
+    /// status waits for its subject, and is then forgotten (tangled's ingester,
+    /// `drainPendingState`).
     pub(crate) async fn names_nothing(&self, record: &Record) -> Option<String> {
         let Some(Seen::About(_, subject)) = self.subject(record) else {
             return None;
@@ -79,7 +80,7 @@ impl Tangled {
         let pds = self.identities.pds(&about.authority).await.ok()?;
         let error = records::get_uri(&pds, &about).await.err()?;
         fault::says_missing(&error).then(|| {
-            format!("{about}, which it is about, is not there: it was deleted, or never written")
+            format!("its subject {about} does not exist: it was deleted, or never written")
         })
     }
 
@@ -100,8 +101,8 @@ impl Tangled {
         None
     }
 
-    /// Another pull request that depends on the same one: the index knows chains and no trees. It
-    /// is the other one that stays, because the index has it and not this one.
+    /// Another pull request on the same lower one: the index allows chains but no trees. The other
+    /// one stays, because the index has it and lacks this one.
     async fn taken_place(&self, record: &Record) -> Option<String> {
         let fields = self.fields();
         let below = record.text(&fields.depends_on)?;
@@ -127,8 +128,8 @@ impl Tangled {
         all.iter().find(on_top).map(|r| r.uri.clone())
     }
 
-    /// An account that may not say what the record says. The index lets everything pass when the
-    /// knot does not answer, and then nothing is proved.
+    /// The reason why the account may not write this record. If the knot does not answer, the index
+    /// accepts every account, so nothing is proved.
     async fn no_right(&self, record: &Record, field: &str, author_may: bool) -> Option<String> {
         let about = AtUri::parse(record.text(field)?).ok()?;
         let (repository, author) = if about.collection == self.settings.dialects.sh.issue {
@@ -157,7 +158,7 @@ impl Tangled {
         } else {
             "labels count from the owner of the repository and its collaborators"
         };
-        Some(format!("{name} is not authorised: {rule} alone"))
+        Some(format!("{name} is not authorised: {rule} only"))
     }
 }
 

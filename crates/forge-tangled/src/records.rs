@@ -184,12 +184,12 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
     all_kept(xrpc, repo, collection, most, &budget, |_| true).await
 }
 
-/// As [`all`], of those that `keep` wants, while there is room for them in the budget of a list.
+/// As [`all`], for the records that `keep` accepts, within the memory budget of a list.
 ///
-/// A server may send a cursor on every page that is not empty, and a hostile one forever: the end
-/// is an empty page, no cursor, or one that was there before. The reference implementation's
-/// cursor is the key of the page's last record, and its page is short only at the end (seen on pds
-/// 0.5.35): behind such a page nothing is asked for.
+/// A list ends with an empty page, with a page without a cursor, or with a repeated cursor: a
+/// server may send a cursor on every page that is not empty, and a hostile server forever. The
+/// reference implementation's cursor is the key of the page's last record, and its page is short
+/// only at the end (seen on pds 0.5.35), so nothing is requested after such a page.
 pub(crate) async fn all_kept(
     xrpc: &Xrpc,
     repo: &str,

@@ -22,10 +22,10 @@ use crate::{
 /// More repositories than an account has.
 pub(crate) const REPOS_MOST: usize = 2000;
 /// What to do where whose a repository is was not found out.
-const AGAIN: &str = "try again later, or look on the web whose it is";
+const AGAIN: &str = "try again later, or look for its owner on the web";
 /// The same for a repository of Tangled 1.0, whose manifest may have other names than are known.
-const NAME_MANIFEST: &str = "try again later, or look on the web whose it is; where its manifest has \
-                             other names, set `dialect.manifest_owner` and \
+const NAME_MANIFEST: &str = "try again later, or look for its owner on the web; where its manifest \
+                             has other names, set `dialect.manifest_owner` and \
                              `dialect.manifest_name` in the configuration of the host";
 
 /// A repository that has been found.
@@ -64,16 +64,17 @@ enum Unconfirmed {
 }
 
 impl Unconfirmed {
-    /// What is told to who reads all the same, and the failure behind it.
+    /// The warning for a caller that only reads, and the error behind it.
     ///
     /// # Errors
-    /// Where it was refused.
+    ///
+    /// If the knot refused to confirm the owner.
     fn doubt(self, repository: &Repository) -> Result<(Warning, Error)> {
         let (what, why) = match self {
             Self::Refused(e) => return Err(e),
             Self::Unknown(e) | Self::Silent(e) => {
                 let host = repository.knot().host();
-                (format!("its knot {host} does not say whose it is"), e)
+                (format!("its knot {host} does not name its owner"), e)
             }
             Self::Unplaced(e) => {
                 let what = "its own identity does not say on which knot it is";
@@ -81,7 +82,7 @@ impl Unconfirmed {
             }
         };
         let told = Warning::new(format!(
-            "that {} is {}'s is taken from their record alone: {what} ({})",
+            "only the account's own record says that {} belongs to {}: {what} ({})",
             repository.target(),
             repository.owner.name(),
             why.message()
@@ -171,8 +172,8 @@ impl Tangled {
         Ok(found)
     }
 
-    /// The same by the word of its record alone, for a caller that reads while the knot is asked: it
-    /// gives out nothing unless [`Self::confirm_owner`] succeeds.
+    /// The same repository, known only by its record, for a caller that reads while the knot is
+    /// asked. The caller must return nothing unless [`Self::confirm_owner`] succeeds.
     pub(crate) async fn claimed_repository(
         &self,
         id: &RepoId,
@@ -320,9 +321,9 @@ impl Tangled {
         })
     }
 
-    /// Anybody can write a record that claims a repository; the knot that the repository's own
-    /// identity names knows whose it is. Where that is not found out, reading goes on, and
-    /// [`Repository::doubt`] says so.
+    /// Confirms the owner of a repository. Anybody can write a record that claims a repository, but
+    /// the knot in the repository's own DID document knows the owner. If the knot cannot be asked,
+    /// reading continues, and [`Repository::doubt`] has the warning.
     pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
         // A knot that does not answer is not waited for each time.
         if repository.unconfirmed.initialized() {
@@ -429,10 +430,10 @@ impl Tangled {
         }
     }
 
-    /// Whether a knot proves that it is older than a method that it does not know, so that the records
-    /// are believed: it tells its version, and not the capability (`repo-did-input`, which knots have
-    /// since August 2026, for the method that tells a repository's owner). A method that the knot does
-    /// not know proves nothing: a proxy, or a page in the knot's place, does not know it either.
+    /// Whether a knot proves that it is too old for a method, so that the records are believed
+    /// instead: it reports a version, but not the capability (`repo-did-input`, which knots have
+    /// since August 2026, for the method that names a repository's owner). An unknown method alone
+    /// proves nothing: a proxy, or a page at the knot's address, does not know the method either.
     pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
@@ -471,12 +472,13 @@ impl Tangled {
         })
     }
 
-    /// Why a declaration need not be true. Anybody can declare a repository; its own manifest says
-    /// whose it is. The keys of a manifest were seen in prose alone, so one that cannot be read is
-    /// told, and stops writes.
+    /// The reason to doubt a declaration. Anybody can declare a repository; the repository's own
+    /// manifest names its owner. The keys of a manifest are known only from descriptions, so an
+    /// unreadable manifest gives a warning, and stops writes.
     ///
     /// # Errors
-    /// `not_found` where the manifest names another owner.
+    ///
+    /// `not_found` if the manifest names another owner.
     async fn doubt_of_declaration(
         &self,
         owner: &Identity,
@@ -602,8 +604,8 @@ fn declaration_of(
 /// The warning of a declaration that nothing confirms.
 fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
     Warning::new(format!(
-        "that {} owns {did} is taken from the declaration alone: the repository's own manifest \
-         does not confirm it ({why})",
+        "only the declaration says that {} owns {did}: the repository's own manifest does not \
+         confirm it ({why})",
         owner.name()
     ))
     .with_hint("look on the web whose it is")

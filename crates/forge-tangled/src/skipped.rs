@@ -1,4 +1,4 @@
-//! What was passed over when records were read: each is told by its name.
+//! Records that were skipped while reading, each with its reason.
 
 use std::fmt::Display;
 
@@ -22,7 +22,7 @@ impl Skipped {
     /// One of them.
     pub fn add(&mut self, uri: &str, why: impl Display) {
         if self.named.len() < NAMED {
-            let text = format!("{} was passed over: {why}", one_line(uri));
+            let text = format!("{} was skipped: {why}", one_line(uri));
             self.named.push(Warning::new(text));
         } else {
             self.more += 1;
@@ -37,7 +37,7 @@ impl Skipped {
     /// A warning for each; beyond a number, for how many more.
     pub fn warnings(self) -> Vec<Warning> {
         let more = (self.more > 0).then(|| {
-            let text = format!("{} more records were passed over", self.more);
+            let text = format!("{} more records were skipped", self.more);
             Warning::new(text)
         });
         let mut all = self.named;
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(told.len(), NAMED + 2);
         assert!(told[0].starts_with("at://a/b/0"), "{}", told[0]);
         assert!(!told[0].contains('\n'));
-        assert_eq!(told[NAMED], "3 more records were passed over");
+        assert_eq!(told[NAMED], "3 more records were skipped");
         assert_eq!(told[NAMED + 1], "and so on");
     }
 }

@@ -1,5 +1,5 @@
-//! Where records by other people are found: the index; if it does not answer, an index of
-//! backlinks; if that does not either, the servers of the accounts that we know of.
+//! Finds records by other people: in the index; if it does not answer, with an index of backlinks;
+//! if that does not answer either, on the servers of the known accounts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -228,8 +228,8 @@ impl Tangled {
         self.identities.configured(self.settings.index.clone())
     }
 
-    /// The index, for a question that somebody else can answer, too: one that is down is not asked
-    /// again and again. Once more it is, before all accounts are asked in its place.
+    /// The index, for a question that another source can answer too. An index that is down is asked
+    /// only once more, before all accounts are asked instead.
     pub(crate) fn index_or_others(&self) -> Xrpc {
         let index = self.index();
         match self.settings.backlinks {
@@ -238,14 +238,14 @@ impl Tangled {
         }
     }
 
-    /// Fails as an index that is down would where this one is known not to take in one of the
-    /// collections: what it shows of them, if anything, is not all.
+    /// Fails, as an index that is down would, if this index is known not to ingest one of the
+    /// collections: the records that it shows of them may be incomplete.
     pub(crate) fn takes_in<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
         let mut names = collections.into_iter();
         match names.find(|name| self.settings.not_ingested(name).is_some()) {
             None => Ok(()),
             Some(name) => {
-                let why = format!("this index does not take in {name}");
+                let why = format!("this index does not ingest {name}");
                 Err(Error::new(ErrorKind::Network, why).with_hint(from_start()))
             }
         }
@@ -557,9 +557,9 @@ impl Tangled {
         all
     }
 
-    /// What accounts have written about `subject`, which an index may not have yet: all that is the
-    /// viewer's, and the newest page of the others. An account that cannot be read leaves the word to
-    /// the index.
+    /// The records of accounts about `subject`, which an index may not have yet: all records of the
+    /// viewer, and the newest page of the other accounts. If an account cannot be read, the records
+    /// of the index count.
     pub(crate) async fn fresh<const N: usize>(
         &self,
         kinds: [&Kind; N],
@@ -599,7 +599,8 @@ impl Tangled {
         for (did, listings) in read {
             for (into, listing) in all.iter_mut().zip(listings) {
                 let Some(listing) = listing else { continue };
-                // Of one that was cut, or has what cannot be read, the index may know more.
+                // The index may know more about an account whose list was cut, or has unreadable
+                // records.
                 if listing.warnings.is_empty() {
                     into.accounts.insert(did.clone());
                 }
@@ -957,8 +958,8 @@ async fn collaborators_at(
     }
 }
 
-/// Whether a row of a list of collaborators is a record of `owner`, by its at-uri, or where the row
-/// has none, by whom it says that they were added.
+/// Whether a row of a list of collaborators is a record of `owner`. The row's at-uri decides or,
+/// without one, the account that the row says has added the collaborator.
 fn is_granted_by(item: &Value, owner: &str, fields: &IndexFields) -> bool {
     match item.get("uri").and_then(Value::as_str) {
         Some(uri) => AtUri::parse(uri).is_ok_and(|uri| uri.authority == owner),

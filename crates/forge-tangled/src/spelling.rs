@@ -1,5 +1,5 @@
-//! What a write to Tangled 1.0 takes for granted and nobody has seen: learned from the repository's
-//! own tickets, or a guess, which is told with the result.
+//! Names that a write to Tangled 1.0 needs and that were never observed: learned from the
+//! repository's own tickets, or guessed. A guess is reported with the result.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use forge_core::{Error, ErrorKind, Hint, Warning, model::PrState, text::one_line
 
 use crate::{Dialects, records::Record, tickets};
 
-/// A word that a write uses. It is had by [`Self::tell`] alone, so that none is used in silence
-/// which is not the usual one, or which is a guess.
+/// A name that a write uses. Only [`Self::tell`] returns it, so that no unusual or guessed name is
+/// used without a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Spelling {
@@ -38,9 +38,9 @@ impl Spelling {
     }
 }
 
-/// How a repository spells the state `closed` or `merged`: with these words, unless others of the
-/// same kind have another and none has these; then the one that most have. Where none has any, the
-/// word is a guess.
+/// How a repository spells the state `closed` or `merged`. The configured or default word is used
+/// if a ticket has it. Otherwise the most frequent other word for the state is used. If no ticket
+/// has any, a configured word is used as it is, and the default word is a guess.
 pub(crate) fn of_state<'a>(
     tickets: impl Iterator<Item = &'a Record>,
     state: PrState,

@@ -191,7 +191,7 @@ impl Tangled {
                 map.insert(fields.reply_to.to_string(), found.strong_ref());
             }
             match refused.take() {
-                // It was not because somebody was faster.
+                // The refusal was not caused by a faster writer.
                 Some((tried, e)) if tried == versions => return Err(e),
                 _ => {}
             }

@@ -1,9 +1,9 @@
 //! Merging on Tangled 1.0: a rebase in the user's clone, a push, then the state.
 //!
-//! How the knot's own merge is asked was seen in part alone (not its styles, not what it answers,
-//! not who sets the state), so it is left alone: a push needs no guess. What was pushed is never
-//! pushed twice: the branch decides. Whoever runs it again after a failure finds the change there,
-//! and only the state is written.
+//! The knot's own merge method is only partly known (not its styles, its answer, or who sets the
+//! state), so it is not used: a push needs no guess. A push is never repeated: the branch decides.
+//! If a command fails after its push, the same command finds the change on the branch and only
+//! writes the state.
 
 use std::time::Duration;
 
@@ -123,8 +123,8 @@ impl Tangled {
         self.record_ticket_merge(located, landed).await
     }
 
-    /// One whose ticket says that it is merged. Whether the branch has it is told, too: a ticket is
-    /// set by whoever may, and a knot may squash what it merges.
+    /// Handles a ticket that is already marked as merged. The result also says whether the branch
+    /// has the change: any permitted account can set the state, and a knot may squash a merge.
     async fn ticket_was_merged(&self, located: &Located, req: &MergeReq) -> Result<Outcome<Merge>> {
         let view = self.view_located(located, PrFields::NONE).await?;
         let base = one_line(&located.pull.base);
@@ -220,7 +220,8 @@ impl Tangled {
             return Ok(());
         }
         if pushed.status == 0 {
-            // Somebody may have pushed on top of it since, or the knot's answer is an old one.
+            // Another account may have pushed on top of it since, or the knot's answer may be
+            // outdated.
             let refname = format!("refs/heads/{base}");
             let ask = vec!["ls-remote", "--", &clone.remote, &refname];
             match remote.run_within(ask, MAX_PRINTED).await {
@@ -245,8 +246,8 @@ impl Tangled {
             }
             Err(e) if failed => {
                 let hint = Hint::from(format!(
-                    "merge again, which looks first whether '{base}' has got it all the same; that \
-                     could not be looked at ({})",
+                    "merge again: the command first checks whether '{base}' has the change, which \
+                     could not be checked now ({})",
                     e.message()
                 ));
                 return Err(said.with_retry(Retry::Ambiguous).with_hint(again(hint)));
@@ -295,7 +296,7 @@ impl Tangled {
             Ok(()) => Ingestion::Immediate,
             Err(e) => {
                 let what = match fault::is_ambiguous(e) {
-                    true => "merged on the branch, and whether that is recorded is not known",
+                    true => "merged on the branch, but it is unknown whether that is recorded",
                     false => {
                         "merged on the branch, but not recorded, so that it still shows as open"
                     }
@@ -481,9 +482,9 @@ async fn count(git: &Git, revisions: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(count.trim_ascii()).into_owned())
 }
 
-/// Whether the branch has every change of the round already, as it is or as it was put on top of
-/// another commit: an earlier merge may have been cut off before it was recorded. One that was
-/// reverted there is not there.
+/// Whether the branch already has every change of the round, as it is or rebased onto another
+/// commit: an earlier merge may have been interrupted before it was recorded. A change that was
+/// reverted on the branch does not count.
 async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     let both = format!("{base}...{head}");
     let missing = [
@@ -511,8 +512,9 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
-/// The newest merge commit of a round where `made`, which has the other commits of it on top of
-/// `base`, is not what a merge of the round comes to: a merge commit can change files by itself.
+/// The newest merge commit of a round that a rebase cannot reproduce: a merge commit can change
+/// files by itself. `made` has the other commits of the round on top of `base`, and its content
+/// differs from a merge of the round.
 async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
     if made == base {
         // What the round brought may have been changed there since: a merge of both says nothing.
@@ -558,7 +560,7 @@ fn no_clone(located: &Located) -> Error {
     Error::invalid(
         "clone",
         format!(
-            "on Tangled 1.0 a merge is a push of yours, and this is no clone of {}",
+            "on Tangled 1.0 you merge by pushing from a clone, and this is no clone of {}",
             repository.id
         ),
     )
@@ -587,9 +589,8 @@ fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error)
     let pull = &located.pull;
     let base = one_line(&pull.base);
     let why = error.message();
-    let message = format!(
-        "{tip} was pushed to '{base}', and whether it is there could not be looked at: {why}"
-    );
+    let message =
+        format!("{tip} was pushed to '{base}', but the push could not be verified: {why}");
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_hint(

@@ -1,9 +1,9 @@
-//! Writing to repositories of Tangled 1.0: experimental, and said so with every result.
+//! Writing to repositories of Tangled 1.0: experimental, as every result says.
 //!
-//! Records go through the knot, into the account of the repository. What was not seen of that is not
-//! guessed in silence: the spelling of a state and the keys of labels are learned from the
-//! repository's own tickets, a guess is told with the result (`spelling.rs`), whom a token has to be
-//! for is tried out, every write is read back, and what cannot be known is refused.
+//! Records go through the knot into the account of the repository. Unknown details are never
+//! guessed silently. The spelling of a state and the keys of labels are learned from the
+//! repository's own tickets; a guess is reported with the result (`spelling.rs`); the audience of a
+//! token is tried out; every write is read back; a write that needs an unknown detail is refused.
 
 use forge_core::{
     Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result,
@@ -344,7 +344,9 @@ impl Tangled {
         };
         let mut outcome = match changed {
             true => Outcome::immediate(view),
-            false => Outcome::unchanged(view, Warning::new(format!("{uri} is that already"))),
+            false => {
+                Outcome::unchanged(view, Warning::new(format!("{uri} is already as requested")))
+            }
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);
@@ -443,7 +445,7 @@ impl Tangled {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
                 format!(
-                    "'{}' has no commits that '{}' has not",
+                    "'{}' has no commits that '{}' lacks",
                     one_line(head),
                     one_line(base)
                 ),

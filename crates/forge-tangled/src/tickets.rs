@@ -1,8 +1,9 @@
-//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are patches,
-//! all in the repository's own account on its knot. They are written in `ticket_writes.rs`.
+//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are
+//! patches, all in the repository's own account on its knot. They are written in
+//! `ticket_writes.rs`.
 //!
-//! What is read here was seen on public pages; where that ended, both guesses are taken, and the
-//! raw word is kept. See `docs/reference/tangled.md`.
+//! The form of the records was observed on public pages. Where a detail was not observed, both
+//! likely forms are read, and the original text is kept. See `docs/reference/tangled.md`.
 
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) 
             (
                 state,
                 Some(Warning::new(format!(
-                    "the state '{word}' is not one that is known; it is taken for {}",
+                    "the state '{word}' is unknown; it is read as {}",
                     if state == PrState::Merged {
                         "merged"
                     } else {
@@ -86,7 +87,7 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let fields = &names.fields;
     let mut warnings = Vec::new();
     let mut odd = |what: String| {
-        let text = format!("{what} of {} was passed over", record.uri);
+        let text = format!("{what} of {} was skipped", record.uri);
         warnings.push(Warning::new(text));
     };
     let state_of = value.get(&*fields.state);

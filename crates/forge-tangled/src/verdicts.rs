@@ -81,8 +81,8 @@ pub(crate) struct Given {
     review: Review,
 }
 
-/// What somebody's verdict is worth: the author's own is a comment, and an approval of a round that
-/// is no longer the newest is over. A request for changes stands until whoever made it approves.
+/// The effect of a verdict: the author's own verdict is a comment, and an approval of an older
+/// round no longer counts. A request for changes counts until the same reviewer approves.
 fn standing(said: ReviewState, own: bool, newest: bool) -> ReviewState {
     match said {
         _ if own => ReviewState::Commented,
@@ -187,7 +187,7 @@ impl Tangled {
             PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
-            let message = format!("{uri} is {word}; an open one alone is reviewed");
+            let message = format!("{uri} is {word}; only an open one can be reviewed");
             return Err(Error::precondition(why, message));
         }
         let viewer = self.session.viewer().await?;

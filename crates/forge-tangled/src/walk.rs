@@ -72,8 +72,8 @@ fn not_a_row(row: &Value, fields: &IndexFields) -> Option<String> {
     })
 }
 
-/// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
-/// taken.
+/// The position at which a list continues: the index's cursor for a page of `size`, and how many
+/// rows of that page were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     size: usize,
@@ -126,8 +126,8 @@ impl Position {
     }
 }
 
-/// A walk through a list of the index, newest first. It asks for a page when a row of it is wanted, and not
-/// before.
+/// Reads a list of the index row by row, newest first. A page is requested only when one of its
+/// rows is wanted.
 pub(crate) struct Walk<'a> {
     index: Xrpc,
     query: &'a str,

@@ -22,8 +22,8 @@ pub(crate) fn now() -> String {
     now_or_after(None)
 }
 
-/// The time now, and where `before` is later than that, the millisecond behind it: status records
-/// are ordered by the times that they claim, and our clock may be behind that of whoever was last.
+/// The current time or, if `before` is later, the millisecond after `before`. Status records are
+/// ordered by the times that they claim, and our clock may lag behind that of the last writer.
 pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
     let behind = before.and_then(|before| {
@@ -306,8 +306,8 @@ pub(crate) fn changed(
     Ok(new)
 }
 
-/// A failure behind something that was written already: says both. `done` is a sentence, `rest` the
-/// name of what was to follow.
+/// The error of a write that failed after another one had succeeded; the message names both. `done`
+/// is a sentence, and `rest` is the name of the failed part.
 pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
     let why = error.message();
     let message = match fault::is_ambiguous(&error) {

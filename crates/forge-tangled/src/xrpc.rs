@@ -396,8 +396,8 @@ impl HttpClient for Xrpc {
 }
 
 impl Xrpc {
-    /// Sends a request. The transport repeats no question that a server breaks down over (500); one
-    /// that is asked twice is.
+    /// Sends a request. The transport does not repeat a request that breaks the server (500),
+    /// except one marked by [`Self::asked_twice`].
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Body>> {
         let again = self.retries == Some(1) && request.method() == Method::GET;
         let sent = || {

@@ -60,7 +60,7 @@ pub fn change(
 pub enum Steer {
     /// Every URL becomes that of another origin.
     Addresses,
-    /// Every DID, at-uri, CID and commit is replaced by the same other value of its kind.
+    /// Every DID, at-uri, CID and commit id becomes the same other value of its kind.
     Names,
 }
 

@@ -381,7 +381,7 @@ fn endless(random: &mut Random, answer: Answer) -> (String, Answer, Delivery) {
             b"HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n".repeat(1 << 4),
         ),
     };
-    // Without a pause, an unoptimised `forge` would spend the whole test on parsing hints.
+    // Without a pause, an unoptimised `forge` would spend the whole test on parsing early hints.
     let pause = Duration::from_millis(if before.is_empty() { 5 } else { 0 });
     (
         told.to_owned(),

@@ -115,7 +115,7 @@ fn chapter(seed: u64) -> Tally {
 }
 
 #[test]
-fn lying_servers_cause_no_leak_program_or_wrong_merge() {
+fn lying_servers_cause_no_leak_execution_or_wrong_merge() {
     let number = |name: &str| {
         std::env::var(name)
             .ok()

@@ -351,8 +351,8 @@ impl Stage {
     }
 }
 
-/// Whether the canary is a program of the user's own, which neither a response nor a repository
-/// chooses.
+/// Whether the canary is one of the user's own programs, which no response and no repository can
+/// choose.
 fn is_of_user(canary: &str) -> bool {
     ["ssh", "gpg", "ssh-keygen"].contains(&canary)
 }

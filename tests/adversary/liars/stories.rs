@@ -162,7 +162,7 @@ fn long_titles_are_cut_below_memory_limit() {
 /// GitHub limits a text to 65,536 characters. These texts grow when they are cleaned, written as
 /// JSON, or parsed as Markdown.
 #[test]
-fn one_long_text_needs_little_memory() {
+fn single_long_text_needs_little_memory() {
     let double = GitHubDouble::start(Options::default()).unwrap();
     let token = format!("gho_{CANARY}{CANARY}{CANARY}");
     let mut seed = double.seed();

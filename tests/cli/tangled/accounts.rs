@@ -69,7 +69,8 @@ impl Stored {
 
     fn create(&self, branch: &str) -> Run {
         self.t.branch(branch);
-        // The repository by its owner's DID: the handle that moved leads to no repository any more.
+        // Names the repository by its owner's DID, because the moved handle no longer leads to a
+        // repository.
         let repo = format!("tangled:{}/widget", self.t.alice.did);
         self.run(&[
             "pr", "create", "-R", &repo, "-H", branch, "-t", "T", "-b", "B",

@@ -103,7 +103,7 @@ fn statuses_comments_and_labels_are_checked() {
 }
 
 #[test]
-fn record_on_knot_of_1_0_is_immediate() {
+fn check_of_record_on_1_0_knot_is_immediate() {
     let t = Tangled::new();
     let repo = t.world.repository_1_0(&t.alice, "new");
     repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
@@ -166,7 +166,7 @@ fn label_of_a_non_collaborator_is_ineffective() {
     let json = check(&t, &op, &["--json"]).exits(0).json();
     assert_eq!(json["ingestion"]["state"], "pds_only", "{json}");
     let because =
-        format!("this index does not take in {PULL}, and the record is about one of those");
+        format!("this index does not ingest {PULL}, and the record is about one of those");
     assert_eq!(json["because"], because);
     assert_eq!(json["instead"], "open it on the web page of the repository");
 }
@@ -198,7 +198,7 @@ fn label_recovery_command_checks_and_rewrites_record() {
 }
 
 #[test]
-fn indexed_record_is_not_rewritten() {
+fn check_does_not_rewrite_an_indexed_record() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let version = || t.world.pds().record(&uri).map(|(cid, _)| cid);
@@ -211,7 +211,7 @@ fn indexed_record_is_not_rewritten() {
 }
 
 #[test]
-fn foreign_record_is_not_rewritten() {
+fn check_does_not_rewrite_a_foreign_record() {
     let t = Tangled::new();
     let uri = lost(&t);
     let output = t

@@ -4,7 +4,7 @@ use super::world::{Tangled, WIDGET};
 use crate::html_tree::{elements, first};
 
 #[test]
-fn tangled_pull_has_the_same_facts() {
+fn tangled_context_has_the_documented_facts() {
     let t = Tangled::new();
     let _spindle = t.spindle();
     let uri = t.open("topic");
@@ -19,7 +19,8 @@ fn tangled_pull_has_the_same_facts() {
         found["summary"]["keyChanges"],
         json!(["adds topic.txt (+1)"])
     );
-    // No review gives a verdict, and the spindle ran no check, which differs from a passed check.
+    // The verdict is unknown: no review gives a verdict, and the spindle ran no check, which does
+    // not count as passed.
     assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
     let first = &found["verdict"]["requirements"][0];
     assert_eq!(first["rule"], "checks_reported");

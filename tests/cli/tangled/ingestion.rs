@@ -82,7 +82,7 @@ fn pull_stored_only_on_pds_is_not_ready() {
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
     );
-    let evidence = "this index does not take in sh.tangled.repo.pull";
+    let evidence = "this index does not ingest sh.tangled.repo.pull";
     is_unmet(&t, &uri, "pds_only", evidence, &["author"]);
     let (found, _) = judged(&t, &uri);
     let instead = "open it on the web page of the repository";
@@ -116,7 +116,7 @@ fn pull_with_pending_record_is_not_ready() {
         other_cid: true,
         ..Moods::default()
     });
-    let evidence = "[index] shows another version of it: it is behind, or has failed to take in the \
+    let evidence = "[index] shows another version of it: the index lags, or has failed to ingest the \
                     last change";
     is_unmet(&t, &uri, "pending", evidence, &["time", "author"]);
     let (_, command) = {

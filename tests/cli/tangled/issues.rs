@@ -65,7 +65,7 @@ fn comment_on_already_closed_issue_is_reported() {
 
 /// The index does not take in the record that closes the issue.
 #[test]
-fn move_that_no_index_shows_is_a_failure() {
+fn workflow_move_missing_from_index_is_a_failure() {
     let t = Tangled::new();
     let config = "[workflow]\nstore = \"fields\"\n";
     t.scratch.write("home/.config/forge/config.toml", config);

@@ -4,10 +4,10 @@ use forge_tangled_world::Fault;
 
 use super::world::{Tangled, WIDGET};
 
-const MARK: &str = "the state is as the index has it";
+const MARK: &str = "the state is that of the index";
 
 #[test]
-fn list_warns_once_about_indexed_states() {
+fn list_warns_once_about_unverified_index_states() {
     let t = Tangled::new();
     for branch in ["one", "two"] {
         t.open(branch);

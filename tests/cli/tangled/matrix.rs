@@ -127,7 +127,7 @@ fn is_confirmed_or_pending(
 }
 
 #[test]
-fn comment_is_confirmed_or_pending() {
+fn comment_under_each_index_state_is_confirmed_or_pending() {
     is_confirmed_or_pending(
         |t| t.open("topic"),
         |t, uri, wait| {
@@ -139,7 +139,7 @@ fn comment_is_confirmed_or_pending() {
 }
 
 #[test]
-fn pull_request_is_confirmed_or_pending() {
+fn pull_under_each_index_state_is_confirmed_or_pending() {
     is_confirmed_or_pending(
         |_| String::new(),
         |t, _, wait| t.create("topic", wait).output(),
@@ -148,7 +148,7 @@ fn pull_request_is_confirmed_or_pending() {
 }
 
 #[test]
-fn permitted_state_change_is_confirmed_or_pending() {
+fn close_under_each_index_state_is_confirmed_or_pending() {
     is_confirmed_or_pending(
         |t| t.open("topic"),
         |t, uri, wait| {
@@ -161,7 +161,7 @@ fn permitted_state_change_is_confirmed_or_pending() {
 
 /// A defect in the record itself is detected without the index.
 #[test]
-fn dropped_record_is_ineffective_for_every_index_state() {
+fn dropped_record_under_each_index_state_is_ineffective() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let uri = t.foreign(b"no gzip", |_| {});
@@ -222,7 +222,7 @@ fn record_unknown_to_old_index_is_always_pds_only() {
 
 /// A knot of Tangled 1.0 shows what it stores, so no index is involved.
 #[test]
-fn knot_record_is_immediate_for_every_index_state() {
+fn knot_record_under_each_index_state_is_immediate() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let repo = t.world.repository_1_0(&t.alice, "new");

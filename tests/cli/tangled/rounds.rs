@@ -148,7 +148,7 @@ fn checkout_creates_the_commits_of_a_round() {
     let in_clone = |args: &[&str]| git(args).dir(&clone).text();
     let url = "git@tangled.org:alice.test/widget";
     in_clone(&["remote", "set-url", "origin", url]);
-    // Answers as the knot does over ssh, whatever the arguments.
+    // Replaces ssh: ignores the arguments and serves the repository, as the knot does over ssh.
     let ssh = format!("sh -c 'exec git upload-pack \"{path}\"'");
     let checkout = |more: &[&str]| {
         let args = [&["pr", "checkout", "topic"], more].concat();
@@ -261,7 +261,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
 }
 
 #[test]
-fn unpushed_commits_are_reported() {
+fn create_reports_unpushed_commits() {
     let t = Tangled::new();
     t.branch("topic");
     let path = t.repo.path().to_str().unwrap();

@@ -200,7 +200,7 @@ fn shown(t: &Tangled, who: &str, text: &str) -> String {
 }
 
 #[test]
-fn walk_through_of_the_page_works_as_written() {
+fn commands_of_tangled_page_work_as_written() {
     let page = fs::read_to_string(workspace_root().join("docs/how-to/tangled.md")).unwrap();
     let steps = steps(&page);
     assert!(steps.len() >= 40, "the page has {} steps", steps.len());

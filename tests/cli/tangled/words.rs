@@ -54,13 +54,13 @@ fn knot_write_is_immediate() {
 }
 
 #[test]
-fn confirmed_when_the_index_shows_the_record() {
+fn write_is_confirmed_once_index_shows_the_record() {
     let (t, output) = created(|_| {}, &[]);
     insta::assert_snapshot!(said(&t, &output.exits(0)));
 }
 
 #[test]
-fn confirmed_when_the_index_lags() {
+fn write_is_confirmed_despite_a_lagging_index() {
     let lag = Duration::from_millis(400);
     let (t, output) = created(
         |t| {
@@ -89,7 +89,7 @@ fn lost_record_is_confirmed_after_rewrite() {
 }
 
 #[test]
-fn pending_without_waiting() {
+fn write_without_waiting_is_pending() {
     let (t, output) = created(|_| {}, &["--no-wait"]);
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
@@ -111,7 +111,7 @@ fn pending_without_waiting() {
 /// The index may lag, lose the record, ignore its collection, answer another version, or not
 /// answer. It then does not show the record, and nothing proves that it never will.
 #[test]
-fn pending_under_every_index_fault() {
+fn write_under_every_index_fault_is_pending() {
     let ailments: [Ailment; 6] = [
         ("it lags", |t| {
             moods(
@@ -185,7 +185,7 @@ fn lost_status_is_rewritten_once() {
 }
 
 #[test]
-fn pending_when_the_index_ignores_statuses() {
+fn status_ignored_by_the_index_is_pending() {
     let t = Tangled::new();
     let uri = t.open("topic");
     moods(
@@ -207,7 +207,7 @@ fn pending_when_the_index_ignores_statuses() {
     assert_eq!(
         t.forge(&t.bob, &state).text(),
         "OPEN\n",
-        "as the index has it"
+        "that of the index"
     );
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -309,7 +309,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
 
 /// A command that only records an earlier merge has no consent to delete a branch.
 #[test]
-fn recording_an_earlier_merge_does_not_change_clone() {
+fn merge_that_only_records_keeps_the_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let (clone, git) = clone_on_topic(&t);
@@ -435,7 +435,7 @@ fn edit_last_chooses_the_latest_written_comment() {
 }
 
 #[test]
-fn pds_only_where_the_index_is_too_old() {
+fn record_unknown_to_old_index_is_pds_only() {
     let t = Tangled::new();
     let uri = t.open("topic");
     t.scratch.write(
@@ -457,7 +457,7 @@ fn pds_only_where_the_index_is_too_old() {
     let view = t.forge(&t.bob, &view).output().success();
     assert_eq!(view.stdout_text(), "CLOSED\n");
     let said = view.stderr_text();
-    assert!(said.contains("this index does not take in"), "{said}");
+    assert!(said.contains("this index does not ingest"), "{said}");
     // An index that skips a collection never sees its deletions.
     t.scratch.write(
         "home/.config/forge/config.toml",
@@ -495,19 +495,19 @@ fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
 }
 
 #[test]
-fn ineffective_when_the_patch_is_not_gzip() {
+fn edit_of_pull_with_uncompressed_patch_is_ineffective() {
     insta::assert_snapshot!(edited(DIFF, |_| {}));
 }
 
 #[test]
-fn ineffective_when_the_patch_is_too_large() {
+fn edit_of_pull_with_oversized_patch_is_ineffective() {
     let mut large = DIFF.to_vec();
     large.resize((15 << 20) + 1, b'\n');
     insta::assert_snapshot!(edited(&packed(&large), |_| {}));
 }
 
 #[test]
-fn ineffective_when_the_target_is_not_a_did() {
+fn edit_of_pull_without_target_did_is_ineffective() {
     let said = edited(&packed(DIFF), |record| {
         let did = record["target"]["repo"].clone();
         record["target"]["repoDid"] = did;
@@ -517,7 +517,7 @@ fn ineffective_when_the_target_is_not_a_did() {
 }
 
 #[test]
-fn ineffective_when_a_time_is_invalid() {
+fn edit_of_pull_with_invalid_time_is_ineffective() {
     let said = edited(&packed(DIFF), |record| {
         record["rounds"][0]["createdAt"] = json!("yesterday");
     });
@@ -540,9 +540,10 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// At forge's check the index lacks the other pull request, but ingests it first.
+/// When forge checks, the index lacks the other pull request; the index then ingests the other one
+/// first.
 #[test]
-fn ineffective_when_stack_position_is_taken() {
+fn pull_on_taken_stack_position_is_ineffective() {
     let t = Tangled::new();
     let lower = t.open("lower");
     t.repo.git.set_branch("upper", "lower");
@@ -565,7 +566,7 @@ fn ineffective_when_stack_position_is_taken() {
 }
 
 #[test]
-fn ineffective_when_the_account_lacks_permission() {
+fn status_of_account_without_permission_is_ineffective() {
     let t = Tangled::new();
     let uri = t.open("topic");
     let carol = t.world.pds().account("carol.test", super::world::PASSWORD);
@@ -588,9 +589,9 @@ fn ineffective_when_the_account_lacks_permission() {
     insta::assert_snapshot!("afterwards", said);
 }
 
-/// Bob may push at forge's check, but no longer when the index ingests the record.
+/// Bob may push when forge checks, but no longer when the index ingests the record.
 #[test]
-fn ineffective_when_permission_is_lost_meanwhile() {
+fn write_after_lost_permission_is_ineffective() {
     let t = Tangled::new();
     let uri = t.open("topic");
     moods(

@@ -76,7 +76,8 @@ impl Reply {
         if self.status != 204 {
             response = response.header("content-length", length);
         }
-        // Only an invalid header fails here, and headers come from the plans of tests.
+        // Building the response fails only for an invalid header, and headers come from the plans
+        // of tests.
         response.body(parts).unwrap_or_default()
     }
 }

@@ -72,8 +72,8 @@ fn head_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
         it.head_repo == Some(repo) && it.head_branch == branch
     }) {
         if let Err(error) = set_head(state, id, tip, actor) {
-            // Only a broken bare repository fails here; the next read of the head reports the
-            // failure.
+            // Moving the ref fails only in a broken bare repository; the next read of the head
+            // reports the failure.
             eprintln!("forge-github-double: {error}");
         }
     }

@@ -153,7 +153,8 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
     let mut seed = Seed(shared.state());
     let mut made = Vec::new();
     for step in steps {
-        // The seed's methods panic on missing objects; here the panic becomes an answer.
+        // The seed's methods panic if an object is missing; the panic is caught and becomes the
+        // answer.
         let run = std::panic::AssertUnwindSafe(|| apply(&mut seed, step));
         match std::panic::catch_unwind(run) {
             Ok(Some(value)) => made.push(value),

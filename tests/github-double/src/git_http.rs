@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_paths_are_told_from_web_paths() {
+    fn git_paths_are_distinguished_from_web_paths() {
         assert_eq!(
             repository("/o/r.git/info/refs"),
             Some(("o", "r", "info/refs"))

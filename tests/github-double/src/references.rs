@@ -114,8 +114,8 @@ fn sources(state: &State) -> Vec<Source> {
     issues.chain(pulls).collect()
 }
 
-/// Returns true if a text references `number` of the repository `full`; `own` tells whether the
-/// text is in the same repository.
+/// Returns true if a text references `number` of the repository `full`. `own` is true if the text
+/// is in that repository.
 fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
     let text = without_code(text).to_lowercase();
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');

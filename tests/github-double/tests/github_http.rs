@@ -765,7 +765,7 @@ fn rest_merge_names_every_broken_rule() {
 }
 
 #[test]
-fn code_owner_is_asked_until_a_review() {
+fn code_owner_review_request_ends_with_review() {
     let double = double();
     let steps = json!([
         {"do": "commit", "repo": REPO, "branch": "main", "files": {"CODEOWNERS": "* @reviewer\n"}},

@@ -130,7 +130,7 @@ fn killed_create_from_clone_opens_pull_once() {
 fn killed_merge_merges_once() {
     let hall = Hall::new();
     let git = &hall.repo.git;
-    // With equal lines as context, a repeated merge would apply again, so it would show.
+    // All lines are equal, so a second merge of the same patch would apply and add a line.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;
@@ -213,7 +213,7 @@ fn tangled_1_0_killed_resubmit_and_close_write_once() {
 /// A repeated comment command writes the comment again, unless a flag makes it look for the earlier
 /// comment first.
 #[test]
-fn rerun_after_killed_comment_writes_it_once() {
+fn comment_repeated_after_kill_is_written_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     for of_1_0 in [false, true] {

@@ -30,7 +30,7 @@ impl Change {
     }
 }
 
-/// All changes so far. Each index reads them at its own pace.
+/// All changes so far, in order. Each index reads the changes when it is ready.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Network(Arc<Mutex<Vec<Change>>>);
 

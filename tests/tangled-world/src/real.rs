@@ -104,7 +104,7 @@ pub struct RealWorld {
     index: IndexDouble,
     /// Callers by DID, signed in when the account was created: signing in is slow on a real PDS.
     callers: Mutex<BTreeMap<String, Caller>>,
-    // The last field, so that the servers outlive the hosts that listen to them.
+    // The last field, because these servers must stop after the hosts that listen to them.
     servers: Servers,
 }
 

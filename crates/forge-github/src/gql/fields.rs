@@ -64,7 +64,7 @@ impl Section {
         Self::LatestOpinions,
     ];
 
-    /// The bit that requests this section. The latest reviews have none: `PullReviews` includes
+    /// The bit that requests this section. The latest reviews have no bit: `PullReviews` includes
     /// them.
     pub const fn field(self) -> Option<PrFields> {
         Some(match self {

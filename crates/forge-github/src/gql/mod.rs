@@ -2,8 +2,8 @@
 //!
 //! Operations and fragments are files. Parts that depend on a request (the sections of a pull
 //! request, lookups by name, the mutations of an edit) are generated as further fragments and
-//! variables, so no query reads more than it needs. A test validates all of them against the public
-//! schema.
+//! variables, so that a query reads only what its request needs. A test validates all documents
+//! against the public schema.
 
 mod document;
 mod field_paths;

@@ -69,7 +69,7 @@ fn sections(name: &'static str, selection: &str) -> String {
 }
 
 #[test]
-fn every_document_file_is_in_its_table() {
+fn every_document_file_is_in_the_document_table() {
     for (dir, table) in [("queries", QUERIES), ("fragments", FRAGMENTS)] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/gql")
@@ -163,7 +163,7 @@ fn section_combinations_are_valid() {
 }
 
 #[test]
-fn excluded_parts_are_not_selected() {
+fn excluded_fields_are_not_selected() {
     for mask in 0..1_u32 << fields::USUAL.len() {
         let left_out = fields::USUAL
             .iter()

@@ -9,7 +9,8 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// More nodes than any page that is requested. Even an empty node takes up to some kilobytes.
+/// Maximum number of nodes in a page: more than any requested page has. Even an empty node takes up
+/// to some kilobytes.
 const MAX_NODES: usize = 1_000;
 
 /// A GraphQL connection.

@@ -157,8 +157,8 @@ impl GitHub {
     /// Changes the issues of a chunk. Returns the error if GitHub refused a whole document.
     async fn run_chunk(&self, chunk: &mut [RunningEdit<'_>]) -> Option<Error> {
         let mut stopped = self.add_items(chunk).await;
-        // Requests with the separate board token need separate documents. Values come first,
-        // because a comment reports the completed changes.
+        // Requests with the separate board token need separate documents. Values are written first,
+        // because a comment may report the completed changes.
         let passes: &[(TokenChoice, Option<bool>)] = match self.api.has_board_token() {
             true => &[
                 (TokenChoice::Board, Some(true)),
@@ -301,8 +301,8 @@ impl GitHub {
         }
     }
 
-    /// Handles the failure of a whole document. Returns the error if it is a refusal, which would
-    /// also apply to further documents.
+    /// Handles the failure of a whole document. Returns the error if GitHub refused the document,
+    /// because the same refusal would meet further documents.
     fn fail(
         &self,
         chunk: &mut [RunningEdit<'_>],
@@ -417,7 +417,10 @@ fn start<'a>(
     version::check(&before.found.issue, edit.edit.expected_version.as_deref())?;
     let plan = before.found.plan(edit.edit, names)?;
     if plan.parts.is_empty() {
-        let warning = Warning::new(format!("{} is so already; nothing was changed", edit.id));
+        let warning = Warning::new(format!(
+            "{} is already as requested; nothing was changed",
+            edit.id
+        ));
         let outcome = Outcome::unchanged(before.found.issue, warning);
         return Ok(StartedEdit::Unchanged(Box::new(outcome)));
     }
@@ -443,7 +446,8 @@ impl RunningEdit<'_> {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // For the board token, GitHub does not report the account's comments as the viewer's.
+            // GitHub reports the account's comments as another account's if the board token reads
+            // them.
             match other_token {
                 false => mine_since(now.recent, newest, body).is_some(),
                 true => now
@@ -466,7 +470,7 @@ impl RunningEdit<'_> {
         }
         self.done = done.iter().map(|p| p.title.clone()).collect();
         self.lost = self.lost.take().map(|error| match done.is_empty() {
-            true => error.with_hint("try again: it did not happen, as far as can be seen"),
+            true => error.with_hint("try again: GitHub shows no sign that it happened"),
             false => error,
         });
     }

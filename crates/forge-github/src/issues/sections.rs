@@ -129,7 +129,7 @@ impl GitHub {
         // GitHub counts issues of hidden repositories but omits them from the list.
         let is_whole = wire.blocked_by.as_ref().is_some_and(|list| !is_cut(list));
         let unread = (fields.relations && !is_whole).then(|| {
-            Warning::new("not all issues that it waits for could be read").of_section("blocked_by")
+            Warning::new("not all issues that block it could be read").of_section("blocked_by")
         });
         let items = wire.board_items.take().unwrap_or_default();
         let mut issue = map::issue(host, repo, wire)?;
@@ -150,8 +150,8 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Fails if the board does not exist. An issue looks the same on a missing board as off the
-    /// board, so the board is read if none of `read` has values.
+    /// Fails if the board does not exist. GitHub gives no values both for a missing board and for
+    /// an issue off the board, so the board itself is read if none of `read` has values.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());

@@ -52,7 +52,7 @@ impl GitHub {
             };
             let warning = Warning::new(format!("{id} is {word} already; nothing was changed"));
             let mut outcome = Outcome::unchanged(before, warning);
-            let why = "it goes with a change of the state, and there is none";
+            let why = "a comment goes with a change of the state, and the state does not change";
             let unsaid = req.comment.as_deref().map(|b| comment_failed(id, b, why));
             outcome.warnings.extend(unsaid);
             return Ok(outcome);
@@ -80,7 +80,7 @@ impl GitHub {
         let written = written.and_then(|outcome| match outcome.value.state == req.state {
             true => Ok(outcome),
             false => {
-                let message = format!("{} answered that {id} is as it was", self.info.host);
+                let message = format!("{} answered that {id} is unchanged", self.info.host);
                 Err(ambiguous(Error::new(ErrorKind::Protocol, message)))
             }
         });

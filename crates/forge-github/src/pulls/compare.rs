@@ -74,7 +74,7 @@ impl GitHub {
             {
                 Ok(diff) => return Ok(diff),
                 Err(e) => warnings.push(Warning::new(format!(
-                    "{} compares, because git could not in {}: {}",
+                    "{} made the comparison, because git could not make it in {}: {}",
                     self.info.host,
                     clone.dir.display(),
                     e.message()
@@ -82,9 +82,7 @@ impl GitHub {
             }
         }
         if req.context_lines.is_some_and(|n| n != SENT_LINES) && !req.prefers_context {
-            warnings.push(Warning::new(
-                "GitHub sends three lines of context, whatever is asked for",
-            ));
+            warnings.push(Warning::new("GitHub always sends three lines of context"));
         }
         let mut diff = self.compared_since(pr, &ends, old).await?;
         warnings.append(&mut diff.warnings);

@@ -68,7 +68,7 @@ struct PullCreatePlan {
     repo_id: String,
     viewer: String,
     base: String,
-    /// The id of the head's repository, if the owner does not determine the repository.
+    /// The id of the head's repository, if its owner alone does not identify it.
     head_repo_id: Option<String>,
     found: ResolvedIds,
     /// The edits to commit to a new branch.
@@ -241,7 +241,7 @@ impl GitHub {
                 .head_repository_owner
                 .as_ref()
                 .map_or("", |o| o.login.as_str());
-            // The name matters only if one owner has both repositories.
+            // The name matters only if the same owner has both the base and the head repository.
             let named = p
                 .head_repository
                 .as_ref()

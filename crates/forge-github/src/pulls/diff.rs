@@ -38,7 +38,7 @@ impl GitHub {
                 Some(Ok(diff)) => return Ok(diff),
                 _ if req.prefers_context => {}
                 None => warnings.push(
-                    Warning::new("GitHub sends three lines of context, whatever is asked for")
+                    Warning::new("GitHub always sends three lines of context")
                         .with_hint("ask in a clone of the repository, where git makes the diff"),
                 ),
                 Some(Err(e)) => warnings.push(Warning::new(format!(
@@ -47,7 +47,7 @@ impl GitHub {
                 ))),
             }
         }
-        // With a clone, git makes the diff, so there are no file rows to share.
+        // With a clone git makes the diff, so there are no files to share with readers.
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {
@@ -129,7 +129,7 @@ impl GitHub {
         let begins = first.as_ref().and_then(|bytes| bytes.first());
         if kind.contains("json") || kind.contains("html") || matches!(begins, Some(b'{' | b'<')) {
             let host = &self.info.host;
-            let message = format!("{host} sent something else in the place of the diff of {pr}");
+            let message = format!("{host} sent something other than the diff of {pr}");
             return Err(Error::new(ErrorKind::Protocol, message)
                 .with_hint("try again; look at the page of the pull request"));
         }

@@ -72,7 +72,8 @@ impl GitHub {
         let batch = batch(edit, &plan);
         let leaving = leaving(edit, &plan.pull.pending_reviewers);
         if batch.is_empty() && leaving.is_empty() {
-            let warning = Warning::new(format!("{pr} is like that already; nothing was changed"));
+            let warning =
+                Warning::new(format!("{pr} is already as requested; nothing was changed"));
             return Ok(Outcome::unchanged(plan.pull, warning));
         }
         let written = self.apply(&plan.pull, &batch, &leaving).await;
@@ -222,8 +223,8 @@ impl GitHub {
         }
     }
 
-    /// Removes reviewers by REST. The mutations replace the complete set, which would also remove
-    /// reviewers added in the meantime.
+    /// Removes reviewers by REST. The mutations replace the complete set, and would also remove
+    /// reviewers that were added in the meantime.
     async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
         let (owner, name) = owner_and_name(&pr.repo)?;
         let number = number(pr)?;

@@ -61,7 +61,7 @@ fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
     };
     let branch = text::one_line(&head.branch);
     let message = format!(
-        "whether there is a pull request of '{branch}' could not be seen: {}",
+        "it is unknown whether '{branch}' has a pull request: {}",
         warning.message
     );
     let hint = warning.hint.clone();

@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl GitHub {
-    /// Warns about sections with gaps but without an error, except those already in `said`. A
-    /// missing opinion or thread must not look like an empty list.
+    /// Warns about sections with gaps but without an error, except those already in `said`. Without
+    /// the warning, a missing review or thread would look like an empty list.
     pub(super) fn left_out(
         &self,
         pull: &wire::Pull,
@@ -64,7 +64,7 @@ impl GitHub {
         let (host, what) = (&self.info.host, section.title());
         Warning::new(format!("{host} left out some of the {what}"))
             .of_section(section.model_field())
-            .with_hint("try again; look at the page of the pull request if they stay away")
+            .with_hint("try again; if they are still missing, look at the page of the pull request")
     }
 }
 

@@ -109,7 +109,7 @@ fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Opti
 pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     let tip = tip.unwrap_or("a commit that was not read");
     Warning::new(format!(
-        "the branch {} was not deleted: it is at {tip} now, and has gone on since",
+        "the branch {} was not deleted: it has moved to {tip}",
         quote_branch(branch)
     ))
     .with_hint("delete it with git if its commits are not needed")

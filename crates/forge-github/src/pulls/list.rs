@@ -74,7 +74,7 @@ impl PullSearchData {
             }
         }
         if elsewhere {
-            // The count also covers other repositories.
+            // The search's count also covers other repositories, so it is dropped.
             self.issue_count = None;
         }
         elsewhere
@@ -214,7 +214,8 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // This page is full before the end of a GitHub page.
+                    // This page is full before the end of GitHub's page, so the next page continues
+                    // after this row.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());
@@ -374,10 +375,10 @@ impl GitHub {
         if elsewhere {
             warnings.push(
                 Warning::new(format!(
-                    "what the search finds in other repositories than {repo} is left out"
+                    "results of the search in other repositories than {repo} are left out"
                 ))
                 .with_hint(
-                    Hint::new("name the other repository instead, since a list is of one")
+                    Hint::new("name the other repository instead: a list covers one repository")
                         .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
                 ),
             );

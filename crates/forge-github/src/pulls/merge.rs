@@ -86,7 +86,7 @@ impl GitHub {
         let way = way(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
             warnings.push(Warning::new(format!(
-                "{} had not worked out whether {pr} can be merged; it was tried",
+                "{} does not know yet whether {pr} can be merged; the merge was tried anyway",
                 self.info.host
             )));
         }
@@ -179,8 +179,8 @@ impl GitHub {
         }
     }
 
-    /// Handles an already merged pull request. gh then keeps the branch even with `-d`, so the
-    /// branch is deleted only if the request is just for the cleanup.
+    /// Handles an already merged pull request. In that case gh keeps the branch even with `-d`.
+    /// Here the branch is deleted only if the request asks for the cleanup alone.
     async fn already_merged(
         &self,
         pr: &PrId,
@@ -371,8 +371,11 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
             ),
         )
         .with_hint(
-            Hint::from(format!("merge as is allowed here ({})", names.join(", ")))
-                .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
+            Hint::from(format!(
+                "merge with an allowed method ({})",
+                names.join(", ")
+            ))
+            .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
         )),
         (None, Some(first)) => Ok(*first),
         // A token without access to the settings sees no methods, so the method is left to GitHub.

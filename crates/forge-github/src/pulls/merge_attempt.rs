@@ -85,7 +85,7 @@ impl GitHub {
             return Ok(done);
         }
         let message = format!(
-            "{} answered that {pr} is not merged after it was asked to merge it",
+            "{} was asked to merge {pr}, but answered that it is not merged",
             self.info.host
         );
         Err(ambiguous(Error::new(ErrorKind::Protocol, message)))

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn search_words_override_state_filter() {
+    fn state_qualifier_in_search_overrides_state_filter() {
         for (words, state, wanted) in [
             (
                 "fix",

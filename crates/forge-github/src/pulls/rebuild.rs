@@ -164,8 +164,8 @@ fn text(file: &RestFile) -> String {
             }
         }
         None if is_pure(file) => {}
-        // These are the lines of diff(1) for files that it does not compare; git refuses to apply
-        // both.
+        // diff(1) prints these lines for files that it does not compare; git refuses to apply
+        // either line.
         None if is_text(file) => {
             let _ = writeln!(out, "Files {from} and {to} differ");
         }

@@ -19,7 +19,7 @@ use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::MAX_PAGE_S
 pub(crate) const BASE_RULES: &str = "base_rules";
 /// The maximum count of pages of rules that are read.
 const MAX_PAGES: usize = 10;
-/// Rules that no merge can violate: they concern branch names or require nothing.
+/// Rules that a merge cannot violate: they concern branch names or require nothing.
 const NOT_OF_A_MERGE: &[&str] = &[
     "branch_name_pattern",
     "copilot_code_review",

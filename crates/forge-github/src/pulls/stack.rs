@@ -24,7 +24,7 @@ const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
 /// Recovery for a merge that may still be running: GitHub answers a repeated request with the
 /// running merge or its result.
 static ASK_AGAIN: Hint = Hint::fixed(
-    "merge it again: that waits for a merge that runs, and starts no second one",
+    "merge it again: the call waits for a running merge, and starts no second one",
     Action::again(&[]),
 );
 
@@ -66,7 +66,8 @@ impl GitHub {
         };
         match self.merge_read_back(ask.pr).await {
             Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
-            // GitHub merges after its answer, so an unmerged state does not prove a failure.
+            // GitHub answers before it merges, so a pull request that is still open does not prove
+            // a failure.
             Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),
         }
     }

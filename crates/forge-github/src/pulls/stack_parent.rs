@@ -75,7 +75,8 @@ impl Stack {
     }
 }
 
-/// The number of the pull request to build on; fails if the two cannot be in one stack.
+/// The number of the pull request to build on. Fails if the new pull request and that one cannot be
+/// in one stack.
 pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
@@ -207,15 +208,15 @@ impl GitHub {
             }
             Err(error) => {
                 let message = format!(
-                    "it is on top of {} by its base branch alone, and in no stack with it: {}",
+                    "it is on top of {} only by its base branch, and in no stack with it: {}",
                     below.id,
                     error.message()
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
                         StackPosition::NoStacks(_) => Hint::from(format!(
-                            "give this one the base branch of {} when that is merged, unless \
-                             GitHub has done so: it does where the merged branch is deleted",
+                            "once it is merged, give this one the base branch of {}; GitHub does \
+                             so itself if the merged branch is deleted",
                             below.id
                         ))
                         .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),

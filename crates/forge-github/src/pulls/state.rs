@@ -249,7 +249,7 @@ impl GitHub {
         let written = written.and_then(|outcome| match done(&outcome.value) {
             true => Ok(outcome),
             false => {
-                let message = format!("{} answered that {pr} is as it was", self.info.host);
+                let message = format!("{} answered that {pr} is unchanged", self.info.host);
                 Err(Error::new(ErrorKind::Protocol, message).with_retry(Retry::Ambiguous))
             }
         });
@@ -371,7 +371,7 @@ fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     );
     match comment {
         Some(body) => error.with_hint(
-            Hint::new("leave the comment by itself")
+            Hint::new("leave only the comment")
                 .with_action(Action::op(Op::Comment).on(&pr.key).with(Param::Body, body)),
         ),
         None => error.with_hint(&OPEN_ANOTHER),

@@ -160,7 +160,8 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules hidden from the viewer are not a failure: the section itself lists them.
+        // Rules that the viewer may not see are no failure: the section itself lists them as
+        // unread.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
         Ok(pull)
@@ -193,7 +194,7 @@ impl GitHub {
                 .on(pull.number)
                 .with(Param::Include, section.model_field());
             let left = all - here;
-            let message = format!("{here} of {all} {what} are here, {left} are left out");
+            let message = format!("{here} of {all} {what} were read, {left} were left out");
             let hint = Hint::new("read all of them").with_action(every);
             warnings.push(Warning::new(message).with_hint(hint));
         }
@@ -206,7 +207,7 @@ impl GitHub {
                 .with(Param::Include, "reviews");
             let warning = Warning::new(
                 "more people reviewed it than could be read: the latest reviews and their counts \
-                 are of a part of them",
+                 cover only some of them",
             );
             warnings.push(
                 warning
@@ -512,7 +513,8 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // Lists that are summed must not look complete, so a list without its page stays unfinished.
+    // A sum over an incomplete list would be wrong, so a list whose page is missing stays marked as
+    // unfinished.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);

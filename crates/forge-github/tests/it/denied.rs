@@ -249,7 +249,7 @@ async fn write_with_contradictory_answer_is_ambiguous_and_sent_once() {
             assert_eq!(seen, ("protocol", Retry::Ambiguous), "{what}: {e:?}");
             assert!(!e.message().contains('\n'), "{what}: {e}");
             let hint = e.hint().unwrap().text();
-            assert!(hint.contains("did not happen"), "{what}: {hint}");
+            assert!(hint.contains("no sign that it happened"), "{what}: {hint}");
             script.sent();
         }
     }
@@ -271,7 +271,7 @@ async fn push_answer_without_commit_hints_at_branch_tip() {
 }
 
 #[tokio::test]
-async fn error_without_path_is_reported_despite_data() {
+async fn write_error_without_path_is_checked_by_reading() {
     for happened in [true, false] {
         let shown = match happened {
             true => json!({ "title": "New" }),

@@ -240,7 +240,7 @@ async fn branch_for_edits_is_deleted_after_failed_create() {
 }
 
 #[tokio::test]
-async fn error_names_branch_for_edits_that_remains() {
+async fn error_names_the_branch_left_by_failed_create() {
     let failed = half(
         &["branch", "commit"],
         "UNPROCESSABLE",

@@ -191,22 +191,22 @@ const BATCH: u64 = 25;
 const PLANS: u64 = 1000;
 
 #[tokio::test]
-async fn fault_plans_of_first_quarter_report_true_results() {
+async fn first_quarter_of_fault_plans_reports_true_results() {
     quarter(0).await;
 }
 
 #[tokio::test]
-async fn fault_plans_of_second_quarter_report_true_results() {
+async fn second_quarter_of_fault_plans_reports_true_results() {
     quarter(1).await;
 }
 
 #[tokio::test]
-async fn fault_plans_of_third_quarter_report_true_results() {
+async fn third_quarter_of_fault_plans_reports_true_results() {
     quarter(2).await;
 }
 
 #[tokio::test]
-async fn fault_plans_of_fourth_quarter_report_true_results() {
+async fn fourth_quarter_of_fault_plans_reports_true_results() {
     quarter(3).await;
 }
 

@@ -406,7 +406,7 @@ async fn issue_change_with_contradictory_answer_is_read_back() {
                 Err(e) => {
                     assert!(!happened, "{e}");
                     assert_eq!((e.code(), e.retry()), ("protocol", Retry::Ambiguous));
-                    assert!(e.message().contains("is as it was"), "{e}");
+                    assert!(e.message().contains("is unchanged"), "{e}");
                 }
             }
         }

@@ -281,7 +281,7 @@ async fn large_pages_shrink_to_one_row_before_failing() {
 }
 
 #[tokio::test]
-async fn unreadable_row_is_warning_of_list() {
+async fn unreadable_row_gives_list_a_warning() {
     let strange = changed(2, json!({ "state": "HAUNTED" }));
     let mut answer = json!({ "data": list(vec![pull(1), strange, Value::Null], 3, None) });
     answer["errors"] = json!([error(

@@ -91,7 +91,11 @@ where
         ("upstream", Retry::Ambiguous)
     );
     assert!(
-        error.hint().unwrap().text().contains("did not happen"),
+        error
+            .hint()
+            .unwrap()
+            .text()
+            .contains("no sign that it happened"),
         "{error:?}"
     );
     assert_eq!(script.names().len(), count);
@@ -155,7 +159,7 @@ fn denied(mutation: &'static str, pull: Value) -> Step {
 }
 
 #[tokio::test]
-async fn merge_whose_answer_says_open_is_read_back() {
+async fn merge_answered_as_still_open_is_read_back() {
     let waits = json!({ "isInMergeQueue": true });
     for (after, queued) in [
         (merged(), Some(false)),
@@ -173,7 +177,10 @@ async fn merge_whose_answer_says_open_is_read_back() {
             (Ok(made), Some(queued)) => assert_eq!(made.value.queued, queued),
             (Err(e), None) => {
                 assert_eq!((e.code(), e.retry()), ("protocol", Retry::Ambiguous));
-                assert!(e.message().contains("is not merged after"), "{e}");
+                assert!(
+                    e.message().contains("but answered that it is not merged"),
+                    "{e}"
+                );
             }
             (made, queued) => panic!("{queued:?}: {made:?}"),
         }
@@ -201,7 +208,7 @@ async fn close_and_draft_with_contradictory_answer_are_read_back() {
         for made in [close, draft] {
             assert_eq!(made.is_ok(), happened, "{made:?}");
             if let Err(e) = made {
-                assert!(e.message().contains("is as it was"), "{e}");
+                assert!(e.message().contains("is unchanged"), "{e}");
             }
         }
         script.sent();
@@ -209,7 +216,7 @@ async fn close_and_draft_with_contradictory_answer_are_read_back() {
 }
 
 #[tokio::test]
-async fn close_whose_comment_is_missing_warns() {
+async fn close_without_its_comment_gives_a_warning() {
     let old = json!({ "nodes": [comment("IC_0", "ada", "Bye")] });
     let script = Script::play(vec![
         data(
@@ -439,7 +446,7 @@ async fn resolve_with_lost_answer_is_read_back() {
 }
 
 #[tokio::test]
-async fn failed_read_back_keeps_first_error() {
+async fn failed_read_back_reports_the_write_error() {
     let script = Script::play(vec![
         data("PullView", newest()),
         gateway("addComment"),

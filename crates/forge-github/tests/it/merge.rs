@@ -112,7 +112,7 @@ async fn unknown_mergeability_is_read_again() {
         .merge(&script.pr(), &MergeReq::default())
         .await
         .unwrap();
-    assert!(made.warnings[0].message.contains("had not worked out"));
+    assert!(made.warnings[0].message.contains("does not know yet"));
     script.sent();
 
     let of = |word: &str| {
@@ -416,7 +416,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // One merge finds a draft; for the next merge the route is hidden from the account.
+    // The first merge finds a draft. For the second merge the account cannot see the route.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
@@ -442,7 +442,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     assert!(said.contains("still at work on the merge"), "{said}");
     for (said, code) in [
         ("It is a draft", "precondition_failed"),
-        ("no such thing", "not_found"),
+        ("no such object", "not_found"),
     ] {
         let e = script
             .repo
@@ -503,10 +503,7 @@ async fn stack_merge_with_lost_answer_is_read_back() {
         let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
         let hint = e.hint().unwrap();
-        assert!(
-            hint.text().contains("waits for a merge that runs"),
-            "{hint}"
-        );
+        assert!(hint.text().contains("waits for a running merge"), "{hint}");
         script.sent();
     }
 }

@@ -185,7 +185,7 @@ async fn base_alone_is_set_if_stacks_are_unavailable() {
         let made = made.unwrap();
         assert!(depends_on_five(&made));
         let told = &made.warnings[0].message;
-        assert!(told.contains("by its base branch alone"), "{told}");
+        assert!(told.contains("only by its base branch"), "{told}");
         assert!(told.contains(said), "{told}");
         assert!(!steps(&made)[1].1);
         assert_eq!(script.names().len(), 3, "no stack is asked for");
@@ -305,7 +305,7 @@ async fn impossible_stack_sends_no_request() {
 }
 
 #[tokio::test]
-async fn depends_on_is_open_pull_whose_head_is_base() {
+async fn depends_on_is_the_open_pull_of_the_base_branch() {
     let end = |name: &str, number: u64| {
         json!({
             "__typename": "PullRequest", "number": number, "title": "T", "pullState": "OPEN",

@@ -194,7 +194,7 @@ async fn partial_checks_are_error() {
 }
 
 #[tokio::test]
-async fn error_nulling_required_field_is_kept() {
+async fn error_is_reported_despite_malformed_data() {
     let strange = json!({ "data": { "repository": { "pullRequests": { "nodes": "haunted" } } },
         "errors": [error(&["repository"], "SERVICE_UNAVAILABLE", "Try again later")] });
     let script = Script::play(vec![body("PullList", strange)]).await;
@@ -258,7 +258,7 @@ async fn missing_pull_request_is_not_found() {
 }
 
 #[tokio::test]
-async fn omitted_threads_and_opinions_are_warnings() {
+async fn omitted_threads_and_reviews_give_warnings() {
     let opinion = || review("R_1", "grace", "APPROVED");
     let all = || json!({ "nodes": null });
     let one_more = || nodes(vec![Value::Null]);

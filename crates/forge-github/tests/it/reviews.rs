@@ -247,7 +247,7 @@ async fn resolve_and_unresolve_check_thread_owner() {
             "unresolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", false) } }),
         ),
-        // One thread belongs to another pull request, and one is missing.
+        // The first thread belongs to another pull request, and the second is missing.
         data("Belongs", belongs(8)),
         body("Belongs", missing),
     ])

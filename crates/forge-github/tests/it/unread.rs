@@ -169,7 +169,7 @@ async fn error_inside_payload_does_not_fail_mutation() {
 }
 
 #[tokio::test]
-async fn comment_with_unreadable_part_was_created() {
+async fn comment_is_created_despite_unreadable_answer_part() {
     let made = |node| json!({ "m": { "commentEdge": { "node": node } } });
     let before = || changed(7, json!({ "newestComment": { "nodes": [] } }));
     let recent = changed(
@@ -274,7 +274,7 @@ fn found(pulls: Vec<Value>) -> Value {
 }
 
 #[tokio::test]
-async fn partial_status_shows_readable_lists() {
+async fn partly_unreadable_status_shows_readable_lists() {
     let strange = changed(6, json!({ "state": "HAUNTED" }));
     let mine = nodes(vec![pull(8), strange, Value::Null]);
     let of = status(nodes(vec![pull(8)]), mine, Value::Null);
@@ -540,7 +540,7 @@ async fn partial_section_pages_show_readable_entries() {
 }
 
 #[tokio::test]
-async fn unread_latest_reviews_are_warning() {
+async fn unreadable_latest_reviews_give_a_warning() {
     let first = || {
         let some = page(vec![review("R_1", "grace", "APPROVED")], "c1");
         let other = json!({ "latestReviews": some, "latestOpinionatedReviews": some });
@@ -572,7 +572,7 @@ async fn unread_latest_reviews_are_warning() {
 }
 
 #[tokio::test]
-async fn names_beyond_first_hundred_are_resolved() {
+async fn label_and_milestone_beyond_hundred_are_found_by_name() {
     let world = World::new();
     let number = {
         let mut seed = world.double.seed();

@@ -317,7 +317,7 @@ async fn commits_beyond_one_hundred_are_read() {
 }
 
 #[tokio::test]
-async fn history_has_opening_and_one_close() {
+async fn history_has_one_opening_and_one_close() {
     let event = |kind: &str, id: &str, at: &str, more: Value| {
         let mut e =
             json!({ "__typename": kind, "id": id, "createdAt": at, "actor": user("grace") });
@@ -402,7 +402,7 @@ async fn history_has_opening_and_one_close() {
 }
 
 #[tokio::test]
-async fn latest_reviews_keep_opinions() {
+async fn latest_reviews_include_comment_reviews() {
     let script = Script::play(vec![data("PullView", one(full()))]).await;
     let pull = script
         .repo

@@ -61,7 +61,7 @@ impl Local {
                     listed.error("rev-list").message()
                 ),
             )
-            .with_hint("fetch it again from wherever it was"));
+            .with_hint("fetch the commit from a repository that has it"));
         }
         Ok(String::from_utf8_lossy(&listed.stdout)
             .lines()
@@ -79,7 +79,7 @@ async fn read(cat: &mut CatFile, oids: &[String]) -> Result<Vec<Commit>> {
             let commit = object.and_then(|o| decode(oid, &o.data));
             commits.push(commit.ok_or_else(|| {
                 Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
-                    .with_hint("git fsck names what is damaged")
+                    .with_hint("run `git fsck`, which names the damaged objects")
             })?);
         }
     }

@@ -28,7 +28,7 @@ impl Local {
         let mut files = parse(&out).ok_or_else(|| {
             Error::new(
                 ErrorKind::Internal,
-                "git diff-tree printed what cannot be understood",
+                "the output of git diff-tree cannot be parsed",
             )
         })?;
         files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -71,7 +71,7 @@ impl Local {
                 Noun::Commit,
                 format!("the commit {oid}, which #{} needs, is gone", pull.number),
             )
-            .with_hint("fetch it again from wherever it was")),
+            .with_hint("fetch the commit from a repository that has it")),
         }
     }
 }

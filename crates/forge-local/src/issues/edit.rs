@@ -61,7 +61,7 @@ impl Local {
                 .await?;
             let Some(event) = applied.event else {
                 let view = self.present_issue(&mut cat, &before, &fields).await?;
-                let warning = Warning::new(format!("issue #{number} is so already"));
+                let warning = Warning::new(format!("issue #{number} is already as requested"));
                 return Ok(Outcome::unchanged(view, warning));
             };
             let written = self.store.write_issue(
@@ -168,7 +168,7 @@ impl Local {
         }
         if s.blocked_by.len() > MAX_BLOCKERS && !changes.blocked_by_added.is_empty() {
             let message = format!(
-                "{} issues are too many to wait for: {MAX_BLOCKERS} is the most",
+                "{} blocking issues are too many: the maximum is {MAX_BLOCKERS}",
                 s.blocked_by.len()
             );
             return Err(Error::invalid("blocked_by", message).with_hint("name fewer"));
@@ -226,8 +226,9 @@ fn check_value(name: &str, value: &str) -> Result<()> {
     }
     let length = value.chars().count();
     if length > MAX_VALUE {
-        let message =
-            format!("the value of '{name}' has {length} characters, and {MAX_VALUE} is the most");
+        let message = format!(
+            "the value of '{name}' has {length} characters, and the maximum is {MAX_VALUE}"
+        );
         return refuse(
             message,
             "shorten it, and put the rest into the body or a comment",
@@ -263,7 +264,7 @@ fn change_values(
     }
     if values.len() > MAX_FIELDS && changed.values().any(Option::is_some) {
         let message = format!(
-            "{} fields are too many: {MAX_FIELDS} is the most",
+            "{} fields are too many: the maximum is {MAX_FIELDS}",
             values.len()
         );
         return Err(Error::invalid("values", message).with_hint("clear some first"));
@@ -283,7 +284,7 @@ fn change_state(
         let message = match wanted {
             IssueState::Open => {
                 format!(
-                    "issue #{} would be open, and has no reason to be closed",
+                    "issue #{} would be open, so it can have no reason for closing",
                     s.number
                 )
             }

@@ -40,7 +40,7 @@ struct RelatedRow {
 impl RelatedRow {
     fn of(snapshot: IssueSnapshot) -> Self {
         let mut blocked_by = snapshot.blocked_by;
-        // Another program may have stored more blockers than the limit.
+        // The limit is checked here too, because another program may have stored more blockers.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
         Self {
@@ -227,7 +227,7 @@ impl Local {
             PrKey::Number(number) if self.check(&id.repo).is_ok() => Ok(*number),
             _ => {
                 let message = format!(
-                    "{id} is not an issue of {}, and a git repository relates its own issues alone",
+                    "{id} is not an issue of {}, and a git repository relates only its own issues",
                     self.url()
                 );
                 Err(Error::invalid(field, message).with_hint(
@@ -237,8 +237,8 @@ impl Local {
         }
     }
 
-    /// Checks that issue `number` fits below `parent`. Returns the refs that must not move:
-    /// otherwise two concurrent edits could create a cycle.
+    /// Checks that `parent` can become the parent of issue `number`. Returns the refs that must not
+    /// move before the write: otherwise two concurrent edits could create a cycle.
     pub(super) async fn check_parent(
         &self,
         cat: &mut CatFile,
@@ -247,7 +247,7 @@ impl Local {
     ) -> Result<Vec<RefChange>> {
         let refuse = |why: String| {
             Err(Error::invalid("parent", why)
-                .with_hint("choose an issue that is no part of this one"))
+                .with_hint("choose an issue that is not a sub-issue of this one"))
         };
         if parent == number {
             return refuse(format!("issue #{number} cannot be its own parent"));
@@ -257,7 +257,8 @@ impl Local {
         while let Some(next) = above {
             if next == number {
                 return refuse(format!(
-                    "issue #{parent} cannot be the parent of #{number}: it is a part of #{number}"
+                    "issue #{parent} cannot be the parent of #{number}: it is a sub-issue of \
+                     #{number}"
                 ));
             }
             if unmoved.len() == MAX_DEPTH {
@@ -305,7 +306,8 @@ impl Local {
     }
 }
 
-/// A missing related issue is an invalid argument, not a missing subject of the call.
+/// A missing related issue is reported as an invalid argument, because the issue that the call is
+/// about exists.
 fn not_there(field: &'static str, e: Error) -> Error {
     let error = Error::invalid(field, e.message().to_owned());
     match e.hint().cloned() {

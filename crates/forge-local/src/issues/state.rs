@@ -51,14 +51,17 @@ impl Local {
 }
 
 fn unsaid(number: u64, comment: &str) -> Warning {
-    Warning::new("the comment was not made: it goes with a change of the state, and there is none")
-        .with_hint(
-            Hint::new("comment without a change of the state").with_action(
-                Action::op(Op::IssueComment)
-                    .on(number)
-                    .with(Param::Body, comment),
-            ),
-        )
+    Warning::new(
+        "the comment was not made: a comment goes with a change of the state, and the state \
+         does not change",
+    )
+    .with_hint(
+        Hint::new("comment without a change of the state").with_action(
+            Action::op(Op::IssueComment)
+                .on(number)
+                .with(Param::Body, comment),
+        ),
+    )
 }
 
 fn already(number: u64, state: IssueState) -> Warning {

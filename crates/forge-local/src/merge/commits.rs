@@ -136,7 +136,7 @@ fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
     let body = req.body.as_deref().unwrap_or(body);
-    // git cuts a text at NUL, so the rest would be lost.
+    // git ends a text at the first NUL, so a text with NUL would lose its rest.
     let message = match body.trim() {
         "" => format!("{}\n", subject.trim()),
         body => format!("{}\n\n{body}\n", subject.trim()),

@@ -282,7 +282,8 @@ impl Local {
         let pull = self.store.read(cat, number).await?;
         let followed = self.retarget_dependents(cat, &pull).await;
         let deletion = match deletion {
-            // Pull requests based on the branch may have another base now.
+            // The reason for keeping the branch may be gone: pull requests based on it may have
+            // another base now.
             Some(Err(_)) if !followed.steps.is_empty() => self
                 .delete_left_head(cat, &pull)
                 .await
@@ -350,7 +351,7 @@ pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
     Warning::new(format!(
-        "the branch '{shown}' was not deleted: it is at {tip} now, and has gone on since"
+        "the branch '{shown}' was not deleted: it has moved to {tip}"
     ))
     .with_hint(format!(
         "if its commits are not needed: git branch -D {}",

@@ -31,6 +31,6 @@ impl Local {
                 found.error("merge-base").message()
             ),
         )
-        .with_hint("fetch it again from wherever it was"))
+        .with_hint("fetch the commit from a repository that has it"))
     }
 }

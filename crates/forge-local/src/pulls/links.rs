@@ -78,7 +78,7 @@ impl Local {
             return Ok(None);
         }
         let warning = Warning::new(format!(
-            "the description closes what is not there: {}",
+            "the description closes issues that do not exist: {}",
             missing.join(", ")
         ));
         Ok(Some(

@@ -65,8 +65,8 @@ impl Local {
     }
 
     /// Refuses a branch name that differs from the stored branch only in case. On a file system
-    /// that ignores case, git opens `feature` for `FEATURE`, but the checks of the caller apply to
-    /// only one of the names.
+    /// that ignores case, git opens `feature` for `FEATURE`, but the caller has checked only one of
+    /// the two names.
     async fn check_case(&self, branch: &str) -> Result<()> {
         let name = branch_ref(branch);
         let args = ["for-each-ref", "--format=%(refname)", name.as_str()];

@@ -103,8 +103,8 @@ impl Local {
         let [onto, current] = [tree_of(merged.onto), tree_of(base)];
         let onto = cat.info(&onto).await?.ok_or_else(gone)?.oid;
         let current = cat.info(&current).await?.ok_or_else(gone)?.oid;
-        // A three-way merge with the merged tip as merge base reverts the merge, so the merged tip
-        // is the parent of this commit.
+        // A three-way merge whose merge base is the merged tip removes the merge's changes. The
+        // merged tip is therefore the parent of this commit.
         let who = signature(&by.actor, by.at);
         let back = RawCommit {
             tree: &onto,
@@ -165,7 +165,10 @@ fn merged_range(pull: &Pull) -> Result<MergedRange<'_>> {
     let s = &pull.snapshot;
     let (why, state) = match (s.state, &s.merge_commit, &s.base_oid) {
         (PrState::Merged, Some(result), Some(onto)) => return Ok(MergedRange { onto, result }),
-        (PrState::Merged, ..) => (Precondition::Merged, "it is not recorded how it was merged"),
+        (PrState::Merged, ..) => (
+            Precondition::Merged,
+            "its record does not say how it was merged",
+        ),
         (PrState::Open, ..) => (Precondition::Open, "it is open, and not merged"),
         (PrState::Closed, ..) => (Precondition::Closed, "it is closed, and not merged"),
     };

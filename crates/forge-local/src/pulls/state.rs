@@ -342,7 +342,7 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
     let action = Action::op(Op::Comment)
         .on(number)
         .with(Param::Body, comment?);
-    Some(Hint::new("leave the comment by itself").with_action(action))
+    Some(Hint::new("leave only the comment").with_action(action))
 }
 
 /// Adds the branch's last commit to an error about a missing branch.

@@ -48,7 +48,7 @@ pub(crate) fn check_room(record: &[u8]) -> Result<()> {
     let most = MAX_RECORD_WEIGHT >> 20;
     let message = format!(
         "the description and the texts of the newest reviews are together too long: one pull \
-         request or issue has {most} MiB"
+         request or issue may have {most} MiB"
     );
     Err(Error::invalid("body", message).with_hint("write less, or write it as a comment"))
 }
@@ -61,10 +61,11 @@ pub(crate) enum Unreadable {
     Newer { found: u32, newest: u32 },
     /// The object is damaged; the text is the end of an error message.
     Damaged(String),
-    /// The file of the record is missing: never written, or left out by a partial clone, which git
-    /// does not distinguish.
+    /// The file of the record is missing: never written, or left out by a partial clone. git does
+    /// not distinguish the two.
     Missing(&'static str),
-    /// git refuses the object and says what to do, so the recovery is not to drop the ref.
+    /// git refuses the object and says what to do; the object itself may be intact, so the recovery
+    /// must not delete the ref.
     Withheld(Error),
 }
 
@@ -90,13 +91,13 @@ impl From<&str> for Unreadable {
 }
 
 impl Unreadable {
-    /// Checks that the record in a stored JSON file takes no more memory than one has.
+    /// Checks that the record in a stored JSON file stays below the memory limit of one record.
     pub fn check_weight(file: &str, data: &[u8]) -> Result<(), Self> {
         match weight_of_json(data) {
             0..=MAX_RECORD_WEIGHT => Ok(()),
             weight => Err(Self::Damaged(format!(
-                "its {file} would take {weight} bytes of memory, and {MAX_RECORD_WEIGHT} is the \
-                 most that is read"
+                "its {file} would take {weight} bytes of memory, and the maximum is \
+                 {MAX_RECORD_WEIGHT}"
             ))),
         }
     }

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_ranges_agree_with_a_set_of_numbers() {
+    fn number_ranges_behave_like_a_plain_set() {
         let (mut ranges, mut set, mut seed) = (NumberRanges::default(), BTreeSet::new(), 7u64);
         for _ in 0..4000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

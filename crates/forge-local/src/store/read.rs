@@ -265,8 +265,8 @@ impl EventStore {
         })
     }
 
-    /// Removes the index ref's file if a crash left the file unreadable: git refuses to overwrite
-    /// such a ref, and the index can be rebuilt.
+    /// Removes the file of the index ref if a crash has made the file unreadable. git refuses to
+    /// overwrite such a ref, and the index can be rebuilt.
     pub fn clear_unreadable_index(&self) {
         let file = self.common_dir.join(refs::INDEX);
         if file.is_file() && !is_ref_file(&file) {

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn writers_take_turns_for_each_repository() {
+    async fn second_writer_of_one_repository_must_wait() {
         let shared = StoreCache::default();
         let wait = Duration::from_millis(20);
         let first = shared.writer(Path::new("/a"), wait).await;

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn concurrent_writes_are_distinguished_from_permanent_failures() {
+    fn lock_conflict_is_distinguished_from_permanent_failure() {
         let busy = "fatal: prepare: cannot lock ref 'refs/forge/pulls/1': Unable to create '/r/.git/refs/forge/pulls/1.lock': File exists.\n\nAnother git process";
         assert!(is_race(busy));
         assert_eq!(

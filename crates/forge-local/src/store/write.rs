@@ -229,7 +229,7 @@ impl EventStore {
         let loaded = self.index(cat).await?;
         let mut index = loaded.index;
         if loaded.rebuilt {
-            // The rebuilt index is stored, so checking every pull request pays off.
+            // Checking every pull request pays off once, because the rebuilt index is stored.
             let all: Vec<u64> = index.open.below(u64::MAX).collect();
             let open = |s: &Snapshot| s.state == PrState::Open;
             let mut may_be_open = Vec::new();

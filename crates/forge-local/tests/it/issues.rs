@@ -141,7 +141,7 @@ async fn closing_words_link_issues() {
             .filter(|w| w.section == Some("linked_issues"));
         of.map(|w| w.message.clone()).collect()
     };
-    let gone = ["the description closes what is not there: #9"];
+    let gone = ["the description closes issues that do not exist: #9"];
     assert_eq!(said(&view.warnings), gone);
     // Number 1 remains as a pull request only; numbers above the limit give a warning.
     repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);

@@ -85,7 +85,7 @@ async fn issue_edit_of_all_fields_is_one_event() {
     edit.comment = None;
     let same = local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     assert!(
-        same.warnings[0].message.contains("so already"),
+        same.warnings[0].message.contains("already as requested"),
         "{:?}",
         same.warnings
     );
@@ -253,7 +253,7 @@ async fn invalid_issue_values_are_refused() {
         .map(|n| (format!("f{n}"), Some("v".to_owned())))
         .collect();
     let e = local.edit_issue(&one, &many).await.unwrap_err();
-    assert!(e.message().contains("100 is the most"), "{e}");
+    assert!(e.message().contains("the maximum is 100"), "{e}");
     let mut board = values("a", Some("b"));
     board.board = Some(BoardId {
         owner: "o".into(),
@@ -276,7 +276,7 @@ fn format(repo: &Repo, number: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn issue_has_lowest_sufficient_format_version() {
+async fn issue_uses_lowest_format_version_for_its_fields() {
     let repo = Repo::new();
     let local = repo.open().await;
     for title in ["One", "Two"] {

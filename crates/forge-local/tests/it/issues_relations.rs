@@ -86,19 +86,19 @@ async fn invalid_issue_relations_are_refused() {
     };
     for (edit, why) in [
         (parent(Some(of(1))), "its own parent"),
-        (parent(Some(of(2))), "a part of #1"),
-        (parent(Some(of(3))), "a part of #1"),
+        (parent(Some(of(2))), "a sub-issue of #1"),
+        (parent(Some(of(3))), "a sub-issue of #1"),
         (parent(Some(of(9))), "was not found"),
         (
             parent(Some(elsewhere.clone())),
-            "relates its own issues alone",
+            "relates only its own issues",
         ),
-        (parent(Some(record)), "relates its own issues alone"),
+        (parent(Some(record)), "relates only its own issues"),
         (blocked_by(vec![of(1)], vec![]), "blocked by itself"),
         (blocked_by(vec![of(9)], vec![]), "was not found"),
         (
             blocked_by(vec![elsewhere], vec![]),
-            "relates its own issues alone",
+            "relates only its own issues",
         ),
     ] {
         let e = local.edit_issue(&of(1), &edit).await.unwrap_err();

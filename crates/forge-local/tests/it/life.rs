@@ -284,7 +284,7 @@ async fn conflict_error_names_files_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn warning_of_leave_checkout_has_update_command() {
+async fn leave_checkout_warning_has_working_update_command() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.write("base.txt", "local change\n");
@@ -414,7 +414,7 @@ async fn reviews_threads_and_comments_round_trip() {
         "not_found"
     );
 
-    // A repeated request makes bob pending but keeps his opinion, until his next review.
+    // Requesting bob again makes his review pending, but his verdict stays until his next review.
     let mut again = EditPull::default();
     again.reviewers = SetChange {
         add: vec![Reviewer::parse("bob")],

@@ -365,7 +365,7 @@ async fn checked_out_head_is_kept_with_delete_commands() {
 }
 
 #[tokio::test]
-async fn hint_for_head_in_linked_work_tree_is_detach() {
+async fn hint_for_head_in_linked_work_tree_detaches_it() {
     let repo = Repo::new();
     repo.branch("topic", "one.txt", "1\n");
     let linked = repo.path.with_file_name("linked");
@@ -401,7 +401,7 @@ async fn remaining_head_branch_is_deleted_unless_moved_or_needed() {
     assert!(
         again.warnings[1]
             .message
-            .contains("was not deleted: it is at")
+            .contains("was not deleted: it has moved to")
     );
     repo.git(&["branch", "--force", "topic", &head]);
     let again = local.merge(&pr(&local, 1), &req).await.unwrap();

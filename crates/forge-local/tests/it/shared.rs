@@ -12,7 +12,7 @@ async fn bodies(local: &Local) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn cached_events_follow_other_writers() {
+async fn cached_events_include_events_of_other_writers() {
     let repo = Repo::new();
     repo.branch("b", "f", "x\n");
     let other = repo.open().await;

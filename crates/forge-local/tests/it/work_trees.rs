@@ -180,7 +180,7 @@ async fn merge_with_leave_checkout_ignores_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge cannot distinguish files of an older commit from a staged revert.
+    // A later merge cannot tell the files of an older commit from a staged revert.
     repo.write("changed", "a\n");
     let linked = repo.path.with_file_name("next");
     let path = linked.to_str().unwrap();
@@ -202,7 +202,7 @@ async fn merge_with_leave_checkout_ignores_changes_and_warns() {
 }
 
 #[tokio::test]
-async fn staged_revert_is_not_mistaken_for_outdated_files() {
+async fn merge_over_staged_revert_is_refused() {
     let (repo, local) = on_base().await;
     repo.write("other", "newer\n");
     repo.commit("newer");
@@ -841,10 +841,7 @@ async fn changed_work_tree_switched_to_base_during_merge_warns() {
     meanwhile(&repo, "reference-transaction", "committed", script);
     let merged = local.merge(&pr(&local, 1), &squash()).await.unwrap();
     let warning = &merged.warnings[0];
-    assert!(
-        warning.message.contains("were left as they are"),
-        "{warning:?}"
-    );
+    assert!(warning.message.contains("were not updated"), "{warning:?}");
     assert_eq!(read(&repo, "changed"), "mine\n");
 }
 

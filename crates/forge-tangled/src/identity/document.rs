@@ -30,7 +30,7 @@ impl Document {
         if value.get("id").and_then(Value::as_str) != Some(did) {
             return Err(Error::new(
                 ErrorKind::Protocol,
-                format!("what was found for {did} is not its identity document"),
+                format!("the document found for {did} is not its identity document"),
             ));
         }
         let list = |name: &str| {

@@ -144,8 +144,8 @@ impl Identities {
         cell.get_or_try_init(|| self.document(did)).await.cloned()
     }
 
-    /// What an account is called; the DID itself where it cannot be looked up. A lookup that
-    /// failed is not made again for a while: one account may have written a thousand records.
+    /// The name of an account; the DID itself if the name cannot be looked up. A failed lookup is
+    /// not repeated for a while, because one account may have written a thousand records.
     pub async fn name_of(&self, did: &str) -> String {
         if check_did(did).is_err() {
             return did.to_owned();
@@ -250,7 +250,8 @@ impl Identities {
         valid_did(answer.did).ok_or_else(|| nobody(handle))
     }
 
-    /// Nobody said that the handle is nobody's: it was not found out.
+    /// The error for a handle that could not be looked up. No server has said that the handle is
+    /// unused.
     fn unheard(&self, handle: &str) -> Error {
         let asked = match self.settings.dns {
             Some(server) => format!("the name server {server}"),
@@ -260,8 +261,8 @@ impl Identities {
         Error::new(
             ErrorKind::Network,
             format!(
-                "whose handle {handle} is could not be looked up: {asked} did not answer, and \
-                 https://{handle} names no account"
+                "the account of the handle {handle} could not be looked up: {asked} did not \
+                 answer, and https://{handle} names no account"
             ),
         )
         .with_hint(self.other_name_server())

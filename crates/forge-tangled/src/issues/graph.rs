@@ -165,7 +165,8 @@ impl Graph {
                 .filter_map(|uri| self.related(words, uri))
                 .collect()
         };
-        // Of another repository nobody has read what names this issue.
+        // The issues that name an issue of another repository are unknown, because that repository
+        // was not read.
         let inverse = |uris: Option<&Vec<String>>| {
             let mut nodes: Vec<&Node> = uris
                 .into_iter()
@@ -188,7 +189,7 @@ impl Graph {
         relations
     }
 
-    /// Whether an issue waits for one that could not be read. One that is gone is waited for no more.
+    /// Whether a blocker of this issue could not be read. A deleted issue blocks no more.
     pub fn lacks_blocker(&self, uri: &str) -> bool {
         let is_unread = |uri: &String| {
             let gone = self.failed.get(uri).is_some_and(Error::is_not_found);

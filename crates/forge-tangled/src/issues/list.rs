@@ -482,7 +482,8 @@ impl Tangled {
     }
 }
 
-/// The mark of a row whose labels nobody has asked for: they would be a request for each.
+/// The warning of a row whose labels were not looked up, because that would take a request for each
+/// row.
 fn unlabelled() -> Warning {
     Warning::new("labels and assignees are not looked up for a list; a view has them")
         .of_section("labels")

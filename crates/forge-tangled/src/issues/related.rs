@@ -112,8 +112,7 @@ impl Tangled {
             issue.relations = Some(graph.relations(words, &issue.node_id));
             issue.warnings.extend(of_relations(graph));
             let unread = graph.lacks_blocker(&issue.node_id).then(|| {
-                Warning::new("not all issues that it waits for could be read")
-                    .of_section("blocked_by")
+                Warning::new("not all issues that block it could be read").of_section("blocked_by")
             });
             issue.warnings.extend(unread);
         }

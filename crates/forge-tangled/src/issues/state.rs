@@ -220,7 +220,7 @@ pub(super) fn wanted_state(state: IssueState) -> PrState {
 
 fn unsaid(uri: &str, comment: &str) -> Warning {
     Warning::new(
-        "the comment was not written: it goes with a change of the state, and there is none",
+        "the comment was not written: a comment goes with a change of the state, and the state does not change",
     )
     .with_hint(
         Hint::new("comment without a change of the state").with_action(

@@ -272,7 +272,7 @@ impl Tangled {
         match (relation, own == Some(&issue.uri)) {
             (_, false) => Ok(issue.uri.to_string()),
             (Relation::Parent, true) => refused("an issue cannot be its own parent"),
-            (Relation::BlockedBy, true) => refused("an issue cannot wait for itself"),
+            (Relation::BlockedBy, true) => refused("an issue cannot block itself"),
         }
     }
 }

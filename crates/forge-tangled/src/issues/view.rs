@@ -221,8 +221,8 @@ impl Tangled {
         Ok(view)
     }
 
-    /// A view behind a write: what the viewer says is taken from their own server, where an index may
-    /// be behind.
+    /// A view after a write: the viewer's own records come from the viewer's server, because the
+    /// index may lag.
     pub(super) async fn view_issue_fresh(&self, located: &Located) -> Result<Issue> {
         let Located {
             repository, issue, ..

@@ -10,7 +10,7 @@ use futures::future;
 
 use crate::{Tangled, records, repository::REPOS_MOST};
 
-/// Repositories of an owner, as far as they were read.
+/// The repositories of an owner that could be read.
 struct OwnedRepos {
     ids: Vec<RepoId>,
     warnings: Vec<Warning>,

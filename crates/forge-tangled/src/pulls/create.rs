@@ -136,8 +136,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// What a branch has that the base has not; on top of another pull request, what that one has
-    /// not either. Also the tip of the base.
+    /// The patch of the commits that a branch has and its base lacks. For a stacked pull request,
+    /// the commits of the lower one are left out too. Also returns the tip of the base.
     async fn patch_of_branch(
         &self,
         repository: &Repository,
@@ -284,9 +284,9 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// What the knot makes of two branches, as `git format-patch` does, and the tip of the base.
-    /// What both `base` and `from` have is left out: `from` is the base itself, or what the changes
-    /// are on top of.
+    /// The patch that the knot makes of two branches, as `git format-patch` does, and the tip of
+    /// the base. Commits in both `base` and `from` are left out; `from` is the base itself, or the
+    /// branch below the changes.
     pub(crate) async fn patch_from_knot(
         &self,
         repository: &Repository,
@@ -353,9 +353,9 @@ impl Tangled {
         }
     }
 
-    /// Page and at-uri of the first of these rows of the index that is open in truth and somebody
-    /// else's: the viewer's own have been looked at, and the index may not know yet that one is
-    /// closed.
+    /// Page and at-uri of the first of these index rows that is really open and belongs to another
+    /// account. The viewer's own pull requests were checked before. The index may not know yet that
+    /// a pull request is closed.
     async fn open_one_of(
         &self,
         rows: Vec<PullRequest>,
@@ -377,8 +377,8 @@ impl Tangled {
         Ok(None)
     }
 
-    /// Refuses a second open pull request of the viewer's with the very patch `blob`, where no
-    /// branch tells them apart: a command that was cut off may have opened the first.
+    /// Refuses a second open pull request of the viewer's with exactly the patch `blob`, if no
+    /// branch distinguishes the two: an interrupted command may have opened the first.
     async fn no_copy(
         &self,
         repository: &Repository,
@@ -411,7 +411,7 @@ impl Tangled {
     }
 
     /// Whether the newest round of a pull request is the patch with this CID or, under this title,
-    /// of the same changes: edits are another patch where the base branch has moved meanwhile.
+    /// has the same changes: the patch of the same edits differs if the base branch has moved.
     async fn is_copy(
         &self,
         repository: &Repository,
@@ -425,7 +425,7 @@ impl Tangled {
             Some(Content::Blob(_)) if pull.title == title => {
                 match self.latest_patch(repository, pull).await {
                     Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
-                    // Nothing says that it is the same.
+                    // Nothing proves that the two are the same.
                     Err(_) => false,
                 }
             }
@@ -433,8 +433,8 @@ impl Tangled {
         }
     }
 
-    /// What the viewer has opened, anywhere. A server that cannot say what is there must not get a
-    /// second one.
+    /// The pull requests that the viewer has opened, in any repository. Fails if the viewer's
+    /// server cannot list them, because opening another could then open a second one.
     async fn own_pulls(&self) -> Result<Vec<Pull>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
@@ -446,7 +446,7 @@ impl Tangled {
             .collect())
     }
 
-    /// The viewer's own open one of these branches, which the index may not know yet.
+    /// The viewer's own open pull request of these branches, which the index may not know yet.
     async fn own_open(
         &self,
         repository: &Repository,
@@ -491,7 +491,7 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
         return Err(Error::precondition(
             Precondition::NothingToMerge,
             format!(
-                "'{}' has no commits that '{}' has not",
+                "'{}' has no commits that '{}' lacks",
                 one_line(head),
                 one_line(from)
             ),
@@ -501,14 +501,15 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
     Ok(Patch::parse(patch.into_bytes()))
 }
 
-/// What to know of a patch that a knot has printed: for what is not UTF-8 it has U+FFFD, and the
-/// text alone does not tell that from a real one. `uri` is the pull request's.
+/// The warning about a patch with U+FFFD that a knot has printed. A knot prints U+FFFD for bytes
+/// that are not UTF-8, and the text does not distinguish that from a real U+FFFD. `uri` is the pull
+/// request's.
 pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
     has.then(|| {
         Warning::new(
-            "the round has U+FFFD: if a changed file is not UTF-8, the knot has put that in the \
-             place of its bytes, and a merge would commit it so",
+            "the round has U+FFFD: if a changed file is not UTF-8, the knot has replaced its bytes \
+             by U+FFFD, and a merge would commit that",
         )
         .with_hint(
             Hint::new(

@@ -82,8 +82,8 @@ impl Tangled {
         if patch.mails.len() < 2 {
             return (patch.diff(), None);
         }
-        // No query of a knot of 1.0 that makes one diff of several commits was seen. The knot of a
-        // fork is its owner's: nothing holds what it calls a diff of these commits.
+        // No method of a 1.0 knot is known that makes a single diff of several commits. The knot of
+        // a fork belongs to the fork's owner, so its diff of these commits proves nothing.
         let unasked = match located.repository.era {
             Era::Org10 => Some("a knot of Tangled 1.0 is not known to make one diff of them"),
             _ => (located.pull.fork(&located.repository))
@@ -102,7 +102,7 @@ impl Tangled {
             Ok(diff) => (diff, None),
             Err(e) => {
                 let warning = Warning::new(format!(
-                    "the changes are shown commit by commit, for want of one diff: {}",
+                    "the changes are shown commit by commit, because there is no single diff: {}",
                     e.message()
                 ));
                 (patch.diff(), Some(warning))

@@ -416,11 +416,12 @@ fn mode(text: &str) -> Option<u32> {
     })
 }
 
-/// One commit of the changes as a mail. Its tree has the edited files alone, so its id is that of no
-/// commit that anybody has; the ids of the files are right, and they are what applying goes by.
+/// Prints one commit of the changes as a mail. The commit's tree has only the edited files, so no
+/// other repository has a commit of this id; the ids of the files are right, and applying the mail
+/// needs only these.
 ///
-/// Nothing of it is of the moment: the same edits of the same tip are the same bytes, which is how
-/// a command that was cut off finds what it has opened.
+/// The result does not depend on the time of the call: the same edits of the same tip give the same
+/// bytes. An interrupted command finds by them the pull request that it has opened.
 async fn print(
     changes: &[Change<'_>],
     title: &str,
@@ -430,7 +431,7 @@ async fn print(
     let dir = blocking::run(|| tempfile::tempdir().map_err(no_directory)).await?;
     let git = scratch(&dir, author, date);
     let printed = print_in(&git, dir.path(), changes, title).await;
-    // Nobody waits for it to be gone.
+    // Nobody has to wait for the deletion of the directory.
     tokio::task::spawn_blocking(move || drop(dir));
     printed
 }

@@ -33,8 +33,7 @@ impl Tangled {
             return Ok(None);
         }
         let path = match &head.repo {
-            // What a manifest of 1.0 says of what a repository was made from was not seen, so that
-            // the name decides.
+            // How a 1.0 manifest names the source of a fork is unknown, so the fork's name decides.
             None if upstream.era == Era::Org10 => RepoPath::Named {
                 owner: did,
                 name: upstream.name.clone(),
@@ -165,8 +164,8 @@ impl Tangled {
     }
 }
 
-/// Whether a branch of `fork` can be compared with one of a repository of `era`: the hidden refs of
-/// a knot of 2026, and rounds of 1.0 from repositories of 1.0, are all that was seen.
+/// Whether a branch of `fork` can be compared with a branch of a repository of `era`. Two cases are
+/// known: hidden refs on a knot of 2026, and rounds of 1.0 between two repositories of 1.0.
 fn comparable(fork: &Repository, era: Era) -> Result<()> {
     if fork.era == era && era != Era::Sh2025 {
         return Ok(());

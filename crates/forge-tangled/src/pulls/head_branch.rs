@@ -17,10 +17,10 @@ pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a 
 }
 
 impl Tangled {
-    /// Deletes the head branch if it ends where the newest round does, and where the caller expects,
-    /// and says why where it is kept. A round does not follow its branch: what was pushed later is in none, and would go with
-    /// the branch. A knot deletes without a condition (`sh.tangled.repo.deleteBranch`), so the tip is
-    /// looked at right before.
+    /// Deletes the head branch if its tip is the head of the newest round, and the commit that the
+    /// caller expects; otherwise says why the branch is kept. A round does not follow its branch,
+    /// so later commits are in no round and would be lost. The knot's method has no condition
+    /// (`sh.tangled.repo.deleteBranch`), so the tip is read right before the deletion.
     pub(crate) async fn delete_head(
         &self,
         located: &Located,
@@ -58,9 +58,10 @@ impl Tangled {
         // A pull request may be from any branch, and a knot deletes any.
         let default = self.default_branch(repository).await?;
         if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
-            let message = format!("'{name}' is the default branch, or where the changes go");
+            let message =
+                format!("'{name}' is the default branch, or the target branch of the changes");
             return Err(Error::precondition(Precondition::Rule, message)
-                .with_hint("if it is to go all the same, delete it with git"));
+                .with_hint("to delete it anyway, use git"));
         }
         check_expected_head(&pull.record.uri, expected, Some(&branch.hash))?;
         let patch = self.latest_patch(repository, pull).await?;
@@ -91,8 +92,8 @@ impl Tangled {
         }
     }
 
-    /// Refuses where the branch has a commit that the round has not: a patch out of a file may end
-    /// where the branch does, and have less. A plain diff has no commits at all.
+    /// Refuses if the branch has a commit that the round lacks: a patch from a file may end at the
+    /// same commit as the branch, and have fewer commits. A plain diff has no commits at all.
     async fn all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
         let (repository, pull) = (&located.repository, &located.pull);
         let compared = self.compare(repository, &pull.base, tip).await?;
@@ -106,7 +107,7 @@ impl Tangled {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "'{}' has the commit '{}' ({}), which the newest round has not",
+                "'{}' has the commit '{}' ({}), which the newest round lacks",
                 one_line(&pull.head),
                 one_line(&more.subject),
                 one_line(&more.oid)

@@ -1,5 +1,5 @@
-//! Whether a branch has a change, by its log and by what its commits changed: a series by author,
-//! time and subject of each of its commits, a plain diff by its name.
+//! Finds out whether a branch has a change, from its log and the changes of its commits. A series
+//! is recognized by author, time and subject of each commit, and a plain diff by its subject.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::{
 
 /// The most commits that one question for a log gets (`sh.tangled.repo.log`).
 const PAGE: usize = 100;
-/// More pages than anybody has patience for.
+/// More pages than a caller would wait for.
 const PAGES_MOST: usize = 100;
 /// By so many seconds the clocks of an author and of a knot may differ.
 const CLOCKS_DIFFER: i64 = 900;
@@ -28,10 +28,10 @@ const ALIKE_MOST: usize = 10;
 pub(super) enum Landed {
     Yes,
     No,
-    /// It has a commit with this subject, which may be of the change, and that commit was not proved
-    /// to make it.
+    /// The branch has a commit with this subject, which may be the change; nothing proves that the
+    /// commit makes the change.
     Perhaps(String),
-    /// Not to be found out, with why.
+    /// Cannot be determined, for this reason.
     Unknown(String),
 }
 
@@ -40,8 +40,8 @@ pub(super) enum Landed {
 pub(super) enum Until<'a> {
     /// To this commit, which does not count.
     Commit(&'a str),
-    /// To where everything is older than this, in seconds since the epoch. One commit may have a
-    /// date of its own, not a whole page.
+    /// Up to a page in which every commit is older than this, in seconds since the epoch. A single
+    /// commit may have a wrong date, but not a whole page.
     Time(i64),
 }
 
@@ -64,7 +64,8 @@ impl Until<'_> {
         })
     }
 
-    /// Whether a commit was put there since: a merge makes the commits of a change anew.
+    /// Whether a commit was committed after that point: a merge creates the commits of a change
+    /// anew.
     fn leaves(self, made: &Made) -> bool {
         match self {
             Self::Commit(_) => true,
@@ -73,8 +74,8 @@ impl Until<'_> {
     }
 }
 
-/// What a commit of a series is known by: its subject, its author's address, and when it was
-/// written. An amended commit keeps all of them.
+/// The identity of a commit in a series: its subject, its author's address and its author time. An
+/// amended commit keeps all three.
 type Key<'a> = (&'a str, &'a str, i64);
 
 /// A commit of a branch.
@@ -99,16 +100,17 @@ impl Made {
 /// Commits of a branch, newest first.
 struct Log {
     commits: Vec<Made>,
-    /// It goes as far back as it was to.
+    /// Whether the log goes back as far as requested.
     whole: bool,
     /// So many of them could not be read, and are not among the commits.
     unread: usize,
 }
 
 impl Tangled {
-    /// Whether the branch that ends with the commit `tip` has the change of a patch, as one of the
-    /// commits that `until` leaves. `names` are the subjects that a plain diff may have got, the one
-    /// that it would get now first: of that one a commit is doubted, of the others only known.
+    /// Whether the branch with the tip `tip` has the change of a patch, among the commits within
+    /// `until`. `names` are the subjects that a plain diff may have got; the first is the subject
+    /// that it would get now. An unproved commit with the first subject gives [`Landed::Perhaps`];
+    /// an unproved commit with another subject does not count.
     pub(super) async fn landed_in(
         &self,
         located: &Located,
@@ -143,12 +145,12 @@ impl Tangled {
         Ok(match (log.whole, log.unread) {
             (true, 0) => Landed::No,
             (false, 0) => Landed::Unknown(format!(
-                "the knot shows {} commits of '{base}', and those before them may be it, too",
+                "the knot shows {} commits of '{base}', and an earlier commit may be the change",
                 log.commits.len(),
             )),
             (_, unread) => Landed::Unknown(format!(
-                "{unread} of the commits of '{base}' that the knot shows cannot be read, and may be \
-                 it, too"
+                "{unread} of the commits of '{base}' that the knot shows cannot be read, and one \
+                 of them may be the change"
             )),
         })
     }
@@ -350,8 +352,8 @@ pub(super) fn bare(subject: &str) -> &str {
     }
 }
 
-/// What a knot lists as a log, in its order: `None` is a commit that cannot be read. One that is
-/// passed over could be the very one that is looked for.
+/// The commits that a knot lists as a log, in its order. `None` stands for an unreadable commit,
+/// which may be the one that is searched for.
 fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     let read = |value: &Value| {
         let mut found = Vec::new();

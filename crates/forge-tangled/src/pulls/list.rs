@@ -79,7 +79,7 @@ impl Filters {
     }
 }
 
-/// Words and qualifiers, which nobody on tangled looks for.
+/// Words and qualifiers of a search, which forge applies because no service of tangled does.
 struct Search {
     /// Whoever it names is named as accounts are shown.
     filter: Filter,
@@ -89,7 +89,8 @@ struct Search {
 }
 
 impl Search {
-    /// The name of an account that it names; of any other the DID, which it then does not ask for.
+    /// The shown name of an account if the search names that account; the DID of any other account,
+    /// which the search does not ask for.
     fn name_of<'a>(&'a self, did: &'a str) -> &'a str {
         self.people.get(did).map_or(did, String::as_str)
     }
@@ -740,13 +741,13 @@ impl Tangled {
     }
 }
 
-/// The failure of a search that found nothing, where not all who may know of something answered.
+/// The error of a search that found nothing although a source that may know more did not answer.
 fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
     let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
     Error::new(
         ErrorKind::Network,
         format!(
-            "whether there is a pull request for branch '{}' cannot be told: {}",
+            "it is unknown whether branch '{}' has a pull request: {}",
             one_line(branch),
             told.join("; ")
         ),
@@ -759,19 +760,21 @@ pub(crate) fn knot_name(repository: &Repository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// The mark of a state that nobody has checked: the index counts whoever has set it last.
+/// The warning of a state that forge has not verified: the index counts the last record of any
+/// account.
 pub(crate) fn as_indexed() -> Warning {
-    Warning::new("the state is as the index has it; who set it is looked at by a view")
+    Warning::new("the state is that of the index; a view also checks who set it")
         .of_section("state")
 }
 
-/// The state of a row whose word for it nobody knows, and the mark that says so. `read` is what its
-/// status records come to. Tangled's own calls a pull request `abandoned` whose record was deleted.
+/// The state of a row if the index's word for it is unknown, and the warning that says so. `read`
+/// is the result of the status records. tangled's index calls a pull request `abandoned` if its
+/// record was deleted.
 pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning) {
     let said = match word {
         "" => "the index gives no state".to_owned(),
         word => format!(
-            "the index has the state '{}', which nobody knows",
+            "the index has the state '{}', which forge does not know",
             status::shown(word)
         ),
     };

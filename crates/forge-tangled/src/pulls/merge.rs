@@ -1,8 +1,8 @@
-//! Merging: the knot first, then the record of it.
+//! Merging: first on the knot, then the status record.
 //!
-//! The two are not one step anywhere in tangled. What the knot did is never repeated and never
-//! claimed without a look at the branch; a record that could not be written is said so, with what
-//! finishes it.
+//! tangled has no operation that does both. A merge on the knot is never repeated, and never
+//! reported before the branch was read. If the record cannot be written, the result says so and
+//! names the command that writes it.
 
 use forge_core::{
     Action, Arg, Capability, Changed, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
@@ -100,7 +100,7 @@ impl Tangled {
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        // What no knot takes may have been put there by hand.
+        // A patch that no knot accepts may have been merged by hand.
         let check = async {
             match as_text(pull, &patch) {
                 Ok(text) => {
@@ -110,7 +110,8 @@ impl Tangled {
                 Err(e) => Ok(Err(e)),
             }
         };
-        // A change may apply twice: that it applies does not say that it is not there.
+        // The same change may apply twice, so a patch that applies may still be on the branch
+        // already.
         let (checked, landed) =
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
         let doubt = match landed {
@@ -156,13 +157,14 @@ impl Tangled {
             .await
     }
 
-    /// A round that was added after we looked must not be merged unseen, nor the old one after it.
+    /// Fails if the record has changed: neither a round added since, which the viewer has not seen,
+    /// nor the older round may then be merged.
     async fn still_as_read(&self, located: &Located) -> Result<()> {
         let pull = &located.pull;
         let pds = self.identities.pds(pull.author()).await?;
         let now = crate::records::get_uri(&pds, &pull.uri).await?;
         let is_same_id = now.cid() == pull.record.cid();
-        // A value whose JSON has no one CID is under whatever CID its server says.
+        // A value whose JSON does not determine its bytes can have any CID that its server names.
         if is_same_id && now.value == pull.record.value {
             return Ok(());
         }
@@ -182,8 +184,8 @@ impl Tangled {
         .with_hint(look_again(uri)))
     }
 
-    /// The branch after the merge, once it holds the change. An answer that was lost is decided by
-    /// the branch: somebody else may have pushed to it at the same time.
+    /// The branch after the merge, once it has the change. If the knot's answer was lost, the
+    /// branch decides; another account may have pushed at the same time.
     async fn landed(
         &self,
         located: &Located,
@@ -224,7 +226,7 @@ impl Tangled {
                 let said = format!("the knot says that it has merged {uri}");
                 let message = match &landed {
                     Landed::Unknown(why) => {
-                        format!("{said}, and whether '{base}' holds it cannot be told: {why}")
+                        format!("{said}, but it is unknown whether '{base}' has the change: {why}")
                     }
                     Landed::Perhaps(subject) => format!(
                         "{said}, and '{base}' got a commit '{}', which is not proved to be the \
@@ -254,7 +256,7 @@ impl Tangled {
             .await
     }
 
-    /// Writes that it is merged, and says what happened also when that fails.
+    /// Writes the status record of a merge; a failure is reported together with the merge.
     async fn record_merge(
         &self,
         located: &Located,
@@ -291,7 +293,7 @@ impl Tangled {
             }
             Err(e) => {
                 let what = match fault::is_ambiguous(&e) {
-                    true => "merged on the knot, and whether that is recorded is not known",
+                    true => "merged on the knot, but it is unknown whether that is recorded",
                     false => "merged on the knot, but not recorded, so that it still shows as open",
                 };
                 warnings.push(
@@ -374,8 +376,8 @@ impl Tangled {
     }
 }
 
-/// Refuses to take the newest round for the merged one where its author added it later. No record
-/// says which round was merged, so the times decide.
+/// Refuses to treat the newest round as the merged round if the author added it after the merge. No
+/// record says which round was merged, so the times decide.
 fn is_what_was_merged(located: &Located, merged: Standing) -> Result<()> {
     let round = located
         .pull
@@ -458,8 +460,8 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
     }
 }
 
-/// What the commit of a plain diff is called: it has no author and no time to know it by, only the
-/// message that it gets, or got when it was merged without another one.
+/// The possible subjects of a plain diff's commit: the one of this request, and the one of a merge
+/// without a message. A plain diff has no author and no time by which to recognize its commit.
 fn names(req: &MergeReq, located: &Located) -> [String; 2] {
     [subject(req, located), subject_of(&located.pull.title)]
 }
@@ -490,7 +492,7 @@ fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
         ErrorKind::AlreadyExists { existing: None },
         format!(
             "'{}' has a commit '{}' that is newer than the round, which may be this very change: \
-             {known}, and that one is not proved to have them",
+             {known}, and nothing proves that this commit has them",
             one_line(&located.pull.base),
             one_line(subject)
         ),
@@ -504,15 +506,15 @@ fn unknown(located: &Located, why: &str) -> Error {
     Error::precondition(
         Precondition::Rule,
         format!(
-            "whether '{}' holds {} already cannot be told: {why}; nothing was merged",
+            "nothing was merged, because it is unknown whether '{}' has {} already: {why}",
             one_line(&located.pull.base),
             located.pull.record.uri
         ),
     )
     .with_hint(
         Hint::new(
-            "have its author submit another round, because what is older than the newest round is \
-             not looked at",
+            "have its author submit another round, because only commits newer than the round are \
+             checked",
         )
         .with_action(resubmit(&located.pull.record.uri)),
     )
@@ -523,7 +525,7 @@ fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
         Landed::Perhaps(subject) => format!(
-            "'{base}' got a commit '{}' meanwhile, which is not proved to be this change",
+            "'{base}' got a commit '{}' meanwhile, and nothing proves that it is this change",
             one_line(subject)
         ),
         Landed::Unknown(why) => format!("whether '{base}' holds the change is not known: {why}"),
@@ -544,7 +546,8 @@ fn again(uri: &str, req: &MergeReq) -> Action {
     }
 }
 
-/// The message that a knot commits a plain diff with; a series brings its own.
+/// Adds the message with which a knot commits a plain diff; the commits of a series have their own
+/// messages.
 fn with_message(
     mut input: Value,
     of: &KnotFields,

@@ -59,8 +59,8 @@ impl Tangled {
             of.path
         );
         let by_uri = Hint::from(format!(
-            "name it by its at-uri, which the list of {}s shows, because numbers are known to the \
-             web pages alone",
+            "name it by its at-uri, which the list of {}s shows, because only the web pages know \
+             numbers",
             of.title
         ))
         .with_action(Action::op(of.list));
@@ -95,8 +95,8 @@ impl Tangled {
     }
 }
 
-/// The one record of `collection` that the page of a number carries in an attribute, or why it is
-/// not known. Nothing is guessed: whatever is done to a pull request would be done to another one.
+/// The one record of `collection` that the page of a number names in an attribute, or why it is
+/// unknown. Nothing is guessed, because a command would then change another pull request.
 fn record_of(
     page: &str,
     names: &WebNames,
@@ -126,7 +126,7 @@ fn record_of(
     };
     match says(page, path, number) {
         true => Ok(uri),
-        false => Err(format!("it names {uri}, and that number nowhere")),
+        false => Err(format!("it names {uri}, but not that number")),
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
             "#7a",
         ] {
             let why = of(&format!("{names}{other}")).unwrap_err();
-            assert_eq!(why, format!("it names {own}, and that number nowhere"));
+            assert_eq!(why, format!("it names {own}, but not that number"));
         }
         let usual = WebNames::default();
         assert!(record_of(&names, &usual, "sh.tangled.repo.issue", "issues", 7).is_err());

@@ -1,7 +1,7 @@
-//! What is left of a list that was made without the index.
+//! The rows of a list that was made without the index.
 //!
-//! Such a list is read as a whole, from all accounts. Its pages are cut here, and the whole is kept for
-//! a while, so that turning a page asks nobody again.
+//! Such a list is read as a whole, from all accounts. Its pages are cut here, and the list is
+//! cached for a while, so that the next page sends no request.
 
 use std::{
     fmt,
@@ -75,11 +75,12 @@ pub(crate) struct Whole<T> {
 }
 
 impl<T> Whole<T> {
-    /// The list, unless there is nothing in it for want of anybody who knows: an index whose answer
-    /// has another form says nothing about what there is.
+    /// The list, unless it is empty and no source could answer: an index whose answer has an
+    /// unknown form does not prove that there is nothing.
     ///
     /// # Errors
-    /// `protocol`, as the index was `down`.
+    ///
+    /// `protocol`, the error `down` of the index.
     pub fn unless_unread(self, down: &Error) -> Result<Self> {
         let is_unread = self.rows.is_empty() && !self.is_all;
         if !is_unread || *down.kind() != ErrorKind::Protocol {

@@ -111,7 +111,8 @@ impl Tangled {
                 outcome.add_steps(comments::said_now(&written));
                 outcome.ingestion = round.worse(written.ingestion);
                 for warning in written.warnings {
-                    // What is said of every write to Tangled 1.0 is said of both.
+                    // The warning of every write to Tangled 1.0 comes from both writes, but is
+                    // shown once.
                     if !outcome.warnings.contains(&warning) {
                         outcome.warnings.push(warning);
                     }
@@ -154,8 +155,8 @@ impl Tangled {
             return Err(Error::invalid(
                 "patch",
                 format!(
-                    "{} was not made from a branch of its repository, so that nobody knows where \
-                     its next round is",
+                    "{} was not made from a branch of its repository, so the source of its next \
+                     round is unknown",
                     pull.record.uri
                 ),
             )
@@ -207,10 +208,7 @@ impl Tangled {
             };
             return Err(Error::precondition(
                 why,
-                format!(
-                    "{} is not open, so that no round can be added",
-                    pull.record.uri
-                ),
+                format!("{} is not open, so no round can be added", pull.record.uri),
             )
             .with_hint(hint));
         }
@@ -266,7 +264,7 @@ fn takes_rounds(pull: &Pull) -> Result<()> {
     let uri = &pull.record.uri;
     Err(Error::unsupported(
         Capability::PrResubmit,
-        &format!("{uri} has versions in the place of rounds, and what one is made of is not known"),
+        &format!("{uri} has versions instead of rounds, and the content of a version is not known"),
         Hint::new("submit the round on the web, or open another pull request")
             .with_action(Action::op(Op::PrCreate)),
     ))

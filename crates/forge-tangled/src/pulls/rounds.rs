@@ -53,8 +53,9 @@ impl Tangled {
         }
     }
 
-    /// What the newest round has that the one whose head was `commit` had not. Several rounds may name
-    /// the same commit, with other patches: the oldest of them leaves no change out.
+    /// The changes of the newest round since the round whose head was `commit`. If several rounds
+    /// name the same commit with different patches, the oldest of them is compared, so that no
+    /// change is left out.
     pub(crate) async fn diff_since_commit(
         &self,
         located: &Located,

@@ -1,8 +1,8 @@
-//! One that a status record calls merged: whose record that is, and whether the branch agrees.
+//! Verifies a status record that says "merged" against the target branch.
 //!
-//! Whoever may set the state can write `merged`, the author also without the right to push
-//! (tangled's ingester, `authorizeStateRecord`). So a view tells it as what it is, somebody's word,
-//! and whatever depends on it looks for the change in the knot's log first.
+//! Everybody who may set the state can write `merged`, even an author without push access
+//! (tangled's ingester, `authorizeStateRecord`). A view therefore names the account whose record
+//! says so, and operations that depend on the merge first look for the change in the knot's log.
 
 use forge_core::{
     Action, Error, Hint, Op, Param, Precondition, Result, Warning,
@@ -25,9 +25,9 @@ const SECTION: &str = "state";
 pub(crate) const CALLED_MERGED: &str = "merged, as a status record says";
 
 impl Tangled {
-    /// Whether the target branch has the round that a status can have meant: the newest one, or,
-    /// where that is younger than the status, the newest that is not. The times decide: no record
-    /// says which round was merged. `names` are as in [`Self::landed_in`].
+    /// Whether the target branch has the round that a status can mean: the newest round or, if that
+    /// is younger than the status, the newest round that is not. No record says which round was
+    /// merged, so the times decide. `names` are as in [`Self::landed_in`].
     pub(super) async fn landed_as_said(
         &self,
         located: &Located,
@@ -59,7 +59,7 @@ impl Tangled {
         Ok(landed)
     }
 
-    /// As [`Self::landed_as_said`], where a plain diff can have got its title alone.
+    /// As [`Self::landed_as_said`], if a plain diff can only have its title as its subject.
     pub(super) async fn landed_as_titled(
         &self,
         located: &Located,
@@ -69,7 +69,7 @@ impl Tangled {
         self.landed_as_said(located, said, &names).await
     }
 
-    /// Who says that it is merged, and what the branch says to that.
+    /// Names the account whose record says "merged", and whether the branch has the change.
     pub(super) async fn only_said(
         &self,
         located: &Located,
@@ -87,14 +87,14 @@ impl Tangled {
                 one_line(subject)
             ),
             Landed::Unknown(why) => {
-                format!("and whether '{base}' has the change cannot be told: {why}")
+                format!("and it is unknown whether '{base}' has the change: {why}")
             }
         };
         let uri = &pull.record.uri;
         format!("{} says that {uri} is merged, {seen}", claim(&who, said))
     }
 
-    /// The refusal of what needs a merge, or needs that there was none.
+    /// The error of an operation that needs a proven merge, or a proven absence of one.
     pub(super) async fn unproved(
         &self,
         located: &Located,
@@ -130,10 +130,10 @@ pub(super) fn said_merged(statuses: &[Status]) -> Option<&Status> {
     status::winner(statuses).filter(|s| s.state == Some(PrState::Merged))
 }
 
-/// The mark of a state that nothing but a record vouches for.
+/// The warning of a state for which only a status record speaks.
 pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
     Warning::new(format!(
-        "{} says that it is merged; whether '{}' has the change was not looked at",
+        "{} says that it is merged; '{}' was not searched for the change",
         claim(who, said),
         one_line(&pull.base)
     ))
@@ -147,7 +147,7 @@ pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
     .of_section(SECTION)
 }
 
-/// Takes that mark off a view.
+/// Removes that warning from a view.
 pub(super) fn is_proved(view: &mut PullRequest) {
     view.warnings.retain(|w| w.section != Some(SECTION));
 }
@@ -159,8 +159,8 @@ fn claim(who: &str, said: &Status) -> String {
 
 fn reopen_to_merge(uri: &str) -> Hint {
     Hint::new(
-        "reopen it first if it is to be merged; what was squashed there, or reverted since, is not \
-         found",
+        "reopen it first if it is to be merged; a change that was squashed there, or reverted \
+         since, is not found",
     )
     .with_action(Action::op(Op::PrReopen).on(uri))
 }

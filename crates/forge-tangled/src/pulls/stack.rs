@@ -24,10 +24,10 @@ use crate::{
 const HIGHEST: usize = 50;
 
 impl Tangled {
-    /// The pull requests that one builds on and that are yet to be merged, the lowest first: what is
-    /// merged is in the base branch, and what is below that too.
+    /// The pull requests below one that are not merged yet, the lowest first. Below a merged one
+    /// nothing is listed: its base branch has all of that.
     ///
-    /// Fails for a circle: its author can write one, and there is nothing at its bottom.
+    /// Fails for a cycle, which an author can write and which has no lowest pull request.
     pub(crate) async fn open_below(&self, located: &Located) -> Result<Vec<Located>> {
         let mut seen = BTreeSet::from([located.pull.record.uri.clone()]);
         let mut below = Vec::new();
@@ -51,7 +51,8 @@ impl Tangled {
             };
             let found = match self.locate(&id).await {
                 Ok(found) => found,
-                // Deleted by its author: what is on top stands for itself.
+                // The author has deleted the lower pull request, so the upper one no longer depends
+                // on it.
                 Err(e) if fault::is_gone(&e) => break,
                 Err(e) => return Err(e),
             };
@@ -65,8 +66,9 @@ impl Tangled {
         Ok(below)
     }
 
-    /// Whether one is open, or is called merged by somebody who cannot have merged it, and the branch
-    /// does not show it: its author may set the state without the right to push.
+    /// Whether a pull request is still to be merged: it is open, or only an account without push
+    /// access says that it is merged and the branch lacks the change. An author may set the state
+    /// without push access.
     async fn is_to_be_merged(&self, located: &Located) -> Result<bool> {
         let statuses = self.statuses_of(&located.repository, &located.pull).await?;
         if Standing::of(&statuses).state == PrState::Open {
@@ -93,7 +95,7 @@ impl Tangled {
         };
         let is = match self.state_of(&lowest.repository, &lowest.pull).await? {
             PrState::Open => "which is open",
-            _ => "which a status record alone calls merged",
+            _ => "which only a status record calls merged",
         };
         let lowest = &lowest.pull.record.uri;
         Err(Error::precondition(
@@ -184,7 +186,7 @@ impl Tangled {
         Err(Error::invalid(
             "depends_on",
             format!(
-                "{} is a plain diff, and nobody knows which commit it ends with",
+                "{} is a plain diff, so its last commit is unknown",
                 pull.record.uri
             ),
         )
@@ -200,7 +202,7 @@ fn in_circles(located: &Located, uri: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,
         format!(
-            "{} builds on itself: what is below it leads back to {again}",
+            "{} builds on itself: the pull requests below it lead back to {again}",
             located.pull.record.uri
         ),
     )

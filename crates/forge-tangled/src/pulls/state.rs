@@ -87,8 +87,8 @@ impl Tangled {
         self.statuses_about(repository, &kind, words, of).await
     }
 
-    /// What was said of the state of a record with its author, oldest first: by the index's records,
-    /// and those of the accounts that may set it, which the index may not have yet.
+    /// The status records of a record with its author, oldest first: those of the index, and those
+    /// of the accounts that may set the state, which the index may not have yet.
     pub(crate) async fn statuses_about(
         &self,
         repository: &Repository,
@@ -222,7 +222,8 @@ impl Tangled {
         let statuses = self.ready_to_set(&located).await?;
         let standing = Standing::of(&statuses);
         let state = standing.state;
-        // What is not proved may be opened again: a merge looks for the change first, too.
+        // A pull request whose merge is not proved may be reopened; a merge looks for the change
+        // first anyway.
         let doubt = match said_merged(&statuses) {
             Some(said) => match self.landed_as_titled(&located, said).await? {
                 Landed::Yes => return Err(merged(&located.pull, "reopened", comment)),
@@ -277,8 +278,9 @@ impl Tangled {
         self.statuses_of(&located.repository, &located.pull).await
     }
 
-    /// When the state was last set, the viewer's own setting of it to `state` left out: what the
-    /// viewer has said since then was said with that, by a command that may have been cut off.
+    /// The time at which the state was last set, without the viewer's own change to `state`. A
+    /// comment that the viewer has written since then belongs to that change, by a command that may
+    /// have been interrupted.
     pub(crate) async fn before_mine(
         &self,
         statuses: &[Status],
@@ -289,8 +291,8 @@ impl Tangled {
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
-        // A state of the far future would date what the viewer says, so it is believed as far as
-        // the second of its key.
+        // A status dated in the far future would move this time into the future, so its date is
+        // believed only up to the second of its key.
         Ok(last.map(|s| {
             let key = AtUri::parse(&s.uri)
                 .ok()
@@ -336,7 +338,7 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// The view as it is after our status, also while the index does not show it yet.
+    /// Sets the state of the view to the written one, because the index may not show it yet.
     pub(crate) async fn as_written(&self, view: &mut PullRequest, state: PrState) {
         if view.state == state {
             return;
@@ -374,7 +376,7 @@ fn merged(pull: &Pull, what: &str, comment: Option<&str>) -> Error {
     );
     match comment {
         Some(body) => error.with_hint(
-            Hint::new("leave the comment by itself")
+            Hint::new("leave only the comment")
                 .with_action(Action::op(Op::Comment).on(uri).with(Param::Body, body)),
         ),
         None => error,

@@ -1,9 +1,8 @@
-//! What the state of a pull request or an issue is: worked out from status records by who wrote
-//! them.
+//! Computes the state of a pull request or an issue from its status records, by who wrote them.
 //!
-//! Anybody can write a status record about any of them, into their own account. Those of its
-//! author, of the repository's owner and of its collaborators count (tangled's ingester,
-//! `authorizeStateRecord`); of these the newest does, and of two at one time the one with the
+//! Anybody can write a status record about any of them, into their own account. Only the records of
+//! the author, of the repository's owner and of its collaborators count (tangled's ingester,
+//! `authorizeStateRecord`). The newest of these decides and, at the same time, the one with the
 //! greater at-uri (`stateWinner`).
 
 use std::{borrow::Cow, collections::BTreeSet};
@@ -166,16 +165,16 @@ impl<'a> Words<'a> {
             return Some("it names no status");
         }
         let Some(claimed) = record.created_at(self.at) else {
-            return Some("it has no time, and its key is none");
+            return Some("it has no time, and neither has its key");
         };
         let no_time = made_at(record, claimed, Timestamp::now()).is_none();
         no_time.then_some("its time is in the future, and its key does not tell when it was made")
     }
 }
 
-/// When a status was made: as it claims, but not in the future. A status that is dated at the end of
-/// time would otherwise count for good, whatever is written later. Its key tells the time then, and
-/// always the same; without that the status does not count.
+/// The time of a status: the claimed time, unless that is in the future. A status dated at the end
+/// of time would otherwise decide for ever. For such a status the time of its key counts; a status
+/// whose key has no time does not count.
 fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let latest = Timestamp::from_unix(now.unix().saturating_add(MAX_SKEW));
     if claimed <= latest {
@@ -261,8 +260,8 @@ pub(crate) fn newest_claim(statuses: &[Status]) -> Option<Timestamp> {
     statuses.iter().filter(count).map(|s| s.claimed).max()
 }
 
-/// What is to be said of statuses that could decide: that nobody knows the token of the newest, and
-/// that one is dated in the future.
+/// Warnings about statuses that could decide: the newest has an unknown token, or one is dated in
+/// the future.
 pub(crate) fn doubts(statuses: &[Status]) -> Vec<Warning> {
     let dated = statuses
         .iter()
@@ -284,7 +283,8 @@ fn not_known(statuses: &[Status]) -> Option<Warning> {
     let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
     newest.state.is_none().then(|| {
         Warning::new(format!(
-            "the newest status, {}, is '{}', which nobody knows; the state is by those before it",
+            "the newest status, {}, is '{}', which forge does not know; the state comes from the \
+             earlier ones",
             newest.uri,
             shown(&newest.token)
         ))
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(told(vec![known.clone(), of("stranger", "parked", 8)]), None);
         let text = told(vec![known.clone(), of("author", "parked", 8)]).unwrap();
         assert!(
-            text.contains("status.parked', which nobody knows"),
+            text.contains("status.parked', which forge does not know"),
             "{text}"
         );
         let text = told(vec![known, of("author", &long, 8)]).unwrap();

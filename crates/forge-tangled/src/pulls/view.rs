@@ -198,8 +198,8 @@ impl Tangled {
         self.view_with(located, said, fields).await
     }
 
-    /// A view behind a write: what the viewer says is taken from their own server, where an index may
-    /// be behind.
+    /// A view after a write: the viewer's own records come from the viewer's server, because the
+    /// index may lag.
     pub(crate) async fn view_fresh(
         &self,
         located: &Located,
@@ -607,7 +607,7 @@ fn no_patch(pull: &Pull, number: usize) -> Error {
     let uri = &pull.record.uri;
     let (what, hint) = match pull.has_versions {
         true => (
-            format!("version {number} of {uri} has no patch, and what else it has is not known"),
+            format!("version {number} of {uri} has no patch, and its other content is not known"),
             Hint::new("look at the changes on the web, or fetch the head branch with git"),
         ),
         false => (

@@ -42,8 +42,9 @@ pub struct Login {
     pub pin: Option<Pin>,
 }
 
-/// The account and the server that a password was given for. It is sent to no other: a handle may
-/// lead to somebody else tomorrow, and an app password is of use at the server alone that made it.
+/// The account and the server that a password was given for. The password is sent to no other
+/// server: a handle may belong to another account tomorrow, and an app password is valid only at
+/// the server that issued it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The account's DID.
@@ -212,7 +213,7 @@ impl Session {
         if !login.pin.as_ref().is_some_and(is_whole) {
             let kept = self.logins.keep_pin(&self.settings.host, &login, &found);
             if let Err(e) = kept.await {
-                tracing::warn!("whose login it is was not kept: {}", e.message());
+                tracing::warn!("the account of the login was not stored: {}", e.message());
             }
         }
         Ok(Viewer {
@@ -294,8 +295,8 @@ impl Session {
             .ok_or_else(|| nobody(&self.settings.host))
     }
 
-    /// Calls the viewer's own server with a valid token. Where it is refused, the login is read anew,
-    /// and the call made once more with another password: a refused one has changed nothing.
+    /// Calls the viewer's own server with a valid token. If the server refuses, the login is read
+    /// again; with another password the call is repeated once. A refused call has changed nothing.
     pub async fn call<T, F>(&self, class: Idempotency, call: impl Fn(Xrpc) -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,

@@ -204,10 +204,10 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
     }
 }
 
-/// The author of a round chooses its commit ids, for which the knot may have the diff of another
-/// change.
+/// The author of a round chooses the commit ids in it, and for these ids the knot may have the diff
+/// of another change.
 #[tokio::test]
-async fn round_with_foreign_commit_ids_shows_its_own_patch() {
+async fn round_with_foreign_commit_ids_shows_uploaded_patch() {
     let stage = Stage::new();
     for text in ["one\n", "one\nmore\n"] {
         let files = [("topic.txt", Some(text))];
@@ -250,8 +250,8 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
 }
 
-/// The CID of a value with a stamp cannot be verified, so its server can send two values under one
-/// CID.
+/// The CID of a value with a stamp cannot be verified, so a server can send two different values
+/// under one CID.
 #[tokio::test]
 async fn record_changed_under_same_cid_is_a_conflict() {
     let stage = Stage::new();

@@ -623,7 +623,7 @@ async fn pull_request_lifecycle_uses_configured_names() {
     assert!(has(&index, "indexlistpulls"), "{index:?}");
     assert!(has(&index, "indexlistcomments"), "{index:?}");
     assert!(has(&called(spindle.host()), "spindlepipelines"));
-    // The records in the world use the default names.
+    // The records in the world still have the default names.
     let did = &stage.alice.did;
     let statuses = stage
         .world
@@ -786,8 +786,7 @@ async fn spindle_answers_use_configured_names() {
     }
 }
 
-/// The 1.0 double accepts one audience, so a client that is configured for this audience is never
-/// refused.
+/// The 1.0 double accepts one audience; a client configured for this audience is never refused.
 #[tokio::test]
 async fn ticket_uses_configured_names_and_audience() {
     for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {
@@ -830,7 +829,8 @@ async fn ticket_uses_configured_names_and_audience() {
             .records(&repo.did, "org.tangled.track.ticket");
         assert_eq!(ticket[0].2["state"], "closed");
 
-        // The other form of the commit that two share.
+        // In this answer, the common commit of the two branches has its other form: an object with
+        // an id.
         repo.git.commit("second", "B", &[("b", Some("y\n"))]);
         let main = repo.git.oid("main").unwrap();
         let said = json!({ "xknotanswercommon": { "xknotanswercommonoid": main } });

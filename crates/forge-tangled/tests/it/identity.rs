@@ -97,7 +97,7 @@ async fn repository_claimed_by_another_account_is_refused() {
         .put(&stage.bob.did, "sh.tangled.repo", "mine-now", record);
     stage.open(&stage.handle(&stage.alice), "topic").await;
     let claimed = named("bob.test", "mine-now");
-    // While the knot is queried, a list may already be read, but it is not returned.
+    // While the knot is queried, a list may already be requested, but the list is not returned.
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
         let forge = stage.tangled(&stage.bob);
@@ -163,7 +163,7 @@ async fn repository_claimant_cannot_choose_the_deciding_knot() {
 }
 
 #[tokio::test]
-async fn moved_repository_is_read_from_identitys_knot() {
+async fn moved_repository_is_read_from_knot_of_did_document() {
     let stage = Stage::new();
     let (pds, knot) = (stage.world.pds(), stage.world.knot().host());
     let old = stage.world.another_knot(KnotOptions::default()).unwrap();
@@ -187,7 +187,7 @@ async fn moved_repository_is_read_from_identitys_knot() {
     let forge = stage.tangled(&stage.bob);
     let told = forge.repo(&stage.id()).await.unwrap().warnings;
     assert!(
-        told[0].message.contains("does not say whose it is"),
+        told[0].message.contains("does not name its owner"),
         "{told:?}"
     );
 }
@@ -355,7 +355,7 @@ async fn knot_without_owner_answer_is_a_warning() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
     let knot = stage.world.knot().host();
     let told = |warnings: &[Warning]| {
-        let about = |w: &Warning| w.message.contains("does not say whose it is");
+        let about = |w: &Warning| w.message.contains("does not name its owner");
         warnings.iter().any(about)
     };
     let (all, diff) = (PullQuery::default(), DiffReq::default());

@@ -278,7 +278,7 @@ async fn record_about_missing_subject_is_ineffective() {
         let Ingestion::Ineffective { reason, .. } = &report.ingestion else {
             panic!("{report:?}");
         };
-        let said = format!("{gone}, which it is about, is not there");
+        let said = format!("its subject {gone} does not exist");
         assert!(reason.starts_with(&said), "{reason}");
         let instead = report.instead.unwrap();
         assert_eq!(instead.action(), Some(&Action::op(Op::PrList)));

@@ -142,7 +142,7 @@ async fn list_distrusts_index_without_states() {
         let page = page.unwrap();
         assert_eq!(page.items.len(), count, "{page:?}");
         assert_eq!(page.total, Some(count as u64));
-        let told = "because this index does not take in sh.tangled.repo.issue.state";
+        let told = "because this index does not ingest sh.tangled.repo.issue.state";
         assert!(said(&page.warnings, told), "{:?}", page.warnings);
         let mut query = PullQuery::default();
         query.state = pulls;
@@ -150,7 +150,7 @@ async fn list_distrusts_index_without_states() {
         let page = page.unwrap();
         assert_eq!(page.items.len(), count, "{page:?}");
         assert_eq!(page.total, Some(count as u64));
-        let told = "because this index does not take in sh.tangled.repo.pull.status";
+        let told = "because this index does not ingest sh.tangled.repo.pull.status";
         assert!(said(&page.warnings, told), "{:?}", page.warnings);
     }
 }
@@ -255,7 +255,7 @@ async fn strangers_issue_state_is_refused_and_ignored() {
     let rows = bob.issues(&stage.id(), &all(), PageReq::first(9)).await;
     let row = &rows.unwrap().items[0];
     assert_eq!(row.state, IssueState::Closed);
-    assert!(said(&row.warnings, "as the index has it"), "{row:?}");
+    assert!(said(&row.warnings, "that of the index"), "{row:?}");
     // A collaborator may set the state.
     let closed = bob.set_issue_state(&issue.id, &close).await.unwrap();
     assert_eq!(closed.value.state, IssueState::Closed);
@@ -302,7 +302,7 @@ async fn unknown_index_state_is_computed_with_warning() {
         let json = [("content-type", "application/json")];
         index.fault(Fault::answer(200, &json, rows).on(list).always());
     }
-    let told = "the state 'abandoned', which nobody knows; it is worked out";
+    let told = "the state 'abandoned', which forge does not know; it is worked out";
     let rows = forge.issues(&stage.id(), &all(), PageReq::first(9)).await;
     let row = rows.unwrap().items.remove(0);
     assert_eq!(row.state, IssueState::Closed);

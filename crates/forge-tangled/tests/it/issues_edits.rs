@@ -70,7 +70,7 @@ fn bodies(stage: &Stage, method: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn whole_edit_is_one_put_and_one_write() {
+async fn edit_of_every_field_is_one_put_and_one_write() {
     let stage = Stage::new();
     let forge = stage.tangled(&stage.alice);
     with_fields(&stage, &forge).await;
@@ -126,7 +126,7 @@ async fn repeated_edit_changes_nothing() {
     edit.assignees = SetChange::default();
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let before = counts(&stage);
-    // This resembles a repetition after a command was interrupted.
+    // Repeating the edit is the same as running an interrupted command again.
     let again = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(again.unchanged && again.already, "{again:?}");
     assert!(again.warnings[0].message.ends_with("is closed already"));

@@ -105,7 +105,7 @@ async fn field_of_another_kind_or_without_permission_is_refused() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for (wanted, why) in [
         (field("assignee", &["a"]), "does not take one text"),
-        (field("state", &[]), "takes one of its options alone"),
+        (field("state", &[]), "takes only one of its options"),
         (field("note", &["a"]), "takes any text"),
         (field("parent", &["a"]), "is a relation"),
         (field(" ", &["a"]), "1 to 40 characters"),

@@ -1,6 +1,6 @@
 //! A client is killed at one of its requests, and another client repeats the command.
 //!
-//! The fast suite kills at some of the requests, the stress lane at all.
+//! The fast suite kills at some of the requests, the stress suite at every request.
 
 use std::{future::Future, path::Path, time::Duration};
 

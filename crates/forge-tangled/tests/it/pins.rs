@@ -287,7 +287,7 @@ async fn pinned_login_costs_two_lookups() {
         let forge = world.process("alice.test", pin);
         pds.host().reset_record();
         directory.host().reset_record();
-        // The second attempt finds that the pull request exists.
+        // The second attempt may report that the pull request already exists.
         let _ = forge.create(&id, &CreatePull::new("t", "T")).await;
         let asked = pds.host().requests();
         let handles = asked.iter().filter(|it| it.method() == Some(RESOLVE));

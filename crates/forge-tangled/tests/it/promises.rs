@@ -1,4 +1,4 @@
-//! Guarantees that hold whenever a client is killed or a server fails. The stress lane tests more
+//! Guarantees that hold whenever a client is killed or a server fails. The stress suite tests more
 //! cases.
 
 use crate::{claims, kill};

@@ -432,7 +432,7 @@ async fn rows_of_a_list_cost_one_request() {
 }
 
 #[tokio::test]
-async fn search_matches_people_labels_and_states_locally() {
+async fn search_filters_people_labels_and_states_locally() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
     let label = NewLabel::new("bug");

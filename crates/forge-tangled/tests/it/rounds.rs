@@ -103,7 +103,7 @@ async fn versions_are_read_as_rounds_and_preserved() {
     let again = forge.resubmit(&made.id, &Resubmit::default()).await;
     let e = again.unwrap_err();
     assert_eq!(e.code(), "unsupported", "{e:?}");
-    assert!(e.message().contains("has versions in the place"), "{e:?}");
+    assert!(e.message().contains("has versions instead"), "{e:?}");
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
     let mut edit = EditPull::default();
     edit.title = Some("Other".to_owned());

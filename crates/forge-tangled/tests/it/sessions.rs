@@ -216,7 +216,7 @@ async fn session_renewed_elsewhere_continues_or_reopens() {
     let calls = || [CREATE, REFRESH].map(|it| pds.host().count_of(it));
     pds.set_clock(3 * 3600);
     write(&on(&ours), &stage, "a").await;
-    // For a while the old token still gives the same new tokens.
+    // The server accepts the old token for a while, and answers it with the same new tokens.
     write(&on(&soon), &stage, "b").await;
     assert_eq!(calls(), [1, 2]);
     pds.set_clock(6 * 3600);

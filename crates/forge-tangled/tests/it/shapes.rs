@@ -339,7 +339,7 @@ async fn proven_old_knot_is_not_asked_for_owner() {
         let forge = stage.tangled(&stage.bob);
         let view = forge.view(&made, PrFields::NONE).await.unwrap();
         assert_eq!(view.state, PrState::Open);
-        let about = |w: &forge_core::Warning| w.message.contains("does not say whose it is");
+        let about = |w: &forge_core::Warning| w.message.contains("does not name its owner");
         let is_told = view.warnings.iter().any(about);
         assert_eq!(
             is_told, !is_believed,

@@ -153,7 +153,7 @@ async fn ticket_field_dropped_by_knot_is_named_in_error() {
         let e = forge.create(&id, &req).await.unwrap_err();
         assert!(
             e.message()
-                .contains(&format!("`{field}` is not what was sent")),
+                .contains(&format!("`{field}` differs from what was sent")),
             "{e}"
         );
         let mut issue = NewIssue::new("Two", "Why");

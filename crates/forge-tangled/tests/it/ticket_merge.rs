@@ -278,7 +278,8 @@ async fn commits_below_round_base_are_not_merged() {
     assert_eq!(ground.state(), "open");
 }
 
-/// The author of a round names its branch, which is fetched where the head is not to be had.
+/// The author of a round chooses the name of its branch. That branch is fetched only if the head
+/// commit itself cannot be fetched.
 #[tokio::test]
 async fn branch_name_of_round_writes_no_ref() {
     let ground = Ground::new().await;
@@ -291,7 +292,7 @@ async fn branch_name_of_round_writes_no_ref() {
     let clone = GitDir::at(ground.dir.path());
     let before = clone.refs();
     let merged = ground.forge.merge(&ground.pr, &ground.req()).await;
-    // The hint has no refspec either: a person could type it.
+    // The hint contains no refspec either, because a person could type it.
     let hint = merged.unwrap_err().hint().unwrap().text().to_owned();
     assert!(hint.starts_with("fetch 7777777"), "{hint}");
     assert_eq!(clone.refs(), before);

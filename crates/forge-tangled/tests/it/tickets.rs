@@ -186,7 +186,7 @@ async fn manifest_without_owner_is_a_warning() {
         for warnings in [&page.warnings, &view.warnings] {
             let told = warnings
                 .iter()
-                .filter(|w| w.message.contains("taken from the declaration alone"));
+                .filter(|w| w.message.contains("only the declaration says"));
             assert_eq!(told.count(), usize::from(doubted), "{manifest}");
         }
         let comments = || knot.records(&repo.did, "org.tangled.feed.comment").len();

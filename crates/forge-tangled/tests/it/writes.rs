@@ -263,7 +263,7 @@ async fn account_label_value_is_written_as_did() {
     assert_eq!(ops[1]["delete"], value(&bob.did));
 }
 
-/// The label was added under a clock in 2036, so our clock is earlier.
+/// The label was added under a clock in 2036, so our clock is behind.
 #[tokio::test]
 async fn label_is_removed_despite_slow_clock() {
     const OP: &str = "sh.tangled.label.op";
@@ -384,7 +384,7 @@ async fn failed_state_change_reports_written_comment() {
         .pds()
         .records(&stage.alice.did, "sh.tangled.feed.comment");
     assert_eq!(comments.len(), 2, "each was said once");
-    // The same holds if our clock is earlier than the last state.
+    // The same holds if our clock is behind the time of the last state.
     let closed = json!({
         "pull": made.node_id, "status": format!("{STATUS}.closed"),
         "createdAt": "2036-01-01T00:00:00Z",

@@ -1,4 +1,4 @@
-//! Default answers for the fields on which nothing in the double depends.
+//! Default answers for fields without data in the double.
 //!
 //! The schema is reduced by type, so covered types have fields for which the double has no data,
 //! such as the sponsors of a user. These fields are answered as for an object without such data:

@@ -58,7 +58,7 @@ pub(crate) struct Connection {
     pub(crate) nodes: Vec<Val>,
     /// Fields of the connection other than nodes, edges, page and total.
     pub(crate) extra: Vec<(&'static str, Val)>,
-    /// For each node, fields of its edge.
+    /// Additional fields of each node's edge, in the order of the nodes.
     pub(crate) edges: Vec<Vec<(&'static str, Val)>>,
     /// Total to report, if it differs from the number of nodes.
     pub(crate) total: Option<usize>,

@@ -7,7 +7,7 @@ use crate::{
     state::{Id, Lazy, Pull, PullState},
 };
 
-/// Both merge fields of a pull request.
+/// The fields `mergeable` and `mergeStateStatus` of a pull request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MergeState {
     pub(crate) mergeable: &'static str,

@@ -66,7 +66,7 @@ pub(crate) fn type_name(ctx: &Ctx<'_>, node: &Node) -> &'static str {
     }
 }
 
-/// Resolves a field; `None` if nothing in the double depends on it.
+/// Resolves a field; `None` if the double has no data for it.
 pub(crate) fn field(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     if name == "id" {
         return Ok(Some(node_id(node).into()));

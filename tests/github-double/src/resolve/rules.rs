@@ -16,8 +16,8 @@ struct Unmet {
     message: String,
 }
 
-/// Returns the rules that are unmet before a merge. `method` is the requested merge method; if it
-/// is `None`, a rule that allows any of the repository's methods is met.
+/// Returns the rules that are unmet before a merge. `method` is the requested merge method; `None`
+/// stands for any method that the repository allows.
 fn unmet(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context], method: Option<&str>) -> Vec<Unmet> {
     let Ok(repo) = ctx.repo(pull.repo) else {
         return Vec::new();

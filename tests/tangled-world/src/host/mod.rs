@@ -49,7 +49,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles the connections of a host in place of the host.
+/// Handles the connections of a host instead of the host itself; see [`Host::put_behind`].
 pub type Front = Arc<dyn Fn(std::net::TcpStream) + Send + Sync>;
 
 struct Desk {

@@ -1,7 +1,7 @@
-//! Renames protocol names on the wire. A host uses the default names internally: requests are
-//! translated to default names before they are executed, answers to new names before they are sent.
-//! A default name that was replaced is unknown on the wire. A record's CID is computed with the
-//! names on the wire.
+//! Renames protocol names on the wire. A host uses the default names internally. Requests are
+//! translated to default names before they are executed, and answers to new names before they are
+//! sent. On the wire, a replaced default name is unknown. A record's CID is computed with the names
+//! on the wire.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! An index that answers like tangled's own ("bobbin"), with behaviours that bobbin has shown over
-//! time. The index comes with an index of backlinks and with the web pages that number pull
+//! An index that answers like tangled's own ("bobbin"), and can behave like older versions of
+//! bobbin. The index comes with an index of backlinks, and with the web pages that number pull
 //! requests.
 
 mod backlinks;
@@ -146,7 +146,7 @@ impl IndexDouble {
         &self.host
     }
 
-    /// Returns the index of backlinks, which has all records, whatever the moods.
+    /// Returns the index of backlinks, which has all records whatever the behaviour of the index.
     #[must_use]
     pub fn backlinks(&self) -> &Host {
         &self.backlinks

@@ -169,8 +169,8 @@ fn commit(trial: &Trial, input: &Input) -> Result<(), Failure> {
     }
 }
 
-/// `sh.tangled.git.mergeCheck`: tells whether a commit, also of a fork on this knot, merges into a
-/// branch.
+/// `sh.tangled.git.mergeCheck`: reports whether a commit merges into a branch. The commit may be in
+/// a fork on this knot.
 pub(super) fn check_commit(knot: &Knot, request: &Incoming) -> Answer {
     let input = Input::read(request)?;
     let repo = knot.repo(input.text("repo")?).ok_or_else(read::not_found)?;

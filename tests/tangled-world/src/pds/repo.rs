@@ -119,7 +119,7 @@ pub(crate) fn list(pds: &Pds, request: &Incoming) -> Answer {
         pick(all.into_iter().rev(), limit, entry)
     };
     let mut answer = json!({ "records": page });
-    // The last full page also has a cursor: only an empty page has none.
+    // A full page always has a cursor, even the last one: only an empty page has none.
     if let Some(last) = last {
         answer["cursor"] = last.into();
     }

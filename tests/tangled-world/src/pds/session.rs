@@ -16,7 +16,7 @@ use crate::{
 
 const REFRESH_LIFETIME: i64 = 90 * 86_400;
 
-/// Time during which a used refresh token is accepted again, for clients that lost the answer.
+/// Time for which a used refresh token is accepted again, for clients that lost the first answer.
 const GRACE: i64 = 2 * 3_600;
 
 const HOUR: i64 = 3_600;

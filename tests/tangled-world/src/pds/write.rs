@@ -84,7 +84,7 @@ pub(crate) fn commit(
     for write in writes {
         let exists = account.record(&write.collection, &write.rkey).is_some();
         let twice = !seen.insert((write.collection.clone(), write.rkey.clone()));
-        // The reference implementation fails on both with the same general error.
+        // The reference implementation answers both cases with the same general error.
         if twice || (write.action == Action::Create) == exists {
             return Err(Failure::internal());
         }

@@ -135,7 +135,7 @@ fn all_gzip_members_of_a_patch_are_read() {
 }
 
 #[test]
-fn moods_have_documented_effects() {
+fn index_moods_have_documented_effects() {
     let it = Fixture::new();
     let index = it.world.index();
     index.set_moods(Moods {

@@ -84,8 +84,8 @@ enum Kind {
     TicketIssueState,
 }
 
-/// Frequent kinds are listed twice. The list cannot be longer: in up to six writes of a world, the
-/// mood chooses the kind.
+/// Frequent kinds are listed twice. The list cannot be longer: a world must get to every kind, and
+/// in up to six of its writes the mood chooses the kind.
 const KINDS: [Kind; 28] = [
     Kind::Create,
     Kind::Create,

@@ -303,7 +303,7 @@ impl Writes {
                 assert_eq!(self.times_on_main(&made.branch), 1, "{at}");
                 let recorded = outcome.steps.iter().all(|step| step.done);
                 let told = |part: &str| outcome.warnings.iter().any(|w| w.message.contains(part));
-                if !recorded && told("whether that is recorded is not known") {
+                if !recorded && told("it is unknown whether that is recorded") {
                     return;
                 }
                 self.claim(at, made, &outcome.value.pull_request);

@@ -25,9 +25,9 @@ const OF_REPOSITORY: [&str; 3] = [TICKET, PATCH, ORG_COMMENT];
 /// Collections whose records are named by an ambiguous failure.
 const NAMED: [&str; 5] = [PULL, ISSUE, COMMENT, TICKET, ORG_COMMENT];
 
-/// Records from which a value may be computed: all of the viewer's own, and of other accounts
-/// either all, those indexed now, or those indexed before the command. After a write no collection
-/// of another account is read.
+/// Records from which a result may be computed. All records of the viewer count. Of other accounts
+/// count either all records, those indexed now, or those indexed before the command. After a write
+/// no collection of another account is read.
 #[derive(Clone, Copy)]
 enum View {
     All,
