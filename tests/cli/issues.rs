@@ -1,10 +1,11 @@
 //! `forge issue` on issues stored in a git repository; labels also on GitHub.
 
-use forge_testkit::Run;
+use forge_testkit::{Run, Scratch};
 use serde_json::{Value, json};
 
 use crate::{
     hub::{Hub, REPO},
+    prompts::editor,
     world::{DATE, World, rows},
 };
 
@@ -647,4 +648,114 @@ fn milestone_is_refused_on_forge_without_milestones() {
     }
     let list = world.forge(&["issue", "list", "--json", "number"]);
     assert_eq!(list.output().success().json(), json!([{"number": 1}]));
+}
+
+/// The body of an issue template named `Bug report`, and its file below the root.
+const TEMPLATE: [&str; 2] = [
+    ".github/ISSUE_TEMPLATE/bug.md",
+    "---\nname: Bug report\ntitle: 'Bug: '\nlabels: bug\n---\n\nWhat happens?\n",
+];
+
+#[test]
+fn template_gives_the_text_of_an_issue() {
+    let world = World::new();
+    let [file, text] = TEMPLATE;
+    world.scratch.write(format!("repo/{file}"), text);
+    for (number, name) in [("1", "bug report"), ("2", "bug.md"), ("3", file)] {
+        let create = ["issue", "create", "-t", "It breaks", "--template", name];
+        world.forge(&create).ok();
+        let issue = json(&world, number, "title,body");
+        let wanted = json!({"title": "It breaks", "body": "What happens?\n"});
+        assert_eq!(issue, wanted, "{name}");
+    }
+    for (flags, why) in [
+        (&["-T", "none"][..], "there is no template 'none'"),
+        (&["-T", "bug.md", "-b", "B"], "cannot be used with"),
+    ] {
+        let create = [&["issue", "create", "-t", "Lost"], flags].concat();
+        let _ = world.forge(&create).output().exits(1).says(why);
+    }
+    let list = ["issue", "list", "--json", "number", "--jq", "length"];
+    assert_eq!(world.forge(&list).text(), "3\n");
+}
+
+#[test]
+fn template_and_attached_file_work_on_github() {
+    let hub = Hub::new();
+    let clone = hub.scratch.repository("clone");
+    let [file, text] = TEMPLATE;
+    hub.scratch.write(format!("clone/{file}"), text);
+    hub.scratch.write("clone/a.png", "png");
+    let on = |args: &[&str]| {
+        let line = [&["issue"], args, &["-R", REPO]].concat();
+        hub.forge(&line).dir(clone.path())
+    };
+    let body = |number: &str| {
+        let view = on(&["view", number, "--json", "body,comments"]).output();
+        view.success().json()
+    };
+    let attach = ["--attach", "a.png"];
+    on(&[&["create", "-t", "T", "-T", "Bug report"], &attach[..]].concat()).ok();
+    let made = body("1")["body"].as_str().unwrap().to_owned();
+    assert!(made.starts_with("What happens?\n\n![a](http"), "{made}");
+    on(&["create", "-t", "Plain", "-b", "Text"]).ok();
+    on(&[&["edit", "2"], &attach[..]].concat()).ok();
+    let edited = body("2")["body"].as_str().unwrap().to_owned();
+    assert!(edited.starts_with("Text\n\n![a](http"), "{edited}");
+    on(&[&["comment", "2"], &attach[..]].concat()).ok();
+    let comment = body("2")["comments"][0]["body"].clone();
+    assert!(comment.as_str().unwrap().starts_with("![a](http"));
+    let several = on(&[&["edit", "1", "2"], &attach[..]].concat()).output();
+    let _ = several.exits(1).says("adds to the text of one issue");
+    let deleted = on(&[&["comment", "2", "--delete-last", "--yes"], &attach[..]].concat());
+    let _ = deleted.output().exits(1).says("not supported when using");
+}
+
+#[test]
+fn attached_files_are_refused_in_git_repositories() {
+    let world = world();
+    for line in [
+        &["issue", "create", "-t", "Lost", "-b", ""][..],
+        &["issue", "edit", "1"],
+        &["issue", "comment", "1", "-b", "Lost"],
+    ] {
+        let refused = world.forge(&[line, &["--attach", "a.png"]].concat());
+        let refused = refused.output().exits(1).says("Recovery: ");
+        let _ = refused.says("a plain git repository has no server that would show them");
+    }
+    let list = ["issue", "list", "--json", "number", "--jq", "length"];
+    assert_eq!(world.forge(&list).text(), "1\n");
+    assert_eq!(json(&world, "1", "comments")["comments"], json!([]));
+}
+
+/// The text of a refused `issue create` is kept, and restored with another label.
+fn typed_text_is_recovered(scratch: &Scratch, run: impl Fn(&[&str]) -> Run) {
+    let editor = editor(scratch, "Typed title\n\nTyped text.");
+    let create = ["issue", "create", "--editor", "-l", "bgu", "-a", "@me"];
+    let refused = run(&create).env("FORGE_EDITOR", editor).output().exits(1);
+    let said = refused.stderr_text();
+    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
+    let (path, _) = path.split_once('`').unwrap();
+    run(&["issue", "create", "--recover", path, "-l", "bug"]).ok();
+    std::fs::remove_file(path).unwrap();
+    let fields = ["--json", "title,body,labels,assignees"];
+    let view = run(&[&["issue", "view", "1"], &fields[..]].concat());
+    let issue = view.output().success().json();
+    assert_eq!(issue["title"], "Typed title");
+    assert_eq!(issue["body"].as_str().unwrap().trim_end(), "Typed text.");
+    assert_eq!(issue["labels"][0]["name"], "bug");
+    assert_eq!(issue["assignees"][0]["login"], "ada");
+    let gone = run(&["issue", "create", "--recover", path]).output();
+    let _ = gone.exits(1).says("cannot be recovered");
+}
+
+#[test]
+fn typed_text_of_refused_issue_is_recovered() {
+    let world = World::new();
+    world.forge(&["label", "create", "bug", "--force"]).ok();
+    typed_text_is_recovered(&world.scratch, |line| world.forge(line));
+    let hub = Hub::new();
+    typed_text_is_recovered(&hub.scratch, |line| {
+        hub.forge(&[line, &["-R", REPO]].concat())
+    });
 }

@@ -67,22 +67,13 @@ fn flags_of(heading: &str) -> Flags {
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &["type"]),
     ("view", &[]),
-    (
-        "create",
-        &["attach", "project", "recover", "template", "type"],
-    ),
+    ("create", &["project", "type"]),
     (
         "edit",
-        &[
-            "add-project",
-            "attach",
-            "remove-project",
-            "remove-type",
-            "type",
-        ],
+        &["add-project", "remove-project", "remove-type", "type"],
     ),
     ("close", &["duplicate-of"]),
-    ("comment", &["attach"]),
+    ("comment", &[]),
     ("reopen", &[]),
     ("delete", &["confirm"]),
 ];

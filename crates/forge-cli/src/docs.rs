@@ -140,9 +140,11 @@ differences are intended.
 ### Issues
 
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
-  gh's flags, and `history`. Issues are opened and edited without types, templates, attached files and
-  projects by title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`
-  names. `close` has no `--duplicate-of`, and `list --milestone` takes a title.
+  gh's flags, and `history`. Issues are opened and edited without types and projects by title:
+  `--estimate` and `--priority` set fields, those of the board that `workflow.board` names. `close` has
+  no `--duplicate-of`, and `list --milestone` takes a title.
+- `issue create --template` takes title and text of a template of the work tree, also without a
+  terminal, and leaves out its labels and assignees. `--recover` needs no terminal either.
 - `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,
   `issueType`, `projectItems`, `reactionGroups`, `subIssuesSummary` and
   `closedByPullRequestsReferences`.

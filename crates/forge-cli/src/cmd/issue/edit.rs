@@ -12,6 +12,7 @@ use crate::{
     cmd::{
         Ctx,
         pr::{
+            attach::{AttachArgs, AttachedText, Files},
             body,
             shared::{names, non_empty},
         },
@@ -40,6 +41,9 @@ pub struct IssueEditArgs {
     /// Add sub-issues, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub add_sub_issue: Vec<String>,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
@@ -94,6 +98,7 @@ impl IssueEditArgs {
             &self.add_blocking,
             &self.add_label,
             &self.add_sub_issue,
+            &self.attach.attach,
             &self.remove_assignee,
             &self.remove_blocked_by,
             &self.remove_blocking,
@@ -170,6 +175,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
         )
         .with_hint("add the sub-issues to one issue"));
     }
+    let files = Files::read(ctx, &args.attach, &repo, args.body.body_file.as_deref())?;
     let mut batch = EditBatch::default();
     let edit = edit_of(ctx, &repo, args).await?;
     for id in &ids {
@@ -181,6 +187,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if args.changes_others() {
         add_others(ctx, &repo, args, &ids, &mut batch).await?;
     }
+    let attached = attach(&repo, files, &ids, &edit, &mut batch).await?;
     let explain = |e| args.values.with_setup(e);
     let written = match batch.0.as_slice() {
         [(id, edit)] => vec![Ok(repo.edit_issue(id, edit).await.map_err(explain)?)],
@@ -189,7 +196,45 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
             written.map(|one| one.map_err(explain)).collect()
         }
     };
-    report(ctx, &batch, &ids, written)
+    let done = report(ctx, &batch, &ids, written)?;
+    let uploaded = attached.report(ctx);
+    Ok(match done {
+        Exit::Ok => uploaded,
+        failed => failed,
+    })
+}
+
+/// Uploads the files and adds them to the new text; without one, to the current text, as gh does.
+async fn attach(
+    repo: &Repo,
+    files: Files,
+    ids: &[IssueId],
+    edit: &EditIssue,
+    batch: &mut EditBatch,
+) -> Result<AttachedText> {
+    if files.is_empty() {
+        return files.upload(repo, String::new()).await;
+    }
+    let (body, version) = match (&edit.body, ids) {
+        (Some(body), _) => (body.clone(), None),
+        (None, [id]) => {
+            let issue = repo.issue(id, &IssueFields::NONE).await?;
+            (issue.body, Some(issue.version))
+        }
+        _ => {
+            let message = "--attach adds to the text of one issue, and several are named";
+            return Err(Error::invalid("attach", message)
+                .with_hint("edit them one by one, or pass the whole text with --body"));
+        }
+    };
+    let attached = files.upload(repo, body).await?;
+    for id in ids {
+        batch.of(id, |edit| {
+            edit.body = Some(attached.text.clone());
+            edit.expected_version = edit.expected_version.take().or(version.clone());
+        });
+    }
+    Ok(attached)
 }
 
 /// The common changes of all given issues.
