@@ -759,3 +759,42 @@ fn typed_text_of_refused_issue_is_recovered() {
         hub.forge(&[line, &["-R", REPO]].concat())
     });
 }
+
+#[test]
+fn duplicate_names_the_other_issue() {
+    let world = world();
+    open(&world, "It breaks again", &[]);
+    let close = |flags: &[&str]| world.forge(&[&["issue", "close"], flags].concat());
+    for (flags, why) in [
+        (
+            &["2", "--duplicate-of", "1", "-r", "completed"][..],
+            "can only be used with `--reason duplicate`",
+        ),
+        (
+            &["2", "--duplicate-of", "2"],
+            "cannot reference the current",
+        ),
+        (&["2", "--duplicate-of", "9"], "issue #9 was not found"),
+    ] {
+        let _ = close(flags).output().exits(1).says(why);
+    }
+    assert_eq!(json(&world, "2", "state")["state"], "OPEN");
+    close(&["2", "--duplicate-of", "1", "-c", "See there."]).ok();
+    let closed = json(&world, "2", "stateReason,comments");
+    assert_eq!(closed["stateReason"], "DUPLICATE");
+    let comment = "See there.\n\nDuplicate of #1";
+    assert_eq!(closed["comments"][0]["body"], comment);
+    let hub = Hub::new();
+    for title in ["It breaks", "It breaks again"] {
+        hub.double.seed().open_issue(REPO, "grace", title, "");
+    }
+    let close = ["issue", "close", "2", "-R", REPO, "--duplicate-of"];
+    let refused = hub.forge(&[&close[..], &["9"]].concat()).output();
+    let _ = refused.exits(1).says("#9");
+    hub.forge(&[&close[..], &["#1", "-r", "duplicate"]].concat())
+        .ok();
+    let seed = hub.double.seed();
+    let (first, second) = (seed.issue_of(REPO, 1), seed.issue_of(REPO, 2));
+    assert_eq!(second.reason.as_deref(), Some("DUPLICATE"));
+    assert_eq!(second.duplicate_of, Some(first.id));
+}

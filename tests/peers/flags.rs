@@ -72,7 +72,7 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
         "edit",
         &["add-project", "remove-project", "remove-type", "type"],
     ),
-    ("close", &["duplicate-of"]),
+    ("close", &[]),
     ("comment", &[]),
     ("reopen", &[]),
     ("delete", &["confirm"]),

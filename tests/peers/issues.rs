@@ -70,6 +70,8 @@ fn issue_commands_exit_alike() {
         "issue close 2 -c 'Not now.' -r 'not planned'",
         "issue close 3 --reason completed",
         "issue reopen 1",
+        "issue close 1 --duplicate-of 2",
+        "issue reopen 1",
         "issue reopen 2 --comment 'After all.'",
     ] {
         twins.same_words(line);
@@ -142,6 +144,9 @@ fn bad_issue_commands_are_refused_by_both() {
         "issue edit 1 -m nosuch",
         "issue create -t 'No body'",
         "issue close 1 -r maybe",
+        "issue close 1 --duplicate-of 1",
+        "issue close 1 --duplicate-of 77",
+        "issue close 1 --duplicate-of 2 -r completed",
         "issue view 1 --json nothing",
         "issue list -L 0",
     ] {

@@ -141,8 +141,10 @@ differences are intended.
 
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
   gh's flags, and `history`. Issues are opened and edited without types and projects by title:
-  `--estimate` and `--priority` set fields, those of the board that `workflow.board` names. `close` has
-  no `--duplicate-of`, and `list --milestone` takes a title.
+  `--estimate` and `--priority` set fields, those of the board that `workflow.board` names.
+  `list --milestone` takes a title.
+- In a git repository `issue close --duplicate-of 7` adds the line `Duplicate of #7` to the closing
+  comment.
 - `issue create --template` takes title and text of a template of the work tree, also without a
   terminal, and leaves out its labels and assignees. `--recover` needs no terminal either.
 - `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,

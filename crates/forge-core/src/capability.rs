@@ -155,6 +155,8 @@ capabilities! {
     IssueState = "issue.state", "Closing or reopening an issue";
     /// Give the reason for closing an issue.
     IssueReason = "issue.state.reason", "Saying why an issue is closed";
+    /// Name the issue of which a closed one is a duplicate.
+    IssueDuplicateOf = "issue.state.duplicate_of", "Naming the issue that a duplicate repeats";
     /// Comment on an issue.
     IssueComment = "issue.comment", "Commenting on an issue";
     /// Edit and delete a comment on an issue.

@@ -373,6 +373,7 @@ impl Needs for SetIssueState {
     fn needs(&self) -> Vec<Capability> {
         [
             when(self.reason.is_some(), Capability::IssueReason),
+            when(self.duplicate_of.is_some(), Capability::IssueDuplicateOf),
             when(self.comment.is_some(), Capability::IssueComment),
         ]
         .into_iter()

@@ -143,6 +143,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(IssueEdit),
         yes(IssueState),
         yes(IssueReason),
+        yes(IssueDuplicateOf),
         yes(IssueComment),
         yes(IssueCommentEdit),
         yes(IssueCommentOrder),

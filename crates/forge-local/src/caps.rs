@@ -210,6 +210,12 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::IssueEdit, Native),
         (C::IssueState, Native),
         (C::IssueReason, Native),
+        (
+            C::IssueDuplicateOf,
+            Support::Emulated {
+                how: "the closing comment says `Duplicate of` and the number of the other issue",
+            },
+        ),
         (C::IssueComment, Native),
         (C::IssueCommentEdit, Native),
         (C::IssueCommentOrder, Native),

@@ -521,6 +521,7 @@ impl Seed<'_> {
                 author,
                 state: PullState::Open,
                 reason: None,
+                duplicate_of: None,
                 labels: Vec::new(),
                 assignees: Vec::new(),
                 milestone: None,

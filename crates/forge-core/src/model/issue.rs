@@ -355,6 +355,8 @@ pub struct SetIssueState {
     pub state: IssueState,
     /// Reason for closing; `None` is the forge's default.
     pub reason: Option<IssueReason>,
+    /// The issue of which this one is a duplicate, with the reason [`IssueReason::Duplicate`].
+    pub duplicate_of: Option<IssueId>,
     /// A comment to post with the change.
     pub comment: Option<String>,
 }
@@ -366,7 +368,18 @@ impl SetIssueState {
         Self {
             state,
             reason: None,
+            duplicate_of: None,
             comment: None,
+        }
+    }
+
+    /// A request to close an issue as a duplicate of `other`.
+    #[must_use]
+    pub fn duplicate_of(other: IssueId) -> Self {
+        Self {
+            reason: Some(IssueReason::Duplicate),
+            duplicate_of: Some(other),
+            ..Self::to(IssueState::Closed)
         }
     }
 

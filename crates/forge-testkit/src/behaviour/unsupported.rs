@@ -276,6 +276,11 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             let req = SetIssueState::to(IssueState::Closed).with_reason(IssueReason::NotPlanned);
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
+        C::IssueDuplicateOf => {
+            let mut req = SetIssueState::to(IssueState::Closed);
+            req.duplicate_of = Some(repo.issue_id(2));
+            refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
+        }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
         C::IssueMilestone => {
             let mut edit = EditIssue::default();

@@ -56,6 +56,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
             author: ctx.viewer,
             state: PullState::Open,
             reason: None,
+            duplicate_of: None,
             labels,
             assignees,
             milestone,
@@ -135,6 +136,7 @@ fn set_closed(
     } else {
         issue.state = PullState::Open;
         issue.reason = Some("REOPENED".to_owned());
+        issue.duplicate_of = None;
         issue.closed_at = None;
     }
     let event = match closed {
@@ -148,10 +150,18 @@ pub(super) fn close(ctx: &Ctx<'_>, input: &Args, closed: bool) -> Payload {
     let mutation = if closed { "CloseIssue" } else { "ReopenIssue" };
     let id = issue_target(ctx, input, "issueId", mutation)?;
     let reason = input.string("stateReason");
+    let other = match input.str("duplicateIssueId") {
+        Some(_) => match target(ctx, input, "duplicateIssueId")? {
+            Node::Issue(other) => Some(other),
+            _ => return Err(Fail::not_found("Could not resolve to an Issue.")),
+        },
+        None => None,
+    };
     let mut state = ctx.state();
     let now = state.tick();
     if let Some(issue) = state.issues.get_mut(&id) {
         let event = set_closed(issue, closed, reason.as_deref(), &now);
+        issue.duplicate_of = other.or(issue.duplicate_of);
         issue.updated_at = now;
         if let Some(event) = event {
             actions::log(&mut state, id, ctx.viewer, event);

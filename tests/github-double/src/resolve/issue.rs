@@ -66,6 +66,13 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
                     }),
             )
         }
+        "duplicateOf" => {
+            let found = issue.duplicate_of.and_then(|id| {
+                let state = ctx.state();
+                state.issues.get(&id).map(|it| (it.id, it.repo))
+            });
+            Val::option(seen(ctx, found).map(Node::Issue))
+        }
         "closed" => (issue.state == PullState::Closed).into(),
         "closedAt" => Val::option(issue.closed_at.as_ref()),
         "labels" => common::labels(&ctx.state(), &issue.labels),

@@ -21,6 +21,8 @@ pub struct Issue {
     pub state: PullState,
     /// Reason of the state, in GitHub's terms.
     pub reason: Option<String>,
+    /// The issue of which this one is a duplicate.
+    pub duplicate_of: Option<Id>,
     /// Labels.
     pub labels: Vec<Id>,
     /// Assignees.
