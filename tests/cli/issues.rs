@@ -798,3 +798,120 @@ fn duplicate_names_the_other_issue() {
     assert_eq!(second.reason.as_deref(), Some("DUPLICATE"));
     assert_eq!(second.duplicate_of, Some(first.id));
 }
+
+#[test]
+fn type_on_github_is_set_filtered_and_removed() {
+    let hub = Hub::new();
+    for name in ["Bug", "Task"] {
+        hub.double.seed().issue_type("octo", name);
+    }
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    let of = |number: &str| {
+        let view = on(&["view", number, "--json", "issueType"]).output();
+        view.success().json()["issueType"]["name"].clone()
+    };
+    on(&["create", "-t", "One", "-b", "", "--type", "bug"]).ok();
+    on(&["create", "-t", "Two", "-b", ""]).ok();
+    assert_eq!([of("1"), of("2")], [json!("Bug"), Value::Null]);
+    on(&["edit", "1", "2", "--type", "Task"]).ok();
+    assert_eq!([of("1"), of("2")], [json!("Task"), json!("Task")]);
+    let list = ["list", "--type", "Task", "--json", "number"];
+    let list = || on(&[&list[..], &["--jq", "length"]].concat()).text();
+    assert_eq!(list(), "2\n");
+    on(&["edit", "1", "--remove-type"]).ok();
+    assert_eq!([of("1"), of("2")], [Value::Null, json!("Task")]);
+    assert_eq!(list(), "1\n");
+    for line in [
+        &["edit", "2", "--type", "Tusk", "-t", "Lost"][..],
+        &["create", "-t", "Lost", "-b", "", "--type", "Tusk"],
+    ] {
+        let refused = on(line).output().exits(1);
+        let _ = refused.says("there is no issue type 'Tusk'").says("Task");
+    }
+    let titles = ["list", "-s", "all", "--json", "title", "--jq"];
+    let titles = on(&[&titles[..], &["[.[].title]"]].concat());
+    assert_eq!(titles.text(), "[\"Two\",\"One\"]\n");
+}
+
+#[test]
+fn projects_on_github_are_added_and_removed() {
+    let hub = Hub::new();
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    let boards = || {
+        let view = on(&["view", "1", "--json", "title,projectItems"]).output();
+        let issue = view.success().json();
+        assert_eq!(issue["title"], "One");
+        let items = issue["projectItems"].as_array().unwrap().iter();
+        let titles: Vec<String> = items
+            .map(|item| item["title"].as_str().unwrap().to_owned())
+            .collect();
+        titles
+    };
+    on(&["create", "-t", "One", "-b", "", "-p", "roadmap"]).ok();
+    assert_eq!(boards(), ["Roadmap"]);
+    on(&["edit", "1", "--remove-project", "Roadmap"]).ok();
+    assert_eq!(boards(), [""; 0]);
+    on(&["edit", "1", "--add-project", "Roadmap"]).ok();
+    on(&["edit", "1", "--add-project", "Roadmap"]).ok();
+    assert_eq!(boards(), ["Roadmap"]);
+    for line in [
+        &["edit", "1", "--add-project", "Raodmap", "-t", "Lost"][..],
+        &["edit", "1", "--remove-project", "Raodmap", "-t", "Lost"],
+        &["create", "-t", "Lost", "-b", "", "--project", "Raodmap"],
+    ] {
+        let _ = on(line).output().exits(1).says("Raodmap").says("Roadmap");
+    }
+    let list = ["list", "-s", "all", "--json", "number", "--jq", "length"];
+    assert_eq!(on(&list).text(), "1\n");
+    assert_eq!(boards(), ["Roadmap"]);
+}
+
+#[test]
+fn types_and_projects_are_refused_in_git_repositories() {
+    let world = world();
+    let create = ["create", "-t", "Lost", "-b", ""];
+    let no_type = "an issue in a git repository has no type";
+    let no_boards = "a git repository has no project boards";
+    for (line, why) in [
+        ([&create[..], &["--type", "Bug"]].concat(), no_type),
+        (vec!["edit", "1", "--type", "Bug"], no_type),
+        (vec!["edit", "1", "--remove-type"], no_type),
+        ([&create[..], &["-p", "Roadmap"]].concat(), no_boards),
+        (vec!["edit", "1", "--add-project", "Roadmap"], no_boards),
+        (vec!["edit", "1", "--remove-project", "Roadmap"], no_boards),
+        (vec!["list", "--type", "Bug"], "are in no index"),
+    ] {
+        let refused = world.forge(&[&["issue"], &line[..]].concat());
+        let _ = refused.output().exits(1).says(why).says("Recovery: ");
+    }
+    let list = ["issue", "list", "--json", "number"];
+    let list = world.forge(&list).output().success();
+    assert_eq!(list.json(), json!([{"number": 1}]));
+}
+
+#[test]
+fn further_gh_fields_of_issues_are_shown() {
+    let world = world();
+    open(&world, "Part", &["--parent", "1"]);
+    open(&world, "Other part", &["--parent", "1"]);
+    world.forge(&["issue", "close", "2"]).ok();
+    let fields = "isPinned,issueType,projectCards,projectItems,reactionGroups,subIssuesSummary";
+    let summary = json!({"total": 2, "completed": 1, "percentCompleted": 50});
+    let mut wanted = json!({
+        "isPinned": false,
+        "issueType": null,
+        "projectCards": [],
+        "projectItems": [],
+        "reactionGroups": [],
+        "subIssuesSummary": summary,
+    });
+    assert_eq!(json(&world, "1", fields), wanted);
+    let hub = Hub::new();
+    hub.double.seed().open_issue(REPO, "grace", "Whole", "");
+    wanted["subIssuesSummary"] = json!({"total": 0, "completed": 0, "percentCompleted": 0});
+    let view = ["issue", "view", "1", "-R", REPO, "--json", fields];
+    assert_eq!(hub.forge(&view).output().success().json(), wanted);
+    let list = ["issue", "list", "-R", REPO, "--json", fields];
+    let list = hub.forge(&list).output().success().json();
+    assert_eq!(list, json!([wanted]));
+}

@@ -65,13 +65,10 @@ fn flags_of(heading: &str) -> Flags {
 /// Issue commands of both programs, with gh's flags that `forge` lacks and `docs/reference/cli.md`
 /// lists.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
-    ("list", &["type"]),
+    ("list", &[]),
     ("view", &[]),
-    ("create", &["project", "type"]),
-    (
-        "edit",
-        &["add-project", "remove-project", "remove-type", "type"],
-    ),
+    ("create", &[]),
+    ("edit", &[]),
     ("close", &[]),
     ("comment", &[]),
     ("reopen", &[]),

@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// gh's fields that forge has as well.
-const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
-    milestone,state,stateReason,title,updatedAt,url";
+const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,isPinned,labels,\
+    number,milestone,reactionGroups,state,stateReason,title,updatedAt,url";
 
 fn two(seed: &mut Seed<'_>) {
     seed.open_issue(REPO, "octocat", "  Ünïcode\t✓", "First line\r\n\r\nSecond.");

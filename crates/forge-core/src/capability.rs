@@ -169,6 +169,10 @@ capabilities! {
     IssueHistory = "issue.history", "Reading the history of an issue";
     /// Set the milestone of an issue.
     IssueMilestone = "issue.milestone", "Setting the milestone of an issue";
+    /// Set the type of an issue, such as Bug.
+    IssueTypes = "issue.types", "Setting the type of an issue";
+    /// Put an issue on project boards.
+    IssueProjects = "issue.projects", "Adding an issue to a project";
     /// Parents, sub-issues and dependencies.
     IssueRelations = "issue.relations", "Parents, sub-issues and dependencies of issues";
     /// Fields of issues, with values.

@@ -150,6 +150,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(IssueDelete),
         yes(IssueHistory),
         yes(IssueMilestone),
+        yes(IssueTypes),
+        yes(IssueProjects),
         yes(IssueRelations),
         yes(IssueValues),
         yes(IssueBoard),

@@ -196,6 +196,20 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (
+            C::IssueTypes,
+            No {
+                why: "an issue in a git repository has no type",
+                instead: &Hint::new("use a label"),
+            },
+        ),
+        (
+            C::IssueProjects,
+            No {
+                why: "a git repository has no project boards",
+                instead: &Hint::new("use labels"),
+            },
+        ),
+        (
             C::IssueListSearch,
             No {
                 why: "issues in a git repository are in no index, and have no milestones",

@@ -294,6 +294,16 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             "tangled has no milestones",
             hint!("use a label"),
         ),
+        no(
+            IssueTypes,
+            "an issue on tangled has no type",
+            hint!("use a label"),
+        ),
+        no(
+            IssueProjects,
+            "tangled has no project boards",
+            hint!("use a label"),
+        ),
         (
             IssueRelations,
             Support::Emulated {

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, BoardId, Comment, Label, Milestone, SetChange};
+use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, SetChange};
 use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
@@ -114,9 +114,53 @@ pub struct Issue {
     /// Parent, sub-issues and dependencies. ([`IssueFields::relations`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relations: Option<IssueRelations>,
+    /// Type, pin and reactions; `None` on a forge without them. ([`IssueFields::details`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<IssueDetails>,
+    /// Items on project boards. ([`IssueFields::projects`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<ProjectItem>>,
     /// Sections that could not be read in full, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
+}
+
+/// The type of an issue, such as Bug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct IssueType {
+    /// The forge's own id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Purpose.
+    pub description: Option<String>,
+    /// The forge's name of the colour.
+    pub color: Option<String>,
+}
+
+impl IssueType {
+    /// The type `id` with its name.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: None,
+            color: None,
+        }
+    }
+}
+
+/// Type, pin and reactions of an issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct IssueDetails {
+    /// The type, if the issue has one.
+    pub issue_type: Option<IssueType>,
+    /// Whether the issue is pinned to the top of the list.
+    pub is_pinned: bool,
+    /// Number of reactions by emoji name.
+    pub reactions: BTreeMap<String, u64>,
 }
 
 /// Relations of an issue to other issues.
@@ -196,6 +240,10 @@ pub struct IssueFields {
     pub relations: bool,
     /// Values of the fields of this board.
     pub board: Option<BoardId>,
+    /// Type, pin and reactions.
+    pub details: bool,
+    /// Items on project boards.
+    pub projects: bool,
 }
 
 impl IssueFields {
@@ -205,6 +253,8 @@ impl IssueFields {
         newest_comments: false,
         relations: false,
         board: None,
+        details: false,
+        projects: false,
     };
     /// Only comments.
     pub const COMMENTS: Self = Self {
@@ -264,6 +314,8 @@ pub struct IssueQuery {
     pub mention: Option<String>,
     /// By the title of the milestone.
     pub milestone: Option<String>,
+    /// By the name of the type.
+    pub issue_type: Option<String>,
     /// By the app that opened the issue.
     pub app: Option<String>,
 }
@@ -272,9 +324,14 @@ impl IssueQuery {
     /// Whether a filter requires the forge's search.
     #[must_use]
     pub fn searches(&self) -> bool {
-        [&self.search, &self.mention, &self.milestone, &self.app]
-            .iter()
-            .any(|filter| filter.is_some())
+        let filters = [
+            &self.search,
+            &self.mention,
+            &self.milestone,
+            &self.issue_type,
+            &self.app,
+        ];
+        filters.iter().any(|filter| filter.is_some())
     }
 }
 
@@ -292,6 +349,10 @@ pub struct NewIssue {
     pub assignees: Vec<String>,
     /// Milestone, by title.
     pub milestone: Option<String>,
+    /// Type, by name in any case.
+    pub issue_type: Option<String>,
+    /// Project boards, by title.
+    pub projects: Vec<String>,
     /// Parent issue.
     pub parent: Option<IssueId>,
     /// Issues that block this one.
@@ -327,6 +388,10 @@ pub struct EditIssue {
     pub assignees: SetChange<String>,
     /// Milestone, by title; `Some(None)` removes the milestone.
     pub milestone: Option<Option<String>>,
+    /// Type, by name in any case; `Some(None)` removes the type.
+    pub issue_type: Option<Option<String>>,
+    /// Project boards, by title.
+    pub projects: SetChange<String>,
     /// Values of fields, by name; `None` clears a field.
     pub values: BTreeMap<String, Option<String>>,
     /// Like `values`, but a field or value missing on the board is skipped.

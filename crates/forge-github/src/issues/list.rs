@@ -239,6 +239,7 @@ fn qualifiers(q: &IssueQuery) -> Vec<String> {
     ] {
         words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
     }
+    words.extend(q.issue_type.as_ref().map(|t| format!("type:{}", quoted(t))));
     let app = q.app.as_ref().map(|app| quoted(&format!("app/{app}")));
     words.extend(app.map(|app| format!("author:{app}")));
     words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));

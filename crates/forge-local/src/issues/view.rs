@@ -84,6 +84,8 @@ impl Local {
             comments: None,
             values: s.values.clone(),
             relations: None,
+            details: None,
+            projects: None,
             warnings: warning.into_iter().collect(),
         }
     }

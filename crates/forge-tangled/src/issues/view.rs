@@ -411,6 +411,8 @@ impl Tangled {
             comments: beside.comment_models,
             values: beside.values,
             relations: None,
+            details: None,
+            projects: None,
             warnings: beside.warnings,
         }
     }

@@ -287,6 +287,16 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             edit.milestone = Some(Some("1.0".into()));
             refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
         }
+        C::IssueTypes => {
+            let mut edit = EditIssue::default();
+            edit.issue_type = Some(Some("Bug".into()));
+            refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
+        }
+        C::IssueProjects => {
+            let mut edit = EditIssue::default();
+            edit.projects.add = vec!["Roadmap".into()];
+            refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
+        }
         C::IssueListSearch => {
             let mut query = IssueQuery::default();
             query.search = Some("word".into());

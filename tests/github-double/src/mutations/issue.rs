@@ -29,6 +29,23 @@ fn user(node: &Node) -> Option<Id> {
     }
 }
 
+/// The type that the input sets; the outer `None` means that the input names no type, and the inner
+/// one that it removes the type.
+fn issue_type(ctx: &Ctx<'_>, input: &Args) -> Result<Option<Option<Id>>, Fail> {
+    if !input.0.contains_key("issueTypeId") {
+        return Ok(None);
+    }
+    let Some(wanted) = input.str("issueTypeId") else {
+        return Ok(Some(None));
+    };
+    let state = ctx.state();
+    let mut types = state.issue_types.values();
+    match types.find(|it| it.node_id() == wanted) {
+        Some(found) => Ok(Some(Some(found.id))),
+        None => Err(Fail::not_found("Could not resolve to an IssueType.")),
+    }
+}
+
 pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let repo = repo_target(ctx, input, "repositoryId")?;
     ctx.require(repo, Permission::Read, "CreateIssue")?;
@@ -41,6 +58,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let labels = listed(ctx, input, "labelIds", label)?.unwrap_or_default();
     let assignees = listed(ctx, input, "assigneeIds", user)?.unwrap_or_default();
     let milestone = milestone(ctx, input)?.flatten();
+    let issue_type = issue_type(ctx, input)?.flatten();
     let mut state = ctx.state();
     let id = state.next_id();
     let now = state.tick();
@@ -60,6 +78,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
             labels,
             assignees,
             milestone,
+            issue_type,
             locked: None,
             sub_issues: Vec::new(),
             blocked_by: Vec::new(),
@@ -86,6 +105,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let labels = listed(ctx, input, "labelIds", label)?;
     let assignees = listed(ctx, input, "assigneeIds", user)?;
     let milestone = milestone(ctx, input)?;
+    let issue_type = issue_type(ctx, input)?;
     let mut state = ctx.state();
     let now = state.tick();
     let Some(issue) = state.issues.get_mut(&id) else {
@@ -109,6 +129,9 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
     if let Some(milestone) = milestone {
         issue.milestone = milestone;
+    }
+    if let Some(issue_type) = issue_type {
+        issue.issue_type = issue_type;
     }
     match input.str("state") {
         Some("CLOSED") => events.extend(set_closed(issue, true, None, &now)),

@@ -54,6 +54,9 @@ pub struct IssueCreateArgs {
     /// The parent issue, by number or URL
     #[arg(long, value_name = "issue")]
     pub parent: Option<String>,
+    /// Add the issue to projects, by title
+    #[arg(short, long, value_name = "title", value_delimiter = ',')]
+    pub project: Vec<String>,
     /// Restore the input of a failed attempt from the file that the attempt saved
     #[arg(long, value_name = "file")]
     pub recover: Option<String>,
@@ -63,6 +66,9 @@ pub struct IssueCreateArgs {
     /// The title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// Set the type, by name
+    #[arg(long = "type", value_name = "name")]
+    pub issue_type: Option<String>,
     /// Estimate and priority.
     #[command(flatten)]
     pub values: ValueArgs,
@@ -83,6 +89,8 @@ struct IssueDraft {
     assignees: Vec<String>,
     labels: Vec<String>,
     milestone: Option<String>,
+    issue_type: Option<String>,
+    projects: Vec<String>,
 }
 
 impl IssueDraft {
@@ -97,12 +105,14 @@ impl IssueDraft {
         for (list, flag) in [
             (&mut draft.assignees, &args.assignee),
             (&mut draft.labels, &args.label),
+            (&mut draft.projects, &args.project),
         ] {
             if !flag.is_empty() {
                 *list = names(flag);
             }
         }
         draft.milestone = non_empty(args.milestone.as_ref()).or(draft.milestone);
+        draft.issue_type = non_empty(args.issue_type.as_ref()).or(draft.issue_type);
         Ok(draft)
     }
 }
@@ -220,6 +230,8 @@ fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
     new.labels.clone_from(&draft.labels);
     new.assignees.clone_from(&draft.assignees);
     new.milestone.clone_from(&draft.milestone);
+    new.issue_type.clone_from(&draft.issue_type);
+    new.projects.clone_from(&draft.projects);
     new
 }
 

@@ -38,6 +38,9 @@ pub struct IssueEditArgs {
     /// Add labels by name
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub add_label: Vec<String>,
+    /// Add the issue to projects, by title
+    #[arg(long, value_name = "title", value_delimiter = ',')]
+    pub add_project: Vec<String>,
     /// Add sub-issues, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub add_sub_issue: Vec<String>,
@@ -74,12 +77,21 @@ pub struct IssueEditArgs {
     /// Remove the parent issue
     #[arg(long)]
     pub remove_parent: bool,
+    /// Remove the issue from projects, by title
+    #[arg(long, value_name = "title", value_delimiter = ',')]
+    pub remove_project: Vec<String>,
     /// Remove sub-issues
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub remove_sub_issue: Vec<String>,
+    /// Remove the type
+    #[arg(long)]
+    pub remove_type: bool,
     /// The new title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// Set the type, by name
+    #[arg(long = "type", value_name = "name", conflicts_with = "remove_type")]
+    pub issue_type: Option<String>,
     /// Estimate and priority.
     #[command(flatten)]
     pub values: ValueArgs,
@@ -97,12 +109,14 @@ impl IssueEditArgs {
             &self.add_blocked_by,
             &self.add_blocking,
             &self.add_label,
+            &self.add_project,
             &self.add_sub_issue,
             &self.attach.attach,
             &self.remove_assignee,
             &self.remove_blocked_by,
             &self.remove_blocking,
             &self.remove_label,
+            &self.remove_project,
             &self.remove_sub_issue,
         ];
         let texts = [
@@ -110,12 +124,14 @@ impl IssueEditArgs {
             &self.body.body,
             &self.body.body_file,
             &self.milestone,
+            &self.issue_type,
             &self.parent,
             &self.values.estimate,
             &self.values.priority,
         ];
         self.remove_parent
             || self.remove_milestone
+            || self.remove_type
             || listed.iter().any(|list| !list.is_empty())
             || texts.iter().any(|text| text.is_some())
     }
@@ -257,6 +273,13 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     edit.milestone = non_empty(args.milestone.as_ref())
         .map(Some)
         .or(args.remove_milestone.then_some(None));
+    edit.issue_type = non_empty(args.issue_type.as_ref())
+        .map(Some)
+        .or(args.remove_type.then_some(None));
+    edit.projects = SetChange {
+        add: names(&args.add_project),
+        remove: names(&args.remove_project),
+    };
     edit.parent = parent;
     edit.blocked_by = SetChange {
         add: all_related(ctx, repo, &args.add_blocked_by).await?,

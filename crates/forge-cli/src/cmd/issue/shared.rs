@@ -215,6 +215,7 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
         newest_comments: false,
         relations: has(repo, Capability::IssueRelations),
         board: board(ctx, repo)?,
+        ..IssueFields::NONE
     })
 }
 

@@ -207,7 +207,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
 }
 
 /// gh writes an empty column if the item has no column on the board.
-fn project_item(item: &ProjectItem) -> Json {
+pub(super) fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
         (
