@@ -1,5 +1,6 @@
 //! `forge issue` on issues stored in a git repository; labels also on GitHub.
 
+use forge_github_double::PullSeed;
 use forge_testkit::{Run, Scratch};
 use serde_json::{Value, json};
 
@@ -914,4 +915,38 @@ fn further_gh_fields_of_issues_are_shown() {
     let list = ["issue", "list", "-R", REPO, "--json", fields];
     let list = hub.forge(&list).output().success().json();
     assert_eq!(list, json!([wanted]));
+}
+
+#[test]
+fn pulls_that_close_an_issue_are_shown_on_both_forges() {
+    const FIELD: &str = "closedByPullRequestsReferences";
+    let world = world();
+    world.feature("feature");
+    let create = ["pr", "create", "-H", "feature", "-t", "Mend it", "-b", ""];
+    world
+        .forge(&[&create[..], &["--closes", "1"]].concat())
+        .ok();
+    let found = json(&world, "1", FIELD)[FIELD].clone();
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found[0]["number"], 1);
+    assert_eq!(found[0]["url"], world.url(1));
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    seed.open_issue(REPO, "grace", "It breaks", "");
+    let pull = PullSeed {
+        author: "grace",
+        title: "Mend it",
+        body: "Closes #1",
+        head: "feature",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &pull);
+    drop(seed);
+    let list = ["issue", "list", "-R", REPO, "--json", FIELD];
+    let list = hub.forge(&list).output().success().json();
+    let found = &list[0][FIELD];
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found[0]["number"], 2);
+    assert_eq!(found[0]["repository"]["owner"]["login"], "octo");
+    assert!(found[0]["url"].as_str().unwrap().ends_with("/pull/2"));
 }

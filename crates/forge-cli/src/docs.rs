@@ -147,8 +147,7 @@ differences are intended.
   comment.
 - `issue create --template` takes title and text of a template of the work tree, also without a
   terminal, and leaves out its labels and assignees. `--recover` needs no terminal either.
-- `--json` of an issue also has `estimate`, `priority`, `values` and `version`, and lacks gh's
-  `closedByPullRequestsReferences`.
+- `--json` of an issue also has `estimate`, `priority`, `values` and `version`.
 - If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
   silent about that; forge says so, and how to make the comment.
 - `issue comment --edit ID` and `--delete ID` take any comment, gh only the last one.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use forge_core::{
     Error, ErrorKind, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Timestamp, Warning,
     model::{
-        Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Issue, IssueDetails, IssueId,
-        IssueReason, IssueState, IssueType, Label, LinkedIssue, MergeMethod, MergeState,
-        Mergeability, Milestone, PrFields, PrState, ProjectItem, ProjectStatus, PullRequest,
-        RepoNode, Review, ReviewCounts, ReviewDecision, ReviewState, Reviewer, Side, Signature,
-        Thread,
+        Actor, AutoMerge, ClosingPull, Comment, Commit, FileChange, FileStatus, Issue,
+        IssueDetails, IssueId, IssueReason, IssueState, IssueType, Label, LinkedIssue, MergeMethod,
+        MergeState, Mergeability, Milestone, PrFields, PrState, ProjectItem, ProjectStatus,
+        PullRequest, RepoNode, Review, ReviewCounts, ReviewDecision, ReviewState, Reviewer, Side,
+        Signature, Thread,
     },
 };
 
@@ -289,8 +289,23 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
         relations: None,
         details: None,
         projects: None,
+        closing_pulls: None,
         warnings: vec![],
     })
+}
+
+/// Maps the pull requests that close an issue; a hidden one is left out.
+pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<ClosingPull> {
+    let found = found.into_vec().into_iter();
+    let mapped = found.filter_map(|pull| {
+        let repo = pull.found_in?;
+        let id = PrId::number(repo_id(host, &repo), pull.number);
+        let mut mapped = ClosingPull::new(id, pull.url);
+        mapped.node_id = pull.id;
+        mapped.repo_node = repo_node(&repo);
+        Some(mapped)
+    });
+    mapped.collect()
 }
 
 /// Takes the type, the pin and the reactions of an issue.
@@ -315,7 +330,7 @@ fn milestone(m: wire::Milestone) -> Milestone {
     milestone
 }
 
-pub(crate) fn project_items(items: wire::Nodes<wire::ProjectItem>) -> Vec<ProjectItem> {
+pub(crate) fn project_items(items: Nodes<wire::ProjectItem>) -> Vec<ProjectItem> {
     items.into_vec().into_iter().map(project_item).collect()
 }
 

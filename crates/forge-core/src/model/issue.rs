@@ -2,8 +2,8 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, SetChange};
-use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
+use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, RepoNode, SetChange};
+use crate::{Error, PrId, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
@@ -117,6 +117,10 @@ pub struct Issue {
     /// Type, pin and reactions; `None` on a forge without them. ([`IssueFields::details`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<IssueDetails>,
+    /// Pull requests that close the issue when merged; `None` where only links tell them.
+    /// ([`IssueFields::closing_pulls`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closing_pulls: Option<Vec<ClosingPull>>,
     /// Items on project boards. ([`IssueFields::projects`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
@@ -147,6 +151,34 @@ impl IssueType {
             name: name.into(),
             description: None,
             color: None,
+        }
+    }
+}
+
+/// A pull request that closes an issue when merged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClosingPull {
+    /// Identity.
+    pub id: PrId,
+    /// The forge's own id; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub node_id: String,
+    /// The forge's own ids of the pull request's repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repo_node: Option<RepoNode>,
+    /// URL of the pull request's page, or a locator if there is no page.
+    pub url: String,
+}
+
+impl ClosingPull {
+    /// The pull request `id` with its URL, without the forge's own ids.
+    pub fn new(id: PrId, url: impl Into<String>) -> Self {
+        Self {
+            id,
+            node_id: String::new(),
+            repo_node: None,
+            url: url.into(),
         }
     }
 }
@@ -244,6 +276,8 @@ pub struct IssueFields {
     pub details: bool,
     /// Items on project boards.
     pub projects: bool,
+    /// Pull requests that close the issue when merged.
+    pub closing_pulls: bool,
 }
 
 impl IssueFields {
@@ -255,6 +289,7 @@ impl IssueFields {
         board: None,
         details: false,
         projects: false,
+        closing_pulls: false,
     };
     /// Only comments.
     pub const COMMENTS: Self = Self {

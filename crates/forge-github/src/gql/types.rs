@@ -248,6 +248,7 @@ wire! {
         board_items: Option<Nodes<BoardItem>>, timeline_items: Option<Nodes<IssueEvent>>,
         issue_type: Option<IssueType>, is_pinned: bool, reaction_groups: Vec<ReactionGroup>,
         project_items: Option<Nodes<ProjectItem>>,
+        closed_by_pull_requests_references: Option<Nodes<Pull>>,
     }
     IssueType { id: String, name: String, description: Option<String>, color: Option<String>, }
     /// An item of a board, with its values.

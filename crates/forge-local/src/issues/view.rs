@@ -86,6 +86,7 @@ impl Local {
             relations: None,
             details: None,
             projects: None,
+            closing_pulls: None,
             warnings: warning.into_iter().collect(),
         }
     }

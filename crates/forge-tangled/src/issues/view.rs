@@ -413,6 +413,7 @@ impl Tangled {
             relations: None,
             details: None,
             projects: None,
+            closing_pulls: None,
             warnings: beside.warnings,
         }
     }

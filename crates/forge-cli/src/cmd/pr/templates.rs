@@ -115,7 +115,7 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The root of the work tree.
-pub(crate) async fn root(ctx: &Ctx) -> Option<PathBuf> {
+async fn root(ctx: &Ctx) -> Option<PathBuf> {
     let output = ctx
         .git()
         .run_ok(["rev-parse", "--show-toplevel"])

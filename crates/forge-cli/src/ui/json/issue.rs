@@ -2,14 +2,17 @@ use std::ops::Deref;
 
 use forge_core::{
     PrKey,
-    model::{Issue, IssueFields, IssueReason, IssueState, IssueType, RelatedIssue, StatusEvent},
+    model::{
+        ClosingPull, Issue, IssueFields, IssueReason, IssueState, IssueType, RelatedIssue,
+        StatusEvent,
+    },
 };
 
 use super::{
     Field, Json, model_name,
     pull::{
-        assignee, author, comment, label, login, milestone, number, project_item, reactions,
-        section, time,
+        assignee, author, comment, label, linked, login, milestone, number, project_item,
+        reactions, section, time,
     },
 };
 
@@ -21,6 +24,10 @@ const RELATIONS: IssueFields = IssueFields {
 
 const DETAILS: IssueFields = IssueFields {
     details: true,
+    ..IssueFields::NONE
+};
+const CLOSING_PULLS: IssueFields = IssueFields {
+    closing_pulls: true,
     ..IssueFields::NONE
 };
 const PROJECTS: IssueFields = IssueFields {
@@ -83,6 +90,21 @@ fn sub_issues_summary(issue: &Issue) -> Json {
     ])
 }
 
+fn closing_pull(pull: &ClosingPull) -> Json {
+    let own_number = match pull.id.key {
+        PrKey::Number(number) => Some(number),
+        PrKey::Record(_) => None,
+    };
+    let node = pull.repo_node.as_ref();
+    linked(
+        &pull.node_id,
+        number(own_number),
+        &pull.id.repo,
+        node,
+        &pull.url,
+    )
+}
+
 fn issue_type(of: &IssueType) -> Json {
     let text = |text: &Option<String>| Json::text(text.as_deref().unwrap_or_default());
     Json::Object(vec![
@@ -116,6 +138,9 @@ fields! {
     "body" PLAIN, |i| Json::text(&i.body);
     "closed" PLAIN, |i| Json::Bool(i.state == IssueState::Closed);
     "closedAt" PLAIN, |i| time(i.closed_at);
+    "closedByPullRequestsReferences" CLOSING_PULLS, |i| {
+        section(i.closing_pulls.as_deref(), closing_pull)
+    };
     "comments" IssueFields::COMMENTS, |i| section(i.comments.as_deref(), comment);
     "createdAt" PLAIN, |i| time(Some(i.created_at));
     "estimate" PLAIN, |i| Json::maybe(i.estimate.as_ref(), |t| Json::text(t));

@@ -110,6 +110,7 @@ impl<T> Selection<T, IssueFields> {
             board: board.filter(|_| has_values),
             details: self.fields.iter().any(|f| f.needs.details),
             projects: self.fields.iter().any(|f| f.needs.projects),
+            closing_pulls: self.fields.iter().any(|f| f.needs.closing_pulls),
         }
     }
 }
