@@ -5,7 +5,7 @@ use forge_testkit::{Run, Scratch};
 use serde_json::{Value, json};
 
 use crate::{
-    hub::{Hub, REPO},
+    hub::{Hub, REPO, TOKEN},
     prompts::editor,
     world::{DATE, World, rows},
 };
@@ -949,4 +949,28 @@ fn pulls_that_close_an_issue_are_shown_on_both_forges() {
     assert_eq!(found[0]["number"], 2);
     assert_eq!(found[0]["repository"]["owner"]["login"], "octo");
     assert!(found[0]["url"].as_str().unwrap().ends_with("/pull/2"));
+}
+
+#[test]
+fn missing_project_scope_stops_writes_alone() {
+    let hub = Hub::new();
+    hub.double.seed().open_issue(REPO, "grace", "One", "");
+    let scopes = ["repo", "read:org"];
+    hub.double.seed().token(TOKEN, "ada", &scopes);
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    for line in [&["view", "1"][..], &["list"]] {
+        let read = on(&[line, &["--json", "title,projectItems"]].concat());
+        let read = read.output().success().says("read:project");
+        let shown = read.stdout_text();
+        assert!(shown.contains("\"projectItems\":[]"), "{shown}");
+    }
+    for line in [
+        &["edit", "1", "--add-project", "Roadmap", "-t", "Lost"][..],
+        &["create", "-t", "Lost", "-b", "", "-p", "Roadmap"],
+    ] {
+        let _ = on(line).output().exits(1).says("the scope project");
+    }
+    let titles = ["list", "-s", "all", "--json", "title", "--jq"];
+    let titles = on(&[&titles[..], &["[.[].title]"]].concat());
+    assert_eq!(titles.text(), "[\"One\"]\n");
 }
