@@ -16,6 +16,7 @@ const ALL: IssueFields = IssueFields {
     newest_comments: false,
     relations: true,
     board: None,
+    ..IssueFields::NONE
 };
 
 fn forge(world: &RealWorld, account: &Account) -> Tangled {

@@ -1,10 +1,12 @@
 //! `forge issue` on issues stored in a git repository; labels also on GitHub.
 
-use forge_testkit::Run;
+use forge_github_double::PullSeed;
+use forge_testkit::{Run, Scratch};
 use serde_json::{Value, json};
 
 use crate::{
-    hub::{Hub, REPO},
+    hub::{Hub, REPO, TOKEN},
+    prompts::editor,
     world::{DATE, World, rows},
 };
 
@@ -647,4 +649,328 @@ fn milestone_is_refused_on_forge_without_milestones() {
     }
     let list = world.forge(&["issue", "list", "--json", "number"]);
     assert_eq!(list.output().success().json(), json!([{"number": 1}]));
+}
+
+/// The body of an issue template named `Bug report`, and its file below the root.
+const TEMPLATE: [&str; 2] = [
+    ".github/ISSUE_TEMPLATE/bug.md",
+    "---\nname: Bug report\ntitle: 'Bug: '\nlabels: bug\n---\n\nWhat happens?\n",
+];
+
+#[test]
+fn template_gives_the_text_of_an_issue() {
+    let world = World::new();
+    let [file, text] = TEMPLATE;
+    world.scratch.write(format!("repo/{file}"), text);
+    for (number, name) in [("1", "bug report"), ("2", "bug.md"), ("3", file)] {
+        let create = ["issue", "create", "-t", "It breaks", "--template", name];
+        world.forge(&create).ok();
+        let issue = json(&world, number, "title,body");
+        let wanted = json!({"title": "It breaks", "body": "What happens?\n"});
+        assert_eq!(issue, wanted, "{name}");
+    }
+    for (flags, why) in [
+        (&["-T", "none"][..], "there is no template 'none'"),
+        (&["-T", "bug.md", "-b", "B"], "cannot be used with"),
+    ] {
+        let create = [&["issue", "create", "-t", "Lost"], flags].concat();
+        let _ = world.forge(&create).output().exits(1).says(why);
+    }
+    let list = ["issue", "list", "--json", "number", "--jq", "length"];
+    assert_eq!(world.forge(&list).text(), "3\n");
+}
+
+#[test]
+fn template_and_attached_file_work_on_github() {
+    let hub = Hub::new();
+    let clone = hub.scratch.repository("clone");
+    let [file, text] = TEMPLATE;
+    hub.scratch.write(format!("clone/{file}"), text);
+    hub.scratch.write("clone/a.png", "png");
+    let on = |args: &[&str]| {
+        let line = [&["issue"], args, &["-R", REPO]].concat();
+        hub.forge(&line).dir(clone.path())
+    };
+    let body = |number: &str| {
+        let view = on(&["view", number, "--json", "body,comments"]).output();
+        view.success().json()
+    };
+    let attach = ["--attach", "a.png"];
+    on(&[&["create", "-t", "T", "-T", "Bug report"], &attach[..]].concat()).ok();
+    let made = body("1")["body"].as_str().unwrap().to_owned();
+    assert!(made.starts_with("What happens?\n\n![a](http"), "{made}");
+    on(&["create", "-t", "Plain", "-b", "Text"]).ok();
+    on(&[&["edit", "2"], &attach[..]].concat()).ok();
+    let edited = body("2")["body"].as_str().unwrap().to_owned();
+    assert!(edited.starts_with("Text\n\n![a](http"), "{edited}");
+    on(&[&["comment", "2"], &attach[..]].concat()).ok();
+    let comment = body("2")["comments"][0]["body"].clone();
+    assert!(comment.as_str().unwrap().starts_with("![a](http"));
+    let several = on(&[&["edit", "1", "2"], &attach[..]].concat()).output();
+    let _ = several.exits(1).says("adds to the text of one issue");
+    let deleted = on(&[&["comment", "2", "--delete-last", "--yes"], &attach[..]].concat());
+    let _ = deleted.output().exits(1).says("not supported when using");
+}
+
+#[test]
+fn attached_files_are_refused_in_git_repositories() {
+    let world = world();
+    for line in [
+        &["issue", "create", "-t", "Lost", "-b", ""][..],
+        &["issue", "edit", "1"],
+        &["issue", "comment", "1", "-b", "Lost"],
+    ] {
+        let refused = world.forge(&[line, &["--attach", "a.png"]].concat());
+        let refused = refused.output().exits(1).says("Recovery: ");
+        let _ = refused.says("a plain git repository has no server that would show them");
+    }
+    let list = ["issue", "list", "--json", "number", "--jq", "length"];
+    assert_eq!(world.forge(&list).text(), "1\n");
+    assert_eq!(json(&world, "1", "comments")["comments"], json!([]));
+}
+
+/// The text of a refused `issue create` is kept, and restored with another label.
+fn typed_text_is_recovered(scratch: &Scratch, run: impl Fn(&[&str]) -> Run) {
+    let editor = editor(scratch, "Typed title\n\nTyped text.");
+    let create = ["issue", "create", "--editor", "-l", "bgu", "-a", "@me"];
+    let refused = run(&create).env("FORGE_EDITOR", editor).output().exits(1);
+    let said = refused.stderr_text();
+    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
+    let (path, _) = path.split_once('`').unwrap();
+    run(&["issue", "create", "--recover", path, "-l", "bug"]).ok();
+    std::fs::remove_file(path).unwrap();
+    let fields = ["--json", "title,body,labels,assignees"];
+    let view = run(&[&["issue", "view", "1"], &fields[..]].concat());
+    let issue = view.output().success().json();
+    assert_eq!(issue["title"], "Typed title");
+    assert_eq!(issue["body"].as_str().unwrap().trim_end(), "Typed text.");
+    assert_eq!(issue["labels"][0]["name"], "bug");
+    assert_eq!(issue["assignees"][0]["login"], "ada");
+    let gone = run(&["issue", "create", "--recover", path]).output();
+    let _ = gone.exits(1).says("cannot be recovered");
+}
+
+#[test]
+fn typed_text_of_refused_issue_is_recovered() {
+    let world = World::new();
+    world.forge(&["label", "create", "bug", "--force"]).ok();
+    typed_text_is_recovered(&world.scratch, |line| world.forge(line));
+    let hub = Hub::new();
+    typed_text_is_recovered(&hub.scratch, |line| {
+        hub.forge(&[line, &["-R", REPO]].concat())
+    });
+}
+
+#[test]
+fn duplicate_names_the_other_issue() {
+    let world = world();
+    open(&world, "It breaks again", &[]);
+    let close = |flags: &[&str]| world.forge(&[&["issue", "close"], flags].concat());
+    for (flags, why) in [
+        (
+            &["2", "--duplicate-of", "1", "-r", "completed"][..],
+            "can only be used with `--reason duplicate`",
+        ),
+        (
+            &["2", "--duplicate-of", "2"],
+            "cannot reference the current",
+        ),
+        (&["2", "--duplicate-of", "9"], "issue #9 was not found"),
+    ] {
+        let _ = close(flags).output().exits(1).says(why);
+    }
+    assert_eq!(json(&world, "2", "state")["state"], "OPEN");
+    close(&["2", "--duplicate-of", "1", "-c", "See there."]).ok();
+    let closed = json(&world, "2", "stateReason,comments");
+    assert_eq!(closed["stateReason"], "DUPLICATE");
+    let comment = "See there.\n\nDuplicate of #1";
+    assert_eq!(closed["comments"][0]["body"], comment);
+    let hub = Hub::new();
+    for title in ["It breaks", "It breaks again"] {
+        hub.double.seed().open_issue(REPO, "grace", title, "");
+    }
+    let close = ["issue", "close", "2", "-R", REPO, "--duplicate-of"];
+    let refused = hub.forge(&[&close[..], &["9"]].concat()).output();
+    let _ = refused.exits(1).says("#9");
+    hub.forge(&[&close[..], &["#1", "-r", "duplicate"]].concat())
+        .ok();
+    let seed = hub.double.seed();
+    let (first, second) = (seed.issue_of(REPO, 1), seed.issue_of(REPO, 2));
+    assert_eq!(second.reason.as_deref(), Some("DUPLICATE"));
+    assert_eq!(second.duplicate_of, Some(first.id));
+}
+
+#[test]
+fn type_on_github_is_set_filtered_and_removed() {
+    let hub = Hub::new();
+    for name in ["Bug", "Task"] {
+        hub.double.seed().issue_type("octo", name);
+    }
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    let of = |number: &str| {
+        let view = on(&["view", number, "--json", "issueType"]).output();
+        view.success().json()["issueType"]["name"].clone()
+    };
+    on(&["create", "-t", "One", "-b", "", "--type", "bug"]).ok();
+    on(&["create", "-t", "Two", "-b", ""]).ok();
+    assert_eq!([of("1"), of("2")], [json!("Bug"), Value::Null]);
+    on(&["edit", "1", "2", "--type", "Task"]).ok();
+    assert_eq!([of("1"), of("2")], [json!("Task"), json!("Task")]);
+    let list = ["list", "--type", "Task", "--json", "number"];
+    let list = || on(&[&list[..], &["--jq", "length"]].concat()).text();
+    assert_eq!(list(), "2\n");
+    on(&["edit", "1", "--remove-type"]).ok();
+    assert_eq!([of("1"), of("2")], [Value::Null, json!("Task")]);
+    assert_eq!(list(), "1\n");
+    for line in [
+        &["edit", "2", "--type", "Tusk", "-t", "Lost"][..],
+        &["create", "-t", "Lost", "-b", "", "--type", "Tusk"],
+    ] {
+        let refused = on(line).output().exits(1);
+        let _ = refused.says("there is no issue type 'Tusk'").says("Task");
+    }
+    let titles = ["list", "-s", "all", "--json", "title", "--jq"];
+    let titles = on(&[&titles[..], &["[.[].title]"]].concat());
+    assert_eq!(titles.text(), "[\"Two\",\"One\"]\n");
+}
+
+#[test]
+fn projects_on_github_are_added_and_removed() {
+    let hub = Hub::new();
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    let boards = || {
+        let view = on(&["view", "1", "--json", "title,projectItems"]).output();
+        let issue = view.success().json();
+        assert_eq!(issue["title"], "One");
+        let items = issue["projectItems"].as_array().unwrap().iter();
+        let titles: Vec<String> = items
+            .map(|item| item["title"].as_str().unwrap().to_owned())
+            .collect();
+        titles
+    };
+    on(&["create", "-t", "One", "-b", "", "-p", "roadmap"]).ok();
+    assert_eq!(boards(), ["Roadmap"]);
+    on(&["edit", "1", "--remove-project", "Roadmap"]).ok();
+    assert_eq!(boards(), [""; 0]);
+    on(&["edit", "1", "--add-project", "Roadmap"]).ok();
+    on(&["edit", "1", "--add-project", "Roadmap"]).ok();
+    assert_eq!(boards(), ["Roadmap"]);
+    for line in [
+        &["edit", "1", "--add-project", "Raodmap", "-t", "Lost"][..],
+        &["edit", "1", "--remove-project", "Raodmap", "-t", "Lost"],
+        &["create", "-t", "Lost", "-b", "", "--project", "Raodmap"],
+    ] {
+        let _ = on(line).output().exits(1).says("Raodmap").says("Roadmap");
+    }
+    let list = ["list", "-s", "all", "--json", "number", "--jq", "length"];
+    assert_eq!(on(&list).text(), "1\n");
+    assert_eq!(boards(), ["Roadmap"]);
+}
+
+#[test]
+fn types_and_projects_are_refused_in_git_repositories() {
+    let world = world();
+    let create = ["create", "-t", "Lost", "-b", ""];
+    let no_type = "an issue in a git repository has no type";
+    let no_boards = "a git repository has no project boards";
+    for (line, why) in [
+        ([&create[..], &["--type", "Bug"]].concat(), no_type),
+        (vec!["edit", "1", "--type", "Bug"], no_type),
+        (vec!["edit", "1", "--remove-type"], no_type),
+        ([&create[..], &["-p", "Roadmap"]].concat(), no_boards),
+        (vec!["edit", "1", "--add-project", "Roadmap"], no_boards),
+        (vec!["edit", "1", "--remove-project", "Roadmap"], no_boards),
+        (vec!["list", "--type", "Bug"], "are in no index"),
+    ] {
+        let refused = world.forge(&[&["issue"], &line[..]].concat());
+        let _ = refused.output().exits(1).says(why).says("Recovery: ");
+    }
+    let list = ["issue", "list", "--json", "number"];
+    let list = world.forge(&list).output().success();
+    assert_eq!(list.json(), json!([{"number": 1}]));
+}
+
+#[test]
+fn further_gh_fields_of_issues_are_shown() {
+    let world = world();
+    open(&world, "Part", &["--parent", "1"]);
+    open(&world, "Other part", &["--parent", "1"]);
+    world.forge(&["issue", "close", "2"]).ok();
+    let fields = "isPinned,issueType,projectCards,projectItems,reactionGroups,subIssuesSummary";
+    let summary = json!({"total": 2, "completed": 1, "percentCompleted": 50});
+    let mut wanted = json!({
+        "isPinned": false,
+        "issueType": null,
+        "projectCards": [],
+        "projectItems": [],
+        "reactionGroups": [],
+        "subIssuesSummary": summary,
+    });
+    assert_eq!(json(&world, "1", fields), wanted);
+    let hub = Hub::new();
+    hub.double.seed().open_issue(REPO, "grace", "Whole", "");
+    wanted["subIssuesSummary"] = json!({"total": 0, "completed": 0, "percentCompleted": 0});
+    let view = ["issue", "view", "1", "-R", REPO, "--json", fields];
+    assert_eq!(hub.forge(&view).output().success().json(), wanted);
+    let list = ["issue", "list", "-R", REPO, "--json", fields];
+    let list = hub.forge(&list).output().success().json();
+    assert_eq!(list, json!([wanted]));
+}
+
+#[test]
+fn pulls_that_close_an_issue_are_shown_on_both_forges() {
+    const FIELD: &str = "closedByPullRequestsReferences";
+    let world = world();
+    world.feature("feature");
+    let create = ["pr", "create", "-H", "feature", "-t", "Mend it", "-b", ""];
+    world
+        .forge(&[&create[..], &["--closes", "1"]].concat())
+        .ok();
+    let found = json(&world, "1", FIELD)[FIELD].clone();
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found[0]["number"], 1);
+    assert_eq!(found[0]["url"], world.url(1));
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    seed.open_issue(REPO, "grace", "It breaks", "");
+    let pull = PullSeed {
+        author: "grace",
+        title: "Mend it",
+        body: "Closes #1",
+        head: "feature",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &pull);
+    drop(seed);
+    let list = ["issue", "list", "-R", REPO, "--json", FIELD];
+    let list = hub.forge(&list).output().success().json();
+    let found = &list[0][FIELD];
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found[0]["number"], 2);
+    assert_eq!(found[0]["repository"]["owner"]["login"], "octo");
+    assert!(found[0]["url"].as_str().unwrap().ends_with("/pull/2"));
+}
+
+#[test]
+fn missing_project_scope_stops_writes_alone() {
+    let hub = Hub::new();
+    hub.double.seed().open_issue(REPO, "grace", "One", "");
+    let scopes = ["repo", "read:org"];
+    hub.double.seed().token(TOKEN, "ada", &scopes);
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    for line in [&["view", "1"][..], &["list"]] {
+        let read = on(&[line, &["--json", "title,projectItems"]].concat());
+        let read = read.output().success().says("read:project");
+        let shown = read.stdout_text();
+        assert!(shown.contains("\"projectItems\":[]"), "{shown}");
+    }
+    for line in [
+        &["edit", "1", "--add-project", "Roadmap", "-t", "Lost"][..],
+        &["create", "-t", "Lost", "-b", "", "-p", "Roadmap"],
+    ] {
+        let _ = on(line).output().exits(1).says("the scope project");
+    }
+    let titles = ["list", "-s", "all", "--json", "title", "--jq"];
+    let titles = on(&[&titles[..], &["[.[].title]"]].concat());
+    assert_eq!(titles.text(), "[\"One\"]\n");
 }

@@ -22,7 +22,7 @@ fn answer(run: &Run, answers: &[(&str, &str)]) -> TtyOutput {
 }
 
 /// An editor that replaces the file's text by `text`.
-fn editor(scratch: &Scratch, text: &str) -> PathBuf {
+pub fn editor(scratch: &Scratch, text: &str) -> PathBuf {
     let path = scratch.path("editor");
     fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' >\"$1\"\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();

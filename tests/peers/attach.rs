@@ -111,6 +111,27 @@ fn attached_files_give_the_same_text_as_gh() {
 }
 
 #[test]
+fn issues_with_attached_files_read_as_with_gh() {
+    let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
+        let world = world();
+        for line in [
+            "issue create -t T -b 'See ![x](./a.png)' --attach a.png --attach v.mp4",
+            "issue comment 1 --attach 'b b.png#An alt'",
+            "issue comment 1 -b Text --attach a.png",
+        ] {
+            world.command(tool, line).ok();
+        }
+        let fields = ["issue", "view", "1", "--json", "body,comments"];
+        let jq = ["-q", "[.body, .comments[].body]"];
+        let text = world.ok(Tool::Gh, &[&fields[..], &jq].concat());
+        let text: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
+        (text, uploaded(&world))
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours.1, ["a.png", "v.mp4", "b b.png", "a.png"]);
+}
+
+#[test]
 fn create_attaches_pictures() {
     let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
         let world = world();

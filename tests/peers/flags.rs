@@ -65,24 +65,12 @@ fn flags_of(heading: &str) -> Flags {
 /// Issue commands of both programs, with gh's flags that `forge` lacks and `docs/reference/cli.md`
 /// lists.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
-    ("list", &["type"]),
+    ("list", &[]),
     ("view", &[]),
-    (
-        "create",
-        &["attach", "project", "recover", "template", "type"],
-    ),
-    (
-        "edit",
-        &[
-            "add-project",
-            "attach",
-            "remove-project",
-            "remove-type",
-            "type",
-        ],
-    ),
-    ("close", &["duplicate-of"]),
-    ("comment", &["attach"]),
+    ("create", &[]),
+    ("edit", &[]),
+    ("close", &[]),
+    ("comment", &[]),
     ("reopen", &[]),
     ("delete", &["confirm"]),
 ];

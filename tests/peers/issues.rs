@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// gh's fields that forge has as well.
-const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
-    milestone,state,stateReason,title,updatedAt,url";
+const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,isPinned,labels,\
+    number,milestone,reactionGroups,state,stateReason,title,updatedAt,url";
 
 fn two(seed: &mut Seed<'_>) {
     seed.open_issue(REPO, "octocat", "  Ünïcode\t✓", "First line\r\n\r\nSecond.");
@@ -69,6 +69,8 @@ fn issue_commands_exit_like_gh() {
         "issue close 1",
         "issue close 2 -c 'Not now.' -r 'not planned'",
         "issue close 3 --reason completed",
+        "issue reopen 1",
+        "issue close 1 --duplicate-of 2",
         "issue reopen 1",
         "issue reopen 2 --comment 'After all.'",
     ] {
@@ -142,6 +144,9 @@ fn bad_issue_commands_are_refused_by_gh_and_forge() {
         "issue edit 1 -m nosuch",
         "issue create -t 'No body'",
         "issue close 1 -r maybe",
+        "issue close 1 --duplicate-of 1",
+        "issue close 1 --duplicate-of 77",
+        "issue close 1 --duplicate-of 2 -r completed",
         "issue view 1 --json nothing",
         "issue list -L 0",
     ] {

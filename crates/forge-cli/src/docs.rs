@@ -140,12 +140,14 @@ differences are intended.
 ### Issues
 
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen`, `comment` and `delete` with
-  gh's flags, and `history`. Issues are opened and edited without types, templates, attached files and
-  projects by title: `--estimate` and `--priority` set fields, those of the board that `workflow.board`
-  names. `close` has no `--duplicate-of`, and `list --milestone` takes a title.
-- `--json` of an issue has `estimate`, `priority`, `values` and `version`, and none of gh's `isPinned`,
-  `issueType`, `projectItems`, `reactionGroups`, `subIssuesSummary` and
-  `closedByPullRequestsReferences`.
+  gh's flags, and `history`. `--estimate` and `--priority` set fields, those of the board that
+  `workflow.board` names. `list --milestone` takes a title. Only GitHub has types and projects of
+  issues, and a view shows them in `--json` alone.
+- In a git repository `issue close --duplicate-of 7` adds the line `Duplicate of #7` to the closing
+  comment.
+- `issue create --template` takes title and text of a template of the work tree, also without a
+  terminal, and leaves out its labels and assignees. `--recover` needs no terminal either.
+- `--json` of an issue also has `estimate`, `priority`, `values` and `version`.
 - If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
   silent about that; forge says so, and how to make the comment.
 - `issue comment --edit ID` and `--delete ID` take any comment, gh only the last one.

@@ -155,6 +155,8 @@ capabilities! {
     IssueState = "issue.state", "Closing or reopening an issue";
     /// Give the reason for closing an issue.
     IssueReason = "issue.state.reason", "Saying why an issue is closed";
+    /// Name the issue of which a closed one is a duplicate.
+    IssueDuplicateOf = "issue.state.duplicate_of", "Naming the issue that a duplicate repeats";
     /// Comment on an issue.
     IssueComment = "issue.comment", "Commenting on an issue";
     /// Edit and delete a comment on an issue.
@@ -167,6 +169,10 @@ capabilities! {
     IssueHistory = "issue.history", "Reading the history of an issue";
     /// Set the milestone of an issue.
     IssueMilestone = "issue.milestone", "Setting the milestone of an issue";
+    /// Set the type of an issue, such as Bug.
+    IssueTypes = "issue.types", "Setting the type of an issue";
+    /// Put an issue on project boards.
+    IssueProjects = "issue.projects", "Adding an issue to a project";
     /// Parents, sub-issues and dependencies.
     IssueRelations = "issue.relations", "Relating issues by parent, sub-issue and dependency";
     /// Fields of issues, with values.

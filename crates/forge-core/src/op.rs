@@ -336,6 +336,8 @@ impl Needs for NewIssue {
         [
             when(!self.values.is_empty(), Capability::IssueValues),
             when(self.milestone.is_some(), Capability::IssueMilestone),
+            when(self.issue_type.is_some(), Capability::IssueTypes),
+            when(!self.projects.is_empty(), Capability::IssueProjects),
             when(related, Capability::IssueRelations),
         ]
         .into_iter()
@@ -350,6 +352,8 @@ impl Needs for EditIssue {
         [
             when(!self.values.is_empty(), Capability::IssueValues),
             when(self.milestone.is_some(), Capability::IssueMilestone),
+            when(self.issue_type.is_some(), Capability::IssueTypes),
+            when(!self.projects.is_empty(), Capability::IssueProjects),
             when(related, Capability::IssueRelations),
             when(self.state.is_some(), Capability::IssueState),
             when(self.reason.is_some(), Capability::IssueReason),
@@ -373,6 +377,7 @@ impl Needs for SetIssueState {
     fn needs(&self) -> Vec<Capability> {
         [
             when(self.reason.is_some(), Capability::IssueReason),
+            when(self.duplicate_of.is_some(), Capability::IssueDuplicateOf),
             when(self.comment.is_some(), Capability::IssueComment),
         ]
         .into_iter()

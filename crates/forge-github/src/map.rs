@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use forge_core::{
     Error, ErrorKind, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Timestamp, Warning,
     model::{
-        Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Issue, IssueId, IssueReason,
-        IssueState, Label, LinkedIssue, MergeMethod, MergeState, Mergeability, Milestone, PrFields,
-        PrState, ProjectItem, ProjectStatus, PullRequest, RepoNode, Review, ReviewCounts,
-        ReviewDecision, ReviewState, Reviewer, Side, Signature, Thread,
+        Actor, AutoMerge, ClosingPull, Comment, Commit, FileChange, FileStatus, Issue,
+        IssueDetails, IssueId, IssueReason, IssueState, IssueType, Label, LinkedIssue, MergeMethod,
+        MergeState, Mergeability, Milestone, PrFields, PrState, ProjectItem, ProjectStatus,
+        PullRequest, RepoNode, Review, ReviewCounts, ReviewDecision, ReviewState, Reviewer, Side,
+        Signature, Thread,
     },
 };
 
@@ -257,6 +258,34 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     Ok(issue)
 }
 
+/// Maps the pull requests that close an issue; a hidden one is left out.
+pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<ClosingPull> {
+    let found = found.into_vec().into_iter();
+    let mapped = found.filter_map(|pull| {
+        let repo = pull.found_in?;
+        let id = PrId::number(repo_id(host, &repo), pull.number);
+        let mut mapped = ClosingPull::new(id, pull.url);
+        mapped.node_id = pull.id;
+        mapped.repo_node = repo_node(&repo);
+        Some(mapped)
+    });
+    mapped.collect()
+}
+
+/// Takes the type, the pin and the reactions of an issue.
+pub(crate) fn issue_details(i: &mut wire::Issue) -> IssueDetails {
+    let mut details = IssueDetails::default();
+    details.issue_type = i.issue_type.take().map(|found| {
+        let mut issue_type = IssueType::new(found.id, found.name);
+        issue_type.description = found.description.filter(|text| !text.is_empty());
+        issue_type.color = found.color;
+        issue_type
+    });
+    details.is_pinned = i.is_pinned;
+    details.reactions = reactions(std::mem::take(&mut i.reaction_groups));
+    details
+}
+
 fn milestone(m: wire::Milestone) -> Milestone {
     let mut milestone = Milestone::new(m.title);
     milestone.number = m.number;
@@ -265,7 +294,11 @@ fn milestone(m: wire::Milestone) -> Milestone {
     milestone
 }
 
-pub(crate) fn project_item(item: wire::ProjectItem) -> ProjectItem {
+pub(crate) fn project_items(items: Nodes<wire::ProjectItem>) -> Vec<ProjectItem> {
+    items.into_vec().into_iter().map(project_item).collect()
+}
+
+fn project_item(item: wire::ProjectItem) -> ProjectItem {
     let status = item.status.unwrap_or_default();
     let mut mapped = ProjectItem::new(item.id, item.project.id, item.project.title);
     mapped.status = status
@@ -476,9 +509,7 @@ pub(crate) fn pull(
         head_is_default,
         reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
         // Boards that could not be read must not look like an empty list.
-        projects: p
-            .project_items
-            .map(|items| items.into_vec().into_iter().map(project_item).collect()),
+        projects: p.project_items.map(project_items),
         ingestion: None,
         warnings: vec![],
     };

@@ -46,7 +46,9 @@ fn new_issue(base: &str, new: &NewIssue) -> String {
         ("body", new.body.clone()),
         ("labels", new.labels.join(",")),
         ("milestone", new.milestone.clone().unwrap_or_default()),
+        ("projects", new.projects.join(",")),
         ("title", new.title.clone()),
+        ("type", new.issue_type.clone().unwrap_or_default()),
     ];
     fields.retain(|(key, value)| *key == "body" || !value.is_empty());
     form(&format!("{base}/issues/new"), &fields)

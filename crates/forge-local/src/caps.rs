@@ -196,6 +196,20 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (
+            C::IssueTypes,
+            No {
+                why: "an issue in a git repository has no type",
+                instead: &Hint::new("use a label"),
+            },
+        ),
+        (
+            C::IssueProjects,
+            No {
+                why: "a git repository has no project boards",
+                instead: &Hint::new("use labels"),
+            },
+        ),
+        (
             C::IssueListSearch,
             No {
                 why: "issues in a git repository are in no index, and have no milestones",
@@ -210,6 +224,12 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::IssueEdit, Native),
         (C::IssueState, Native),
         (C::IssueReason, Native),
+        (
+            C::IssueDuplicateOf,
+            Support::Emulated {
+                how: "the closing comment says `Duplicate of` and the number of the other issue",
+            },
+        ),
         (C::IssueComment, Native),
         (C::IssueCommentEdit, Native),
         (C::IssueCommentOrder, Native),

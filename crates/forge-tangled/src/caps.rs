@@ -272,6 +272,14 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
                 Action::fixed(Call::Op(Op::IssueComment), &[(Param::Body, Arg::Choose)])
             ),
         ),
+        no(
+            IssueDuplicateOf,
+            "the state of an issue on tangled is open or closed, and names no other issue",
+            hint!(
+                "name the other issue in a comment, then close the issue",
+                Action::fixed(Call::Op(Op::IssueComment), &[(Param::Body, Arg::Choose)])
+            ),
+        ),
         yes(IssueComment),
         yes(IssueCommentEdit),
         no(
@@ -284,6 +292,16 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             IssueMilestone,
             "tangled has no milestones",
+            hint!("use a label"),
+        ),
+        no(
+            IssueTypes,
+            "an issue on tangled has no type",
+            hint!("use a label"),
+        ),
+        no(
+            IssueProjects,
+            "tangled has no project boards",
             hint!("use a label"),
         ),
         (

@@ -313,6 +313,7 @@ impl Ledger for CommentLedger {
             newest_comments: false,
             relations: self.has(Capability::IssueRelations),
             board: self.board.clone(),
+            ..IssueFields::NONE
         };
         let mut issue = self.repo.issue(issue, &fields).await?;
         if self.promise() == ClaimGuarantee::Advisory {

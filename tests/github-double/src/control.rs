@@ -282,6 +282,7 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
         }
         "label" => seed.label(repo()?, text("name")?).into(),
         "milestone" => seed.milestone(repo()?, text("title")?).into(),
+        "issue_type" => seed.issue_type(text("owner")?, text("name")?).into(),
         "issue" => seed
             .open_issue(
                 repo()?,

@@ -333,6 +333,16 @@ fn holds_one(
             .repos
             .get(&it.repo)
             .is_some_and(|repo| is_login(repo.owner)),
+        "type"
+            if state
+                .issue_types
+                .values()
+                .any(|t| t.name.eq_ignore_ascii_case(value)) =>
+        {
+            let found = state.issues.get(&it.id).and_then(|issue| issue.issue_type);
+            let found = found.and_then(|id| state.issue_types.get(&id));
+            found.is_some_and(|it| it.name.eq_ignore_ascii_case(value))
+        }
         "is" | "type" | "state" => is(state, it, value),
         "author" => is_login(it.author),
         "assignee" => match value {

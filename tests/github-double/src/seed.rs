@@ -9,10 +9,10 @@ use super::{
     git::{self, GitError},
     resolve::mail,
     state::{
-        Account, AccountKind, CheckRun, CheckSuite, Comment, CommitStatus, Id, Issue, Label, Lazy,
-        Milestone, POINTS_AN_HOUR, Permission, Project, ProjectField, ProjectItem, Protection,
-        Pull, PullState, Reaction, Repo, Review, ReviewComment, ReviewState, Ruleset, State, Team,
-        Thread, Token,
+        Account, AccountKind, CheckRun, CheckSuite, Comment, CommitStatus, Id, Issue, IssueType,
+        Label, Lazy, Milestone, POINTS_AN_HOUR, Permission, Project, ProjectField, ProjectItem,
+        Protection, Pull, PullState, Reaction, Repo, Review, ReviewComment, ReviewState, Ruleset,
+        State, Team, Thread, Token,
     },
 };
 
@@ -503,6 +503,15 @@ impl Seed<'_> {
         id
     }
 
+    /// Creates a type of issues of an organisation.
+    pub fn issue_type(&mut self, owner: &str, name: &str) -> Id {
+        let owner = self.find_account(owner);
+        let id = self.0.next_id();
+        let name = name.to_owned();
+        self.0.issue_types.insert(id, IssueType { id, owner, name });
+        id
+    }
+
     /// Opens an issue and returns its number.
     pub fn open_issue(&mut self, full_name: &str, author: &str, title: &str, body: &str) -> u64 {
         let repo = self.find_repo(full_name);
@@ -521,9 +530,11 @@ impl Seed<'_> {
                 author,
                 state: PullState::Open,
                 reason: None,
+                duplicate_of: None,
                 labels: Vec::new(),
                 assignees: Vec::new(),
                 milestone: None,
+                issue_type: None,
                 locked: None,
                 sub_issues: Vec::new(),
                 blocked_by: Vec::new(),

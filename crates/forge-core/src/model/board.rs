@@ -33,7 +33,7 @@ impl Milestone {
     }
 }
 
-/// A pull request's item on a project board.
+/// The item of a pull request or an issue on a project board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProjectItem {

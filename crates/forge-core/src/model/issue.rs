@@ -2,8 +2,8 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, BoardId, Comment, Label, Milestone, SetChange};
-use crate::{Error, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
+use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, RepoNode, SetChange};
+use crate::{Error, PrId, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
@@ -115,6 +115,16 @@ pub struct Issue {
     /// Parent, sub-issues and dependencies. ([`IssueFields::relations`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relations: Option<IssueRelations>,
+    /// Type, pin and reactions; `None` on a forge without them. ([`IssueFields::details`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<IssueDetails>,
+    /// Pull requests that close the issue when merged; `None` where only links tell them.
+    /// ([`IssueFields::closing_pulls`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closing_pulls: Option<Vec<ClosingPull>>,
+    /// Items on project boards. ([`IssueFields::projects`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<ProjectItem>>,
     /// Sections that could not be read in full, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
@@ -152,9 +162,78 @@ impl Issue {
             values: BTreeMap::new(),
             comments: None,
             relations: None,
+            details: None,
+            closing_pulls: None,
+            projects: None,
             warnings: Vec::new(),
         }
     }
+}
+
+/// The type of an issue, such as Bug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct IssueType {
+    /// The forge's own id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Purpose.
+    pub description: Option<String>,
+    /// The forge's name of the colour.
+    pub color: Option<String>,
+}
+
+impl IssueType {
+    /// The type `id` with its name.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: None,
+            color: None,
+        }
+    }
+}
+
+/// A pull request that closes an issue when merged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClosingPull {
+    /// Identity.
+    pub id: PrId,
+    /// The forge's own id; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub node_id: String,
+    /// The forge's own ids of the pull request's repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repo_node: Option<RepoNode>,
+    /// URL of the pull request's page, or a locator if there is no page.
+    pub url: String,
+}
+
+impl ClosingPull {
+    /// The pull request `id` with its URL, without the forge's own ids.
+    pub fn new(id: PrId, url: impl Into<String>) -> Self {
+        Self {
+            id,
+            node_id: String::new(),
+            repo_node: None,
+            url: url.into(),
+        }
+    }
+}
+
+/// Type, pin and reactions of an issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct IssueDetails {
+    /// The type, if the issue has one.
+    pub issue_type: Option<IssueType>,
+    /// Whether the issue is pinned to the top of the list.
+    pub is_pinned: bool,
+    /// Number of reactions by emoji name.
+    pub reactions: BTreeMap<String, u64>,
 }
 
 /// Relations of an issue to other issues.
@@ -245,6 +324,12 @@ pub struct IssueFields {
     pub relations: bool,
     /// Values of the fields of this board.
     pub board: Option<BoardId>,
+    /// Type, pin and reactions.
+    pub details: bool,
+    /// Items on project boards.
+    pub projects: bool,
+    /// Pull requests that close the issue when merged.
+    pub closing_pulls: bool,
 }
 
 impl IssueFields {
@@ -254,6 +339,9 @@ impl IssueFields {
         newest_comments: false,
         relations: false,
         board: None,
+        details: false,
+        projects: false,
+        closing_pulls: false,
     };
     /// Only comments.
     pub const COMMENTS: Self = Self {
@@ -313,6 +401,8 @@ pub struct IssueQuery {
     pub mention: Option<String>,
     /// By the title of the milestone.
     pub milestone: Option<String>,
+    /// By the name of the type.
+    pub issue_type: Option<String>,
     /// By the app that opened the issue.
     pub app: Option<String>,
 }
@@ -321,9 +411,14 @@ impl IssueQuery {
     /// Whether a filter requires the forge's search.
     #[must_use]
     pub fn searches(&self) -> bool {
-        [&self.search, &self.mention, &self.milestone, &self.app]
-            .iter()
-            .any(|filter| filter.is_some())
+        let filters = [
+            &self.search,
+            &self.mention,
+            &self.milestone,
+            &self.issue_type,
+            &self.app,
+        ];
+        filters.iter().any(|filter| filter.is_some())
     }
 }
 
@@ -341,6 +436,10 @@ pub struct NewIssue {
     pub assignees: Vec<String>,
     /// Milestone, by title.
     pub milestone: Option<String>,
+    /// Type, by name in any case.
+    pub issue_type: Option<String>,
+    /// Project boards, by title.
+    pub projects: Vec<String>,
     /// Parent issue.
     pub parent: Option<IssueId>,
     /// Issues that block this one.
@@ -376,6 +475,10 @@ pub struct EditIssue {
     pub assignees: SetChange<String>,
     /// Milestone, by title; `Some(None)` removes the milestone.
     pub milestone: Option<Option<String>>,
+    /// Type, by name in any case; `Some(None)` removes the type.
+    pub issue_type: Option<Option<String>>,
+    /// Project boards, by title.
+    pub projects: SetChange<String>,
     /// Values of fields, by name; `None` clears a field.
     pub values: BTreeMap<String, Option<String>>,
     /// Like `values`, but a field or value missing on the board is skipped.
@@ -404,6 +507,8 @@ pub struct SetIssueState {
     pub state: IssueState,
     /// Reason for closing; `None` is the forge's default.
     pub reason: Option<IssueReason>,
+    /// The issue of which this one is a duplicate, with the reason [`IssueReason::Duplicate`].
+    pub duplicate_of: Option<IssueId>,
     /// A comment to post with the change.
     pub comment: Option<String>,
 }
@@ -415,7 +520,18 @@ impl SetIssueState {
         Self {
             state,
             reason: None,
+            duplicate_of: None,
             comment: None,
+        }
+    }
+
+    /// A request to close an issue as a duplicate of `other`.
+    #[must_use]
+    pub fn duplicate_of(other: IssueId) -> Self {
+        Self {
+            reason: Some(IssueReason::Duplicate),
+            duplicate_of: Some(other),
+            ..Self::to(IssueState::Closed)
         }
     }
 

@@ -40,8 +40,9 @@ pub use event::{StatusEvent, StatusEventKind};
 pub use examined::{Examined, ExaminedVerdict};
 pub use file_edit::FileEdit;
 pub use issue::{
-    EditIssue, Issue, IssueField, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason,
-    IssueRelations, IssueSet, IssueState, NewIssue, RelatedIssue, SetIssueState,
+    ClosingPull, EditIssue, Issue, IssueDetails, IssueField, IssueFields, IssueFilter, IssueId,
+    IssueQuery, IssueReason, IssueRelations, IssueSet, IssueState, IssueType, NewIssue,
+    RelatedIssue, SetIssueState,
 };
 pub use label::{Label, NewLabel};
 pub use links::{Link, LinkState, Links, Subject, SubjectKind};

@@ -20,6 +20,7 @@ pub(crate) struct Lookups {
     users: Vec<(String, &'static str)>,
     teams: Vec<String>,
     milestone: Option<String>,
+    issue_types: bool,
     projects: Vec<String>,
     boards: bool,
     viewer: bool,
@@ -103,13 +104,18 @@ impl Lookups {
         self.milestone = Some(title.to_owned());
     }
 
+    /// Looks up the types of issues; [`Self::issue_type_id`] reads the result.
+    pub fn issue_types(&mut self) {
+        self.issue_types = true;
+    }
+
     /// Looks up boards by title.
     pub fn projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
         self.projects.extend_from_slice(titles);
     }
 
-    /// Looks up boards that may already contain the pull request; [`Self::resolve`] accepts missing
+    /// Looks up boards that may already contain the pull request or issue; [`Self::resolve`] accepts missing
     /// ones.
     pub fn known_projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
@@ -319,6 +325,9 @@ impl Lookups {
             );
             bind(document, "milestone".to_owned(), title);
         }
+        if self.issue_types {
+            repo.push_str(" issueTypes(first: 100) { nodes { id name } }");
+        }
         if self.boards {
             let _ = write!(
                 repo,
@@ -356,6 +365,19 @@ impl Lookups {
         });
         let names = all.iter().map(|l| l.name.as_str());
         hit.ok_or_else(|| unknown("labels", "label", name, names))
+    }
+
+    /// Returns the id of a type of issues; `repo` is the repository's part of the answer.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` and similar names if the type does not exist.
+    pub fn issue_type_id(&self, name: &str, repo: &Map<String, Value>) -> Result<String> {
+        let all: Vec<types::IssueType> = nodes(repo, "issueTypes");
+        let same = |found: &&types::IssueType| found.name.to_lowercase() == name.to_lowercase();
+        let id = all.iter().find(same).map(|found| found.id.clone());
+        let names = all.iter().map(|found| found.name.as_str());
+        id.ok_or_else(|| unknown("issue_type", "issue type", name, names))
     }
 
     /// Returns the id of a looked-up account.
@@ -398,6 +420,29 @@ impl Lookups {
         Ok(hit
             .ok_or_else(|| unknown(field, "account", login, names))?
             .id)
+    }
+
+    /// Returns the id of a looked-up board by title, as [`ResolvedIds::board`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `invalid_input` and similar titles if no board has that title.
+    pub fn board_id(
+        &self,
+        title: &str,
+        query: &Map<String, Value>,
+        repo: &Map<String, Value>,
+    ) -> Result<String> {
+        let found = ResolvedIds {
+            boards: boards_of(query, repo),
+            ..ResolvedIds::default()
+        };
+        found.board(title).map(str::to_owned)
+    }
+
+    /// Returns whether boards are looked up by title.
+    pub fn reads_boards(&self) -> bool {
+        self.boards
     }
 
     /// Returns a looked-up issue, if it exists.
@@ -476,14 +521,7 @@ impl Lookups {
             found.milestone = Some(milestone_id(title, repo)?);
         }
         if self.boards {
-            let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
-            let of_owner: Option<Boards> = part(repo, "owner");
-            let of_viewer: Option<Boards> = part(query, "boards");
-            found.boards = [Some(own), of_owner, of_viewer]
-                .into_iter()
-                .flatten()
-                .flat_map(|b| b.projects_v2.into_vec())
-                .collect();
+            found.boards = boards_of(query, repo);
         }
         for title in &self.projects {
             found.board(title)?;
@@ -616,6 +654,18 @@ struct Org {
 struct Boards {
     #[serde(default, rename = "projectsV2")]
     projects_v2: types::Nodes<types::Project>,
+}
+
+/// The boards of the repository, its owner and the viewer, in this order.
+fn boards_of(query: &Map<String, Value>, repo: &Map<String, Value>) -> Vec<types::Project> {
+    let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
+    let of_owner: Option<Boards> = part(repo, "owner");
+    let of_viewer: Option<Boards> = part(query, "boards");
+    [Some(own), of_owner, of_viewer]
+        .into_iter()
+        .flatten()
+        .flat_map(|b| b.projects_v2.into_vec())
+        .collect()
 }
 
 /// Returns the id of the open milestone with that title.

@@ -263,11 +263,14 @@ fn issue_selections_are_valid() {
 
 /// All combinations of sections.
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
-    (0..8).map(|mask| IssueFields {
+    (0..64).map(|mask| IssueFields {
         comments: mask & 1 != 0,
         newest_comments: false,
         relations: mask & 2 != 0,
         board: (mask & 4 != 0).then(board),
+        details: mask & 8 != 0,
+        projects: mask & 16 != 0,
+        closing_pulls: mask & 32 != 0,
     })
 }
 
@@ -304,11 +307,17 @@ fn issue_edit_documents_are_valid() {
         edit.parent = wanted(0).then_some(None);
         edit.board = wanted(1).then(board);
         edit.comment = wanted(2).then(|| "Text.".to_owned());
+        edit.issue_type = wanted(0).then_some(None);
+        edit.projects
+            .add
+            .extend(wanted(1).then(|| "Roadmap".to_owned()));
         let mut lookups = Lookups::default();
         if mask > 3 {
             lookups.labels(&["bug".to_owned()]);
             lookups.assignees(&["@me".to_owned(), "ada".to_owned(), "@copilot".to_owned()]);
             lookups.issue("octo", "tools", 7);
+            lookups.issue_types();
+            lookups.projects(&["Roadmap".to_owned()]);
             lookups.board(&board());
         }
         for count in [1, 3] {

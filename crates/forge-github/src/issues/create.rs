@@ -65,7 +65,7 @@ struct CreatedIssue {
     issue: Option<wire::Issue>,
 }
 
-/// The relations and values of a new issue, which are set after opening.
+/// The relations, values and boards of a new issue, which are set after opening.
 fn rest_of(new: &NewIssue) -> EditIssue {
     let values = new.values.iter();
     let mut edit = EditIssue::default();
@@ -76,6 +76,7 @@ fn rest_of(new: &NewIssue) -> EditIssue {
     };
     edit.values = values.map(|(k, v)| (k.clone(), Some(v.clone()))).collect();
     edit.board = new.board.clone();
+    edit.projects.add = new.projects.clone();
     edit
 }
 
@@ -91,6 +92,10 @@ impl GitHub {
         if let Some(title) = &new.milestone {
             lookups.milestone(title);
         }
+        if new.issue_type.is_some() {
+            lookups.issue_types();
+        }
+        lookups.projects(&new.projects);
         let board = new.board.as_ref().filter(|_| !new.values.is_empty());
         let ends = new.parent.iter().chain(&new.blocked_by);
         self.look_up(&mut lookups, ends, board)?;
@@ -104,7 +109,12 @@ impl GitHub {
                 .with_hint("ask an admin to enable them in the settings of the repository"));
         }
         let ids = lookups.resolve(&prepared.rest, &found.rest)?;
-        let names = self.names(lookups, prepared.rest, new, board).await?;
+        let issue_type = match &new.issue_type {
+            Some(name) => Some(lookups.issue_type_id(name, &found.rest)?),
+            None => None,
+        };
+        let mut names = self.names(lookups, prepared.rest, new, board).await?;
+        names.repos.insert(repo.comparison_key(), found.rest);
         let rest = rest_of(new);
         // Unknown names fail here, before the issue is created.
         let draft = self.draft(repo)?;
@@ -118,6 +128,9 @@ impl GitHub {
         });
         if let (Some(map), Some(milestone)) = (input.as_object_mut(), &ids.milestone) {
             map.insert("milestoneId".to_owned(), json!(milestone));
+        }
+        if let (Some(map), Some(issue_type)) = (input.as_object_mut(), issue_type) {
+            map.insert("issueTypeId".to_owned(), json!(issue_type));
         }
         let written = self.send_one::<CreatedIssue>(CREATE_ISSUE, input).await;
         let written = written.and_then(|p| {
@@ -250,7 +263,7 @@ impl GitHub {
             .query_as(TokenChoice::of(board), &document.text(), &variables.into())
             .await?;
         answer.errors.retain(|e| !lookups.expects(e));
-        if board.is_some() {
+        if board.is_some() || lookups.reads_boards() {
             self.api.may_change_boards(&answer)?;
         }
         let mut prepared = self.api.whole(answer)?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use forge_core::{
     Cursor, Page, PageReq, RepoId, Result, Warning, call,
-    model::{Issue, IssueFilter, IssueQuery},
+    model::{Issue, IssueFields, IssueFilter, IssueQuery},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,14 +12,17 @@ use serde_json::{Value, json};
 use crate::{
     GitHub,
     api::GqlAnswer,
-    error::no_repository,
+    error::{is_without_projects, no_repository},
     gql::{
         Document,
         types::{self as wire, Nodes},
     },
     map, owner_and_name,
     paged::{MAX_PAGE_SIZE, left_out},
-    pulls::query::{names_state, quoted},
+    pulls::{
+        query::{names_state, quoted},
+        view::projects_unread,
+    },
     repo_variables,
 };
 
@@ -57,10 +60,13 @@ impl GitHub {
         let mut after = page.position(SCHEME, &key)?.map(str::to_owned);
         let searches = needs_search(query);
         let name = if searches { "IssueSearch" } else { "IssueList" };
-        let mut document = Document::query(name);
-        let fields = &query.fields;
-        document.fragment("IssueSections", "Issue", &selection(fields, FIRST_COMMENTS));
-        let text = document.text();
+        let text_of = |fields: &IssueFields| {
+            let mut document = Document::query(name);
+            document.fragment("IssueSections", "Issue", &selection(fields, FIRST_COMMENTS));
+            document.text()
+        };
+        let mut fields = query.fields.clone();
+        let mut text = text_of(&fields);
         let mut variables = if searches {
             json!({ "query": search(repo, query)? })
         } else {
@@ -88,7 +94,7 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            let answer = match self.api.query_as(access(fields), &text, &variables).await {
+            let answer = match self.api.query_as(access(&fields), &text, &variables).await {
                 Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
                     result.warnings.push(call::cut_list(&error));
                     break;
@@ -99,9 +105,17 @@ impl GitHub {
                 }
                 answer => answer?,
             };
-            need_board(self, fields, &answer)?;
+            need_board(self, &fields, &answer)?;
             let errors = answer.errors.len();
-            let (nodes, total) = self.issue_nodes(repo, answer, &mut result.warnings)?;
+            let (nodes, total) = match self.issue_nodes(repo, answer, &mut result.warnings) {
+                Err(error) if fields.projects && is_without_projects(&error) => {
+                    fields.projects = false;
+                    text = text_of(&fields);
+                    result.warnings.push(projects_unread(&error));
+                    continue;
+                }
+                found => found?,
+            };
             result.total = total;
             let counted = total.filter(|_| after.is_none());
             let gaps = left_out(&self.info.host, "issue(s)", &nodes, counted, errors);
@@ -120,7 +134,7 @@ impl GitHub {
                 if !fits || !seen.insert(number) {
                     continue;
                 }
-                match self.issue_with(repo, issue, fields) {
+                match self.issue_with(repo, issue, &fields) {
                     Ok(mut issue) => {
                         if fields.comments {
                             let id = issue.id.clone();
@@ -141,7 +155,7 @@ impl GitHub {
                 break;
             }
         }
-        self.check_board(fields, &result.items).await?;
+        self.check_board(&fields, &result.items).await?;
         result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);
         result.next = after.map(|position| Cursor::new(SCHEME, &key, &position));
         Ok(result)
@@ -239,6 +253,7 @@ fn qualifiers(q: &IssueQuery) -> Vec<String> {
     ] {
         words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
     }
+    words.extend(q.issue_type.as_ref().map(|t| format!("type:{}", quoted(t))));
     let app = q.app.as_ref().map(|app| quoted(&format!("app/{app}")));
     words.extend(app.map(|app| format!("author:{app}")));
     words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));

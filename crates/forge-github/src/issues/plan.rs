@@ -7,7 +7,10 @@ use std::{
 
 use forge_core::{
     Error, Result,
-    model::{BoardId, EditIssue, Issue, IssueId, IssueReason, IssueRelations, IssueState, Label},
+    model::{
+        BoardId, EditIssue, Issue, IssueId, IssueReason, IssueRelations, IssueState, Label,
+        ProjectItem,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -18,12 +21,14 @@ use crate::{
     gql::{
         lookups::{Lookups, milestone_id},
         mutation::{
-            ADD_BLOCKED_BY, ADD_ISSUE_ASSIGNEES, ADD_ISSUE_LABELS, ADD_SUB_ISSUE, CLEAR_VALUE,
-            CLOSE_ISSUE, COMMENT_ON_ISSUE, Mutation, REMOVE_BLOCKED_BY, REMOVE_ISSUE_ASSIGNEES,
-            REMOVE_ISSUE_LABELS, REMOVE_SUB_ISSUE, REOPEN_ISSUE, SET_VALUE, UPDATE_ISSUE,
+            ADD_BLOCKED_BY, ADD_ISSUE_ASSIGNEES, ADD_ISSUE_LABELS, ADD_SUB_ISSUE, ADD_TO_PROJECT,
+            CLEAR_VALUE, CLOSE_ISSUE, COMMENT_ON_ISSUE, Mutation, REMOVE_BLOCKED_BY,
+            REMOVE_FROM_PROJECT, REMOVE_ISSUE_ASSIGNEES, REMOVE_ISSUE_LABELS, REMOVE_SUB_ISSUE,
+            REOPEN_ISSUE, SET_VALUE, UPDATE_ISSUE,
         },
         types::{self as wire, Nodes},
     },
+    map,
     pulls::same_text,
 };
 
@@ -43,6 +48,9 @@ pub(super) struct FoundIssue {
     parent: Option<(IssueId, String)>,
     blockers: Vec<(IssueId, String)>,
     items: Nodes<wire::BoardItem>,
+    /// The id of the issue's type.
+    issue_type: Option<String>,
+    on_boards: Vec<ProjectItem>,
 }
 
 /// A mutation of an edit.
@@ -83,6 +91,8 @@ impl FoundIssue {
             blockers,
             parent,
             items: wire.board_items.clone().unwrap_or_default(),
+            issue_type: wire.issue_type.as_ref().map(|found| found.id.clone()),
+            on_boards: map::project_items(wire.project_items.clone().unwrap_or_default()),
             issue,
         }
     }
@@ -100,6 +110,8 @@ impl FoundIssue {
         self.labels(edit, names, &mut plan)?;
         self.assignees(edit, names, &mut plan)?;
         self.milestone(edit, names, &mut plan)?;
+        self.issue_type(edit, names, &mut plan)?;
+        self.projects(edit, names, &mut plan)?;
         self.relations(edit, names, &mut plan)?;
         self.values(edit, names, &mut plan)?;
         let node = &self.issue.node_id;
@@ -153,6 +165,51 @@ impl FoundIssue {
             let id = wanted.as_ref().map(|title| milestone_id(title, &repo));
             let input = json!({ "id": self.issue.node_id, "milestoneId": id.transpose()? });
             plan.push("milestone", UPDATE_ISSUE, input);
+        }
+        Ok(())
+    }
+
+    fn issue_type(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
+        let Some(wanted) = &edit.issue_type else {
+            return Ok(());
+        };
+        let wanted = match wanted {
+            Some(name) => Some(names.lookups.issue_type_id(name, &self.repo(names))?),
+            None => None,
+        };
+        if wanted != self.issue_type {
+            let input = json!({ "id": self.issue.node_id, "issueTypeId": wanted });
+            plan.push("type", UPDATE_ISSUE, input);
+        }
+        Ok(())
+    }
+
+    fn projects(&self, edit: &EditIssue, names: &PlanNames, plan: &mut EditPlan) -> Result<()> {
+        let repo = self.repo(names);
+        let items = |title: &String| {
+            let title = title.to_lowercase();
+            let items = self.on_boards.iter();
+            items.filter(move |item| item.title.to_lowercase() == title)
+        };
+        let new = edit.projects.add.iter();
+        for title in new.filter(|title| items(title).next().is_none()) {
+            let board = names.lookups.board_id(title, &names.query, &repo)?;
+            let input = json!({ "projectId": board, "contentId": self.issue.node_id });
+            plan.push(format!("project '{title}'"), ADD_TO_PROJECT, input);
+        }
+        for title in &edit.projects.remove {
+            // A title that no board has is refused, a board without the issue changes nothing.
+            if items(title).next().is_none() {
+                names.lookups.board_id(title, &names.query, &repo)?;
+            }
+            for item in items(title) {
+                let input = json!({ "projectId": item.project_id, "itemId": item.id });
+                plan.push(
+                    format!("project '{title}' to remove"),
+                    REMOVE_FROM_PROJECT,
+                    input,
+                );
+            }
         }
         Ok(())
     }

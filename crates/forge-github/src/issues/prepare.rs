@@ -18,7 +18,7 @@ use super::{
     missing,
     plan::{FoundIssue, PlanNames},
     related::copy,
-    sections::{fields_of, is_about_boards, place},
+    sections::{PROJECT_ITEMS, fields_of, is_about_boards, place},
     state::newest,
     version,
 };
@@ -91,6 +91,8 @@ fn selection(edit: &IndexedEdit<'_>) -> String {
     for (wanted, part) in [
         (edit.board().is_some(), ITEMS),
         (edit.edit.comment.is_some(), RECENT),
+        (edit.edit.issue_type.is_some(), "issueType { id }"),
+        (!edit.edit.projects.is_empty(), PROJECT_ITEMS),
     ] {
         if wanted {
             text.push(' ');
@@ -172,6 +174,11 @@ impl GitHub {
             if let Some(Some(title)) = &edit.milestone {
                 lookups.milestone(title);
             }
+            if matches!(edit.issue_type, Some(Some(_))) {
+                lookups.issue_types();
+            }
+            lookups.projects(&edit.projects.add);
+            lookups.known_projects(&edit.projects.remove);
             let parent = edit.parent.iter().flatten();
             let ends = parent.chain(&edit.blocked_by.add);
             let board = edit.board.as_ref().filter(|_| !edit.values.is_empty());
@@ -192,6 +199,9 @@ impl GitHub {
             .query_as(access, &document.text(), &variables.into())
             .await?;
         answer.errors.retain(|e| !lookups.expects(e));
+        if lookups.reads_boards() {
+            self.api.may_change_boards(&answer)?;
+        }
         let Some(mut data) = answer.data.take() else {
             return Err(self.api.first_error(&answer));
         };

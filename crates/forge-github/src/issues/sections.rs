@@ -21,6 +21,11 @@ pub(crate) const FIRST_COMMENTS: &str =
 /// The board items of an issue, without archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 10, includeArchived: false) \
                                 { totalCount nodes { ...BoardItemNode } }";
+/// The items of an issue on all project boards.
+pub(super) const PROJECT_ITEMS: &str = "projectItems(first: 100) { nodes { ...ProjectItemNode } }";
+/// The pull requests that close an issue when merged.
+const CLOSING_PULLS: &str = "closedByPullRequestsReferences(first: 100) \
+                             { nodes { id number url foundIn: repository { ...RepositoryNode } } }";
 /// The key of board items in an answer.
 const ITEMS_KEY: &str = "boardItems";
 /// The key of comments in an answer.
@@ -32,6 +37,9 @@ pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     let parts = [
         (fields.relations, "...IssueRelations"),
         (fields.board.is_some(), ITEMS),
+        (fields.details, "...IssueDetails"),
+        (fields.projects, PROJECT_ITEMS),
+        (fields.closing_pulls, CLOSING_PULLS),
         (fields.comments, comments),
     ];
     for (_, part) in parts.iter().filter(|(wanted, _)| *wanted) {
@@ -132,8 +140,15 @@ impl GitHub {
             Warning::new("not all issues that block it could be read").of_section("blocked_by")
         });
         let items = wire.board_items.take().unwrap_or_default();
+        let on_boards = wire.project_items.take().map(map::project_items);
+        let closing_pulls = wire.closed_by_pull_requests_references.take();
+        let closing_pulls = closing_pulls.map(|found| map::closing_pulls(host, found));
+        let details = fields.details.then(|| map::issue_details(&mut wire));
         let mut issue = map::issue(host, repo, wire)?;
         issue.relations = relations;
+        issue.details = details;
+        issue.closing_pulls = closing_pulls.filter(|_| fields.closing_pulls);
+        issue.projects = on_boards.filter(|_| fields.projects);
         issue.warnings.extend(unread);
         if let Some(board) = &fields.board {
             let (values, warning) = values_on(board, &items);
@@ -224,5 +239,8 @@ pub(super) fn fields_of(relations: bool, board: Option<&BoardId>) -> IssueFields
         newest_comments: false,
         relations,
         board: board.cloned(),
+        details: false,
+        projects: false,
+        closing_pulls: false,
     }
 }

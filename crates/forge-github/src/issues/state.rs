@@ -57,6 +57,10 @@ impl GitHub {
             outcome.warnings.extend(unsaid);
             return Ok(outcome);
         }
+        let other = match &req.duplicate_of {
+            Some(other) => Some(self.lookup_issue(other, "id number").await?.0.id),
+            None => None,
+        };
         let node = &before.node_id;
         let mut batch = Batch::default();
         if let Some(comment) = &req.comment {
@@ -68,6 +72,9 @@ impl GitHub {
                 let mut input = json!({ "issueId": node });
                 if let (Some(map), Some(reason)) = (input.as_object_mut(), req.reason) {
                     map.insert("stateReason".to_owned(), json!(reason_word(reason)));
+                }
+                if let (Some(map), Some(other)) = (input.as_object_mut(), other) {
+                    map.insert("duplicateIssueId".to_owned(), json!(other));
                 }
                 batch.push("change", CLOSE_ISSUE, input);
             }

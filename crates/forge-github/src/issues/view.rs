@@ -15,10 +15,12 @@ use super::{
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
+    error::is_without_projects,
     gql::{
         Document,
         types::{self as wire, Nodes},
     },
+    pulls::view::projects_unread,
 };
 
 /// A page of comments; the variable `after` is its position.
@@ -43,7 +45,23 @@ fn no_comments() -> Error {
 }
 
 impl GitHub {
+    /// Reads an issue; without its boards if the token may not read them.
     pub(super) async fn fetch_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
+        match self.read_issue(id, fields).await {
+            Err(e) if fields.projects && is_without_projects(&e) => {
+                let fields = IssueFields {
+                    projects: false,
+                    ..fields.clone()
+                };
+                let mut issue = self.read_issue(id, &fields).await?;
+                issue.warnings.push(projects_unread(&e));
+                Ok(issue)
+            }
+            found => found,
+        }
+    }
+
+    async fn read_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
         let mut document = Document::query("IssueView");
         let mut variables = variables(id)?;
         let section = match fields.newest_comments {

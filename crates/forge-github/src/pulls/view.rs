@@ -438,7 +438,7 @@ pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
 
-pub(super) fn projects_unread(error: &Error) -> Warning {
+pub(crate) fn projects_unread(error: &Error) -> Warning {
     let section = Section::Projects;
     let message = format!("{} could not be read: {}", section.title(), error.message());
     error::warning(message, error).of_section(section.model_field())

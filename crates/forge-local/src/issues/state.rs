@@ -1,8 +1,8 @@
 //! Closes, reopens and deletes issues.
 
 use forge_core::{
-    Action, Hint, Op, Outcome, Param, Result, Warning,
-    model::{EditIssue, Issue, IssueState, SetIssueState},
+    Action, Error, Hint, Op, Outcome, Param, Result, Warning,
+    model::{EditIssue, Issue, IssueId, IssueState, SetIssueState},
 };
 
 use crate::{
@@ -21,13 +21,42 @@ impl Local {
         edit.state = Some(req.state);
         edit.reason = req.reason;
         edit.comment = req.comment.clone();
+        if let Some(other) = &req.duplicate_of {
+            edit.comment = Some(
+                self.duplicate_comment(number, other, req.comment.as_deref())
+                    .await?,
+            );
+        }
         let done = |s: &IssueSnapshot| (s.state == req.state).then(|| already(number, req.state));
         let mut outcome = self.change_issue(number, &edit, done).await?;
-        let comment = req.comment.as_deref().filter(|_| outcome.unchanged);
+        let comment = edit.comment.as_deref().filter(|_| outcome.unchanged);
         outcome
             .warnings
             .extend(comment.map(|body| unsaid(number, body)));
         Ok(outcome)
+    }
+
+    /// The closing comment, with a line that names the issue `other` of which issue `number` is a
+    /// duplicate.
+    async fn duplicate_comment(
+        &self,
+        number: u64,
+        other: &IssueId,
+        comment: Option<&str>,
+    ) -> Result<String> {
+        let other = self.related_number("duplicate_of", other)?;
+        if other == number {
+            let message = format!("issue #{number} cannot be a duplicate of itself");
+            return Err(
+                Error::invalid("duplicate_of", message).with_hint("name the issue that it repeats")
+            );
+        }
+        self.store.read_issue(&mut self.store.cat(), other).await?;
+        let line = format!("Duplicate of #{other}");
+        Ok(match comment {
+            Some(comment) => format!("{comment}\n\n{line}"),
+            None => line,
+        })
     }
 
     /// Replaces the issue with a tombstone, so that its number is never reused.

@@ -110,6 +110,7 @@ impl Tool for IssueView {
             newest_comments: false,
             relations: target.repo.supports(Capability::IssueRelations),
             board: board(call, &target.repo)?,
+            ..IssueFields::NONE
         };
         let issue = target.repo.issue(&target.id, &fields).await?;
         let mut warnings = issue.warnings.clone();

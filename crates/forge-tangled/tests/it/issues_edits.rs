@@ -108,6 +108,7 @@ async fn edit_of_every_field_is_one_put_and_one_write() {
         newest_comments: false,
         relations: true,
         board: None,
+        ..IssueFields::NONE
     };
     let view = forge.issue(&issue.id, &fields).await.unwrap();
     assert_eq!(view.relations.unwrap().parent.unwrap().id, parent.id);

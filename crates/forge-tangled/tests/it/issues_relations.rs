@@ -22,6 +22,7 @@ const RELATIONS: IssueFields = IssueFields {
     newest_comments: false,
     relations: true,
     board: None,
+    ..IssueFields::NONE
 };
 
 async fn ready(stage: &Stage) -> Tangled {

@@ -272,10 +272,25 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             let req = SetIssueState::to(IssueState::Closed).with_reason(IssueReason::NotPlanned);
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
+        C::IssueDuplicateOf => {
+            let mut req = SetIssueState::to(IssueState::Closed);
+            req.duplicate_of = Some(repo.issue_id(2));
+            refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
+        }
         C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
         C::IssueMilestone => {
             let mut edit = EditIssue::default();
             edit.milestone = Some(Some("1.0".into()));
+            refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
+        }
+        C::IssueTypes => {
+            let mut edit = EditIssue::default();
+            edit.issue_type = Some(Some("Bug".into()));
+            refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
+        }
+        C::IssueProjects => {
+            let mut edit = EditIssue::default();
+            edit.projects.add = vec!["Roadmap".into()];
             refusal(repo.edit_issue(&repo.issue_id(1), &edit).await)
         }
         C::IssueListSearch => {

@@ -93,6 +93,7 @@ impl Workflow {
             newest_comments: false,
             relations: true,
             board: self.store.board().cloned(),
+            ..IssueFields::NONE
         }
     }
 

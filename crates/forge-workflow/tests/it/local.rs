@@ -76,6 +76,7 @@ impl Stage {
             newest_comments: false,
             relations: true,
             board: None,
+            ..IssueFields::NONE
         };
         self.repo.issue(id, &fields).await.unwrap()
     }

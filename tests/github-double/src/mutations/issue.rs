@@ -29,6 +29,23 @@ fn user(node: &Node) -> Option<Id> {
     }
 }
 
+/// The type that the input sets; the outer `None` means that the input names no type, and the inner
+/// one that it removes the type.
+fn issue_type(ctx: &Ctx<'_>, input: &Args) -> Result<Option<Option<Id>>, Fail> {
+    if !input.0.contains_key("issueTypeId") {
+        return Ok(None);
+    }
+    let Some(wanted) = input.str("issueTypeId") else {
+        return Ok(Some(None));
+    };
+    let state = ctx.state();
+    let mut types = state.issue_types.values();
+    match types.find(|it| it.node_id() == wanted) {
+        Some(found) => Ok(Some(Some(found.id))),
+        None => Err(Fail::not_found("Could not resolve to an IssueType.")),
+    }
+}
+
 pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let repo = repo_target(ctx, input, "repositoryId")?;
     ctx.require(repo, Permission::Read, "CreateIssue")?;
@@ -41,6 +58,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let labels = listed(ctx, input, "labelIds", label)?.unwrap_or_default();
     let assignees = listed(ctx, input, "assigneeIds", user)?.unwrap_or_default();
     let milestone = milestone(ctx, input)?.flatten();
+    let issue_type = issue_type(ctx, input)?.flatten();
     let mut state = ctx.state();
     let id = state.next_id();
     let now = state.tick();
@@ -56,9 +74,11 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
             author: ctx.viewer,
             state: PullState::Open,
             reason: None,
+            duplicate_of: None,
             labels,
             assignees,
             milestone,
+            issue_type,
             locked: None,
             sub_issues: Vec::new(),
             blocked_by: Vec::new(),
@@ -85,6 +105,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let labels = listed(ctx, input, "labelIds", label)?;
     let assignees = listed(ctx, input, "assigneeIds", user)?;
     let milestone = milestone(ctx, input)?;
+    let issue_type = issue_type(ctx, input)?;
     let mut state = ctx.state();
     let now = state.tick();
     let Some(issue) = state.issues.get_mut(&id) else {
@@ -108,6 +129,9 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
     if let Some(milestone) = milestone {
         issue.milestone = milestone;
+    }
+    if let Some(issue_type) = issue_type {
+        issue.issue_type = issue_type;
     }
     match input.str("state") {
         Some("CLOSED") => events.extend(set_closed(issue, true, None, &now)),
@@ -135,6 +159,7 @@ fn set_closed(
     } else {
         issue.state = PullState::Open;
         issue.reason = Some("REOPENED".to_owned());
+        issue.duplicate_of = None;
         issue.closed_at = None;
     }
     let event = match closed {
@@ -148,10 +173,18 @@ pub(super) fn close(ctx: &Ctx<'_>, input: &Args, closed: bool) -> Payload {
     let mutation = if closed { "CloseIssue" } else { "ReopenIssue" };
     let id = issue_target(ctx, input, "issueId", mutation)?;
     let reason = input.string("stateReason");
+    let other = match input.str("duplicateIssueId") {
+        Some(_) => match target(ctx, input, "duplicateIssueId")? {
+            Node::Issue(other) => Some(other),
+            _ => return Err(Fail::not_found("Could not resolve to an Issue.")),
+        },
+        None => None,
+    };
     let mut state = ctx.state();
     let now = state.tick();
     if let Some(issue) = state.issues.get_mut(&id) {
         let event = set_closed(issue, closed, reason.as_deref(), &now);
+        issue.duplicate_of = other.or(issue.duplicate_of);
         issue.updated_at = now;
         if let Some(event) = event {
             actions::log(&mut state, id, ctx.viewer, event);

@@ -5,8 +5,8 @@ use super::{
     project, pull_request,
 };
 use crate::{
-    graphql::{Args, Ctx, Node, Resolved, Val, account_node},
-    state::{Id, Issue, Permission, PullState},
+    graphql::{Args, Connection, Ctx, Node, Resolved, Val, account_node},
+    state::{Id, Issue, IssueType, Permission, PullState},
     timeline,
 };
 
@@ -66,6 +66,13 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
                     }),
             )
         }
+        "duplicateOf" => {
+            let found = issue.duplicate_of.and_then(|id| {
+                let state = ctx.state();
+                state.issues.get(&id).map(|it| (it.id, it.repo))
+            });
+            Val::option(seen(ctx, found).map(Node::Issue))
+        }
         "closed" => (issue.state == PullState::Closed).into(),
         "closedAt" => Val::option(issue.closed_at.as_ref()),
         "labels" => common::labels(&ctx.state(), &issue.labels),
@@ -73,6 +80,11 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "assignedActors" => common::actors(ctx, &issue.assignees),
         "suggestedActors" => pull_request::suggested_actors(ctx, issue.repo, args)?,
         "milestone" => Val::option(issue.milestone.map(Node::Milestone)),
+        "issueType" => {
+            let state = ctx.state();
+            let found = issue.issue_type.and_then(|id| state.issue_types.get(&id));
+            Val::option(found.map(issue_type))
+        }
         "comments" => common::comments(ctx, id, args),
         "locked" => issue.locked.is_some().into(),
         "activeLockReason" => Val::option(issue.locked.flatten()),
@@ -140,6 +152,30 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             );
         }
     }))
+}
+
+fn issue_type(found: &IssueType) -> Val {
+    Val::record(
+        "IssueType",
+        vec![
+            ("id", found.node_id().into()),
+            ("name", (&found.name).into()),
+            ("description", Val::NULL),
+            ("color", "GRAY".into()),
+            ("isEnabled", true.into()),
+            ("isPrivate", false.into()),
+        ],
+    )
+}
+
+/// Returns the types of the issues of an account.
+pub(super) fn issue_types(ctx: &Ctx<'_>, owner: Id) -> Val {
+    let state = ctx.state();
+    let of_owner = state.issue_types.values().filter(|it| it.owner == owner);
+    Val::Connection(Connection {
+        nodes: of_owner.map(issue_type).collect(),
+        ..Connection::default()
+    })
 }
 
 /// Returns an issue if the viewer may see its repository.

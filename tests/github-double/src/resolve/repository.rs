@@ -19,6 +19,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "pullRequest" | "issue" | "issueOrPullRequest" => by_number(ctx, id, name, args)?,
         "pullRequests" => pulls(ctx, args, |pull_repo, _| pull_repo == id),
         "issues" => super::issue::list(ctx, args, |issue| issue.repo == id),
+        "issueTypes" => super::issue::issue_types(ctx, repo.owner),
         "label" => {
             let wanted = args.str("name").unwrap_or_default();
             let state = ctx.state();

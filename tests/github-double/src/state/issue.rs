@@ -21,12 +21,16 @@ pub struct Issue {
     pub state: PullState,
     /// Reason of the state, in GitHub's terms.
     pub reason: Option<String>,
+    /// The issue of which this one is a duplicate.
+    pub duplicate_of: Option<Id>,
     /// Labels.
     pub labels: Vec<Id>,
     /// Assignees.
     pub assignees: Vec<Id>,
     /// Milestone.
     pub milestone: Option<Id>,
+    /// Type.
+    pub issue_type: Option<Id>,
     /// Reason of a lock; the outer `None` means that the issue is not locked.
     pub locked: Option<Option<String>>,
     /// Sub-issues, in order.
@@ -41,6 +45,24 @@ pub struct Issue {
     pub updated_at: String,
     /// Time of closing.
     pub closed_at: Option<String>,
+}
+
+/// A type of issues of an organisation.
+#[derive(Debug, Clone)]
+pub struct IssueType {
+    /// Number of the object.
+    pub id: Id,
+    /// The organisation.
+    pub owner: Id,
+    /// Name.
+    pub name: String,
+}
+
+impl IssueType {
+    /// Returns the global id.
+    pub(crate) fn node_id(&self) -> String {
+        format!("IT_kwDO{:010}", self.id)
+    }
 }
 
 /// A comment on an issue or a pull request.

@@ -17,7 +17,7 @@ use std::{
 pub(crate) use account::POINTS_AN_HOUR;
 pub use account::{Account, AccountKind, Permission, Team, Token};
 pub use checks::{CheckRun, CheckSuite, CommitStatus};
-pub use issue::{Comment, Issue, Label, Milestone, Reaction};
+pub use issue::{Comment, Issue, IssueType, Label, Milestone, Reaction};
 pub use project::{FieldOption, Project, ProjectField, ProjectItem};
 pub use pull::{
     AsyncMerge, AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer, Stack,
@@ -55,6 +55,8 @@ pub struct State {
     pub labels: BTreeMap<Id, Label>,
     /// Milestones.
     pub milestones: BTreeMap<Id, Milestone>,
+    /// Types of issues.
+    pub issue_types: BTreeMap<Id, IssueType>,
     /// Comments on issues and pull requests, without review comments.
     pub comments: BTreeMap<Id, Comment>,
     /// Reviews.

@@ -11,7 +11,11 @@ use crate::{
     args::{output::BodyArgs, wait::WaitArgs},
     cmd::{
         Ctx,
-        pr::{body, comment::print},
+        pr::{
+            attach::{self, AttachArgs, Files},
+            body,
+            comment::print,
+        },
     },
     exit::Exit,
     ui::{browser, editor, prompt},
@@ -23,6 +27,9 @@ pub struct IssueCommentArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
@@ -79,6 +86,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
         return Ok(Exit::Ok);
     }
+    let body_file = args.body.body_file.as_deref();
+    let files = Files::read(ctx, &args.attach, &selected.repo, body_file)?;
     let before = match (&args.edit, &args.delete) {
         // The editor starts with the current text.
         (Some(id), _) if args.body.body.is_none() && args.body.body_file.is_none() => Some(
@@ -102,25 +111,31 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCommentArgs) -> Resu
     }
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
+        // As in gh, files without a text are appended to the current text.
+        None if !files.is_empty() && !args.editor => {
+            before.as_ref().map(|c| c.body.clone()).unwrap_or_default()
+        }
         None => {
             let before = before.as_ref().map_or("", |c| c.body.as_str());
             editor::edit(ctx.config()?.editor().as_deref(), before)?
         }
     };
-    if text.trim().is_empty() {
+    if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
     }
     let repo = &selected.repo;
+    let attached = files.upload(repo, text).await?;
+    let text = &attached.text;
     let written = match args.edit.clone().or(last) {
         Some(id) => {
-            repo.edit_issue_comment(&selected.id, &id, &text, None)
+            repo.edit_issue_comment(&selected.id, &id, text, None)
                 .await?
         }
-        None => repo.comment_issue(&selected.id, &text).await?,
+        None => repo.comment_issue(&selected.id, text).await?,
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
-    Ok(Exit::Ok)
+    Ok(attached.report(ctx))
 }
 
 fn check(ctx: &Ctx, args: &IssueCommentArgs) -> Result<()> {
@@ -132,7 +147,17 @@ fn check(ctx: &Ctx, args: &IssueCommentArgs) -> Result<()> {
         )
         .with_hint("leave --yes away"));
     }
-    if !given && !args.deletes() && !args.web && !ctx.ui.can_prompt() {
+    let files = !args.attach.attach.is_empty();
+    for (flag, is_set) in [
+        ("--web", args.web),
+        ("--delete", args.delete.is_some()),
+        ("--delete-last", args.delete_last),
+    ] {
+        if files && is_set {
+            return Err(attach::not_with(flag));
+        }
+    }
+    if !given && !files && !args.deletes() && !args.web && !ctx.ui.can_prompt() {
         return Err(
             Error::invalid("body", "flags required when not running interactively")
                 .with_hint("pass the text with --body or --body-file"),

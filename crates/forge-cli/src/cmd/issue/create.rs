@@ -2,9 +2,11 @@
 
 use clap::Args;
 use forge_core::{
-    Error, Repo, Result, WebPage,
-    model::{EditIssue, IssueId, NewIssue, SetChange},
+    Error, ErrorKind, Outcome, Repo, Result, WebPage,
+    model::{EditIssue, Issue, IssueId, NewIssue, SetChange},
+    text,
 };
+use serde::{Deserialize, Serialize};
 
 use super::shared::{ValueArgs, all_related, related};
 use crate::{
@@ -12,8 +14,10 @@ use crate::{
     cmd::{
         Ctx,
         pr::{
-            body,
+            attach::{self, AttachArgs, AttachedText, Files},
+            body, draft,
             shared::{names, non_empty, repo_name},
+            templates::{self, TemplateKind},
         },
     },
     exit::Exit,
@@ -26,6 +30,9 @@ pub struct IssueCreateArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(short, long, value_name = "login", value_delimiter = ',')]
     pub assignee: Vec<String>,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// Issues that block this one, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub blocked_by: Vec<String>,
@@ -47,9 +54,21 @@ pub struct IssueCreateArgs {
     /// The parent issue, by number or URL
     #[arg(long, value_name = "issue")]
     pub parent: Option<String>,
+    /// Add the issue to projects, by title
+    #[arg(short, long, value_name = "title", value_delimiter = ',')]
+    pub project: Vec<String>,
+    /// Restore the input of a failed attempt from the file that the attempt saved
+    #[arg(long, value_name = "file")]
+    pub recover: Option<String>,
+    /// Start the text from this template: its name, or a file
+    #[arg(short = 'T', long, value_name = "name", conflicts_with_all = ["body", "body_file"])]
+    pub template: Option<String>,
     /// The title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// Set the type, by name
+    #[arg(long = "type", value_name = "name")]
+    pub issue_type: Option<String>,
     /// Estimate and priority.
     #[command(flatten)]
     pub values: ValueArgs,
@@ -61,77 +80,139 @@ pub struct IssueCreateArgs {
     pub wait: WaitArgs,
 }
 
+/// The input that is kept if the issue cannot be created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct IssueDraft {
+    title: String,
+    body: String,
+    assignees: Vec<String>,
+    labels: Vec<String>,
+    milestone: Option<String>,
+    issue_type: Option<String>,
+    projects: Vec<String>,
+}
+
+impl IssueDraft {
+    /// The draft of `--recover`, overridden by flags.
+    fn read(args: &IssueCreateArgs, repo: &Repo) -> Result<Self> {
+        let mut draft: Self = match &args.recover {
+            Some(path) => draft::load(path, COMMAND)?,
+            None => Self::default(),
+        };
+        draft.title = args.title.clone().unwrap_or(draft.title);
+        draft.body = body::read(&args.body, repo)?.unwrap_or(draft.body);
+        for (list, flag) in [
+            (&mut draft.assignees, &args.assignee),
+            (&mut draft.labels, &args.label),
+            (&mut draft.projects, &args.project),
+        ] {
+            if !flag.is_empty() {
+                *list = names(flag);
+            }
+        }
+        draft.milestone = non_empty(args.milestone.as_ref()).or(draft.milestone);
+        draft.issue_type = non_empty(args.issue_type.as_ref()).or(draft.issue_type);
+        Ok(draft)
+    }
+}
+
+/// The command that saves and restores drafts.
+const COMMAND: &str = "issue create";
+
+impl IssueCreateArgs {
+    fn has_body(&self) -> bool {
+        self.body.body.is_some() || self.body.body_file.is_some()
+    }
+
+    /// Checks the flags without reading anything.
+    fn check(&self, ctx: &Ctx) -> Result<()> {
+        let has_text = self.has_body() || self.template.is_some();
+        let complete = self.recover.is_some() || self.title.is_some() && has_text;
+        if !complete && !self.editor && !self.web && !ctx.ui.can_prompt() {
+            return Err(Error::invalid(
+                "title",
+                "must provide `--title` and `--body` when not running interactively",
+            ));
+        }
+        match self.web && !self.attach.attach.is_empty() {
+            true => Err(attach::not_with("--web")),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Creates an issue.
 ///
 /// # Errors
 ///
 /// Fails if there is no title, or the forge refuses the issue. Nothing is created then.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
-    let has_body = args.body.body.is_some() || args.body.body_file.is_some();
-    let complete = args.title.is_some() && has_body;
-    if !complete && !args.editor && !args.web && !ctx.ui.can_prompt() {
-        return Err(Error::invalid(
-            "title",
-            "must provide `--title` and `--body` when not running interactively",
-        ));
-    }
+    args.check(ctx)?;
     let repo = ctx.repo(repo).await?;
-    let mut new = NewIssue::new(
-        args.title.clone().unwrap_or_default(),
-        body::read(&args.body, &repo)?.unwrap_or_default(),
-    );
-    new.labels = names(&args.label);
-    new.assignees = names(&args.assignee);
-    new.milestone = non_empty(args.milestone.as_ref());
+    let files = Files::read(ctx, &args.attach, &repo, args.body.body_file.as_deref())?;
+    let mut draft = IssueDraft::read(args, &repo)?;
     if args.web {
-        let url = match repo.web_page(&WebPage::NewIssue(&new)) {
+        let form = with_draft(NewIssue::default(), &draft);
+        let url = match repo.web_page(&WebPage::NewIssue(&form)) {
             Some(url) => url,
             None => repo.info().await?.url,
         };
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
+    if let Some(name) = &args.template {
+        let template = templates::selected(ctx, TemplateKind::Issue, name).await?;
+        draft.body = template.body;
+        if draft.title.is_empty() {
+            draft.title = template.title;
+        }
+    }
+    let mut new = NewIssue::default();
     if let Some(parent) = non_empty(args.parent.as_ref()) {
         new.parent = Some(related(ctx, &repo, &parent).await?);
     }
     new.blocked_by = all_related(ctx, &repo, &args.blocked_by).await?;
-    if args.values.is_given() {
-        let workflow = ctx.forges()?.workflow(&repo).await?;
-        let mut edit = EditIssue::default();
-        args.values.put(&workflow, None, &mut edit)?;
-        let values = edit.values.into_iter();
-        new.values = values.filter_map(|(k, v)| Some((k, v?))).collect();
-        new.board = edit.board.filter(|_| !new.values.is_empty());
-        new.labels.extend(edit.labels.add);
-    }
+    let sized = match args.values.is_given() {
+        true => Some(sized(ctx, &repo, args).await?),
+        false => None,
+    };
     let blocking = all_related(ctx, &repo, &args.blocking).await?;
-    let program = ctx.config()?.editor();
-    if args.editor {
-        let written = editor::edit(
-            program.as_deref(),
-            &format!("{}\n\n{}", new.title, new.body),
-        )?;
-        let (title, text) = written.split_once('\n').unwrap_or((&written, ""));
-        new.title = title.trim().to_owned();
-        new.body = text.trim_start_matches(['\r', '\n']).to_owned();
-    } else {
-        if args.title.is_none() {
-            new.title = prompt::line("Title", "")?;
+    let is_given = args.title.is_some() && args.has_body();
+    let typed = args.editor || !is_given && ctx.ui.can_prompt();
+    let asked = match typed {
+        true => ask_text(ctx, args, &mut draft).await,
+        false => Ok(()),
+    };
+    if let Err(e) = asked {
+        if !matches!(e.kind(), ErrorKind::Cancelled) {
+            draft::keep(&ctx.ui, &draft, COMMAND);
         }
-        if !has_body {
-            new.body = editor::edit(program.as_deref(), "")?;
-        }
+        return Err(e);
     }
     if ctx.ui.is_tty() {
         let name = repo_name(repo.id());
         ctx.ui.note(&format!("\nCreating issue in {name}\n"));
     }
-    let made = repo.create_issue(&new).await;
-    let made = made.map_err(|e| args.values.with_setup(e))?;
+    let mut new = with_draft(new, &draft);
+    if let Some(edit) = sized {
+        let values = edit.values.into_iter();
+        new.values = values.filter_map(|(k, v)| Some((k, v?))).collect();
+        new.board = edit.board.filter(|_| !new.values.is_empty());
+        new.labels.extend(edit.labels.add);
+    }
+    let made = make(&repo, files, new).await;
+    let (made, attached) = made.map_err(|e| {
+        // Text that the user typed is kept.
+        if typed {
+            draft::keep(&ctx.ui, &draft, COMMAND);
+        }
+        args.values.with_setup(e)
+    })?;
     let made = ctx.ui.outcome(made)?;
     ctx.ui.url(&made.url)?;
     match block(&repo, &made.id, blocking).await {
-        Ok(()) => Ok(Exit::Ok),
+        Ok(()) => Ok(attached.report(ctx)),
         Err(e) => {
             // The issue exists already; repeating the command would create a second issue.
             let message = format!("{} is open; {}", made.id, e.message());
@@ -140,6 +221,61 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
             Err(Error::new(e.kind().clone(), message).with_hint(hint))
         }
     }
+}
+
+/// Adds title, text and metadata of `draft` to the request.
+fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
+    new.title.clone_from(&draft.title);
+    new.body.clone_from(&draft.body);
+    new.labels.clone_from(&draft.labels);
+    new.assignees.clone_from(&draft.assignees);
+    new.milestone.clone_from(&draft.milestone);
+    new.issue_type.clone_from(&draft.issue_type);
+    new.projects.clone_from(&draft.projects);
+    new
+}
+
+/// Estimate and priority, as an edit of the new issue.
+async fn sized(ctx: &Ctx, repo: &Repo, args: &IssueCreateArgs) -> Result<EditIssue> {
+    let workflow = ctx.forges()?.workflow(repo).await?;
+    let mut edit = EditIssue::default();
+    args.values.put(&workflow, None, &mut edit)?;
+    Ok(edit)
+}
+
+/// Asks for title and text, except for those that a flag gives.
+async fn ask_text(ctx: &Ctx, args: &IssueCreateArgs, draft: &mut IssueDraft) -> Result<()> {
+    let program = ctx.config()?.editor();
+    if args.editor {
+        let start = format!("{}\n\n{}", draft.title, draft.body);
+        let written = editor::edit(program.as_deref(), &start)?;
+        let (title, text) = written.split_once('\n').unwrap_or((&written, ""));
+        draft.title = title.trim().to_owned();
+        draft.body = text.trim_start_matches(['\r', '\n']).to_owned();
+        return Ok(());
+    }
+    if args.title.is_none() {
+        draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
+    }
+    if !args.has_body() {
+        if args.template.is_none() && args.recover.is_none() {
+            let blank = "Open a blank issue";
+            draft.body = templates::choose(ctx, TemplateKind::Issue, blank).await?;
+        }
+        draft.body = editor::edit(program.as_deref(), &draft.body)?;
+    }
+    Ok(())
+}
+
+/// Uploads the files and creates the issue.
+async fn make(
+    repo: &Repo,
+    files: Files,
+    mut new: NewIssue,
+) -> Result<(Outcome<Issue>, AttachedText)> {
+    let attached = files.upload(repo, std::mem::take(&mut new.body)).await?;
+    new.body.clone_from(&attached.text);
+    Ok((repo.create_issue(&new).await?, attached))
 }
 
 /// Makes the new issue block others.

@@ -12,6 +12,7 @@ use crate::{
     cmd::{
         Ctx,
         pr::{
+            attach::{AttachArgs, AttachedText, Files},
             body,
             shared::{names, non_empty},
         },
@@ -37,9 +38,15 @@ pub struct IssueEditArgs {
     /// Add labels by name
     #[arg(long, value_name = "name", value_delimiter = ',')]
     pub add_label: Vec<String>,
+    /// Add the issue to projects, by title
+    #[arg(long, value_name = "title", value_delimiter = ',')]
+    pub add_project: Vec<String>,
     /// Add sub-issues, by number or URL
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub add_sub_issue: Vec<String>,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
@@ -70,12 +77,21 @@ pub struct IssueEditArgs {
     /// Remove the parent issue
     #[arg(long)]
     pub remove_parent: bool,
+    /// Remove the issue from projects, by title
+    #[arg(long, value_name = "title", value_delimiter = ',')]
+    pub remove_project: Vec<String>,
     /// Remove sub-issues
     #[arg(long, value_name = "issue", value_delimiter = ',')]
     pub remove_sub_issue: Vec<String>,
+    /// Remove the type
+    #[arg(long)]
+    pub remove_type: bool,
     /// The new title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// Set the type, by name
+    #[arg(long = "type", value_name = "name", conflicts_with = "remove_type")]
+    pub issue_type: Option<String>,
     /// Estimate and priority.
     #[command(flatten)]
     pub values: ValueArgs,
@@ -93,11 +109,14 @@ impl IssueEditArgs {
             &self.add_blocked_by,
             &self.add_blocking,
             &self.add_label,
+            &self.add_project,
             &self.add_sub_issue,
+            &self.attach.attach,
             &self.remove_assignee,
             &self.remove_blocked_by,
             &self.remove_blocking,
             &self.remove_label,
+            &self.remove_project,
             &self.remove_sub_issue,
         ];
         let texts = [
@@ -105,12 +124,14 @@ impl IssueEditArgs {
             &self.body.body,
             &self.body.body_file,
             &self.milestone,
+            &self.issue_type,
             &self.parent,
             &self.values.estimate,
             &self.values.priority,
         ];
         self.remove_parent
             || self.remove_milestone
+            || self.remove_type
             || listed.iter().any(|list| !list.is_empty())
             || texts.iter().any(|text| text.is_some())
     }
@@ -170,6 +191,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
         )
         .with_hint("add the sub-issues to one issue"));
     }
+    let files = Files::read(ctx, &args.attach, &repo, args.body.body_file.as_deref())?;
     let mut batch = EditBatch::default();
     let edit = edit_of(ctx, &repo, args).await?;
     for id in &ids {
@@ -181,6 +203,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     if args.changes_others() {
         add_others(ctx, &repo, args, &ids, &mut batch).await?;
     }
+    let attached = attach(&repo, files, &ids, &edit, &mut batch).await?;
     let explain = |e| args.values.with_setup(e);
     let written = match batch.0.as_slice() {
         [(id, edit)] => vec![Ok(repo.edit_issue(id, edit).await.map_err(explain)?)],
@@ -189,7 +212,45 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
             written.map(|one| one.map_err(explain)).collect()
         }
     };
-    report(ctx, &batch, &ids, written)
+    let done = report(ctx, &batch, &ids, written)?;
+    let uploaded = attached.report(ctx);
+    Ok(match done {
+        Exit::Ok => uploaded,
+        failed => failed,
+    })
+}
+
+/// Uploads the files and adds them to the new text; without one, to the current text, as gh does.
+async fn attach(
+    repo: &Repo,
+    files: Files,
+    ids: &[IssueId],
+    edit: &EditIssue,
+    batch: &mut EditBatch,
+) -> Result<AttachedText> {
+    if files.is_empty() {
+        return files.upload(repo, String::new()).await;
+    }
+    let (body, version) = match (&edit.body, ids) {
+        (Some(body), _) => (body.clone(), None),
+        (None, [id]) => {
+            let issue = repo.issue(id, &IssueFields::NONE).await?;
+            (issue.body, Some(issue.version))
+        }
+        _ => {
+            let message = "--attach adds to the text of one issue, and several are named";
+            return Err(Error::invalid("attach", message)
+                .with_hint("edit them one by one, or pass the whole text with --body"));
+        }
+    };
+    let attached = files.upload(repo, body).await?;
+    for id in ids {
+        batch.of(id, |edit| {
+            edit.body = Some(attached.text.clone());
+            edit.expected_version = edit.expected_version.take().or(version.clone());
+        });
+    }
+    Ok(attached)
 }
 
 /// The common changes of all given issues.
@@ -212,6 +273,13 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     edit.milestone = non_empty(args.milestone.as_ref())
         .map(Some)
         .or(args.remove_milestone.then_some(None));
+    edit.issue_type = non_empty(args.issue_type.as_ref())
+        .map(Some)
+        .or(args.remove_type.then_some(None));
+    edit.projects = SetChange {
+        add: names(&args.add_project),
+        remove: names(&args.remove_project),
+    };
     edit.parent = parent;
     edit.blocked_by = SetChange {
         add: all_related(ctx, repo, &args.add_blocked_by).await?,

@@ -74,6 +74,9 @@ pub struct IssueListArgs {
         default_value_t
     )]
     pub state: IssueStateArg,
+    /// By type
+    #[arg(long = "type", value_name = "name")]
+    pub issue_type: Option<String>,
     /// Open the list in the browser
     #[arg(short, long, conflicts_with = "json")]
     pub web: bool,
@@ -124,6 +127,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
     query.search = non_empty(args.search.as_ref());
     query.mention = non_empty(args.mention.as_ref());
     query.milestone = non_empty(args.milestone.as_ref());
+    query.issue_type = non_empty(args.issue_type.as_ref());
     query.app = non_empty(args.app.as_ref());
     if args.web {
         let url = match repo.web_page(&WebPage::Issues(&query)) {

@@ -1,8 +1,11 @@
 use clap::Args;
 use forge::workflow::{Workflow, WorkflowValue, check_size, with_setup};
 use forge_core::{
-    Action, Call, Capability, Error, Hint, Op, PrKey, Repo, Result,
-    model::{BoardId, EditIssue, Issue, IssueFields, IssueId, IssueState, RelatedIssue},
+    Action, Call, Capability, Error, Hint, Op, PrId, PrKey, Repo, Result,
+    model::{
+        BoardId, ClosingPull, EditIssue, Issue, IssueFields, IssueId, IssueState, RelatedIssue,
+        Subject,
+    },
     text,
 };
 
@@ -215,20 +218,27 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
         newest_comments: false,
         relations: has(repo, Capability::IssueRelations),
         board: board(ctx, repo)?,
+        ..IssueFields::NONE
     })
 }
 
-/// Adds estimate and priority to issues, if the output shows these fields.
+/// Adds to issues what the output shows and the forge does not keep in the issue: estimate,
+/// priority, and the pull requests that close the issue.
 ///
 /// # Errors
 ///
-/// `config` for an unusable workflow.
+/// `config` for an unusable workflow; the errors of [`Repo::links`].
 pub(super) async fn with_values(
     ctx: &Ctx,
     repo: &Repo,
-    issues: Vec<Issue>,
+    mut issues: Vec<Issue>,
     selection: &Selection<ShownIssue, IssueFields>,
 ) -> Result<Vec<ShownIssue>> {
+    if selection.shows(&["closedByPullRequestsReferences"]) {
+        for issue in issues.iter_mut().filter(|i| i.closing_pulls.is_none()) {
+            issue.closing_pulls = Some(closing_pulls(ctx, repo, &issue.id).await?);
+        }
+    }
     let workflow = match selection.shows(&["estimate", "priority"]) {
         true => Some(ctx.forges()?.workflow(repo).await?),
         false => None,
@@ -246,6 +256,23 @@ pub(super) async fn with_values(
         }
     });
     Ok(shown.collect())
+}
+
+/// Returns the pull requests that close an issue, from the issue's links.
+async fn closing_pulls(ctx: &Ctx, repo: &Repo, id: &IssueId) -> Result<Vec<ClosingPull>> {
+    let links = repo.links(&Subject::Issue(id.clone())).await?;
+    for warning in &links.warnings {
+        ctx.ui.warning(warning);
+    }
+    let pulls = links.closed_by.into_iter().map(|link| {
+        let pull = PrId {
+            repo: link.repo.unwrap_or_else(|| id.repo.clone()),
+            key: link.key,
+        };
+        let locator = pull.to_string();
+        ClosingPull::new(pull, locator)
+    });
+    Ok(pulls.collect())
 }
 
 /// Formats a related issue: `#7 Its title`, marked if closed.

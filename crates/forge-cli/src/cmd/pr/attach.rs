@@ -11,7 +11,7 @@ use std::{
 
 use clap::Args;
 use forge_core::{
-    Action, Arg, Call, Capability, Error, Hint, Op, Param, Repo, Result, Support,
+    Action, Capability, Error, Hint, Op, Param, Repo, Result, Support,
     model::{Attachment, NewAttachment},
     text,
 };
@@ -67,25 +67,28 @@ impl AttachedFile {
 
 /// The files of `--attach`, read and validated.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
     files: Vec<AttachedFile>,
     /// Directories for resolving references in the text, in order.
     bases: Vec<PathBuf>,
+    /// Whether the text belongs to an issue.
+    of_issue: bool,
 }
 
 /// A text with the URLs of the uploads.
 #[derive(Debug)]
-pub(super) struct AttachedText {
-    pub(super) text: String,
+pub(crate) struct AttachedText {
+    pub(crate) text: String,
     failed: Vec<(String, Error)>,
+    of_issue: bool,
 }
 
 impl AttachedText {
     /// Reports files that are missing in the written text.
-    pub(super) fn report(self, ctx: &Ctx) -> Exit {
+    pub(crate) fn report(self, ctx: &Ctx) -> Exit {
         let failed = !self.failed.is_empty();
         for (name, e) in self.failed {
-            ctx.ui.error(&not_uploaded(&name, &e));
+            ctx.ui.error(&not_uploaded(&name, &e, self.of_issue));
         }
         if failed { Exit::Failure } else { Exit::Ok }
     }
@@ -98,7 +101,7 @@ impl Files {
     ///
     /// `unsupported` if the forge accepts no files; `invalid_input` for a file that is missing,
     /// empty, duplicate or of an unsupported type.
-    pub(super) fn read(
+    pub(crate) fn read(
         ctx: &Ctx,
         args: &AttachArgs,
         repo: &Repo,
@@ -110,12 +113,15 @@ impl Files {
         if let Support::No { why, instead } = repo.support(Capability::Attachments) {
             return Err(Error::unsupported(Capability::Attachments, why, instead));
         }
+        let of_issue = ctx.ui.named().path.first().is_some_and(|p| p == "issue");
         if args.attach.len() > MAX_FILES {
             return Err(refused(format!(
                 "{} files are attached; {MAX_FILES} are allowed",
                 args.attach.len()
             ))
-            .with_hint(Hint::new("attach the rest to a comment").with_action(ATTACH)));
+            .with_hint(
+                Hint::new("attach the rest to a comment").with_action(attach_to_comment(of_issue)),
+            ));
         }
         let mut files: Vec<AttachedFile> = Vec::new();
         for argument in &args.attach {
@@ -135,10 +141,11 @@ impl Files {
         Ok(Self {
             files,
             bases: beside.into_iter().chain([ctx.cwd.clone()]).collect(),
+            of_issue,
         })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
@@ -147,11 +154,12 @@ impl Files {
     /// # Errors
     ///
     /// Fails if no file can be uploaded. The caller must not write the text then.
-    pub(super) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
+    pub(crate) async fn upload(self, repo: &Repo, text: String) -> Result<AttachedText> {
         if self.files.is_empty() {
             return Ok(AttachedText {
                 text,
                 failed: Vec::new(),
+                of_issue: self.of_issue,
             });
         }
         let uploads: Vec<NewAttachment> = self.files.iter().map(|f| f.upload.clone()).collect();
@@ -167,17 +175,18 @@ impl Files {
         if there.is_empty()
             && let Some((name, e)) = failed.first()
         {
-            return Err(not_uploaded(name, e));
+            return Err(not_uploaded(name, e, self.of_issue));
         }
         Ok(AttachedText {
             text: replace_references(&text, &there, &self.bases),
             failed,
+            of_issue: self.of_issue,
         })
     }
 }
 
 /// The error for `--attach` together with `flag`.
-pub(super) fn not_with(flag: &str) -> Error {
+pub(crate) fn not_with(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
         .with_hint("leave one of them out")
 }
@@ -187,12 +196,20 @@ fn refused(message: String) -> Error {
 }
 
 /// The action of adding a comment with a file.
-const ATTACH: Action = Action::fixed(Call::Op(Op::Comment), &[(Param::Attach, Arg::Choose)]);
+fn attach_to_comment(of_issue: bool) -> Action {
+    let op = if of_issue {
+        Op::IssueComment
+    } else {
+        Op::Comment
+    };
+    Action::op(op).choose(Param::Attach)
+}
 
-fn not_uploaded(name: &str, e: &Error) -> Error {
+fn not_uploaded(name: &str, e: &Error, of_issue: bool) -> Error {
     let message = format!("could not upload {name}: {}", e.message());
     let error = Error::new(e.kind().clone(), text::one_line(&message).into_owned());
-    let once_more = Hint::new("attach it to a comment once more").with_action(ATTACH);
+    let once_more =
+        Hint::new("attach it to a comment once more").with_action(attach_to_comment(of_issue));
     error.with_hint(e.hint().cloned().unwrap_or(once_more))
 }
 

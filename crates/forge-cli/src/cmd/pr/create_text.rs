@@ -1,8 +1,6 @@
 //! Title and description of a new pull request: from flags, commits, a template, an editor or
 //! questions.
 
-use std::path::{Path, PathBuf};
-
 use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, RepoPath, Result, WebPage,
     model::{CreatePull, HeadRef, PrFields, PullRequest},
@@ -17,7 +15,7 @@ use super::{
     draft::PullDraft,
     fill::{self, CommitMessage, FillSource},
     shared::{has, names, non_empty},
-    templates,
+    templates::{self, TemplateKind},
 };
 use crate::{
     cmd::pr::create::CreateArgs,
@@ -110,11 +108,8 @@ pub(super) async fn write(
     let mut start = None;
     // In the browser, the page reads the template itself.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
-        let template = match root(ctx).await {
-            Some(root) => templates::named(ctx.git(), &root, &ctx.cwd, name).await?,
-            None => return Err(templates::missing(name)),
-        };
-        start = Some(template);
+        let template = templates::selected(ctx, TemplateKind::Pull, name).await?;
+        start = Some(template.body);
     } else if args.recover.is_some() {
         start = Some(std::mem::take(&mut draft.body));
     }
@@ -253,7 +248,7 @@ async fn ask_text(
         let start = match (body, start.text.is_some()) {
             (Some(body), _) => body,
             (None, true) => start.with(String::new()),
-            (None, false) => start.with(default_template(ctx).await),
+            (None, false) => start.with(templates::default_text(ctx, TemplateKind::Pull).await),
         };
         let written = editor::edit(command.as_deref(), &format!("{}\n\n{start}", draft.title))?;
         let (first, rest) = written.split_once('\n').unwrap_or((&written, ""));
@@ -270,7 +265,10 @@ async fn ask_text(
         None => {
             let start = match start.text.is_some() {
                 true => start.with(String::new()),
-                false => start.with(choose_template(ctx).await?),
+                false => {
+                    let blank = "Open a blank pull request";
+                    start.with(templates::choose(ctx, TemplateKind::Pull, blank).await?)
+                }
             };
             let keep = match start.is_empty() {
                 true => "Skip",
@@ -335,38 +333,6 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
             next => return Ok(next),
         }
     }
-}
-
-/// The default template; empty if there is none.
-async fn default_template(ctx: &Ctx) -> String {
-    match root(ctx).await {
-        Some(root) => templates::default(ctx.git(), &root)
-            .await
-            .unwrap_or_default(),
-        None => String::new(),
-    }
-}
-
-/// Asks for one of several templates; without a choice of templates, the default one.
-async fn choose_template(ctx: &Ctx) -> Result<String> {
-    let mut choices = match root(ctx).await {
-        Some(root) => templates::choices(ctx.git(), &root).await,
-        None => Vec::new(),
-    };
-    if choices.is_empty() {
-        return Ok(default_template(ctx).await);
-    }
-    let names: Vec<String> = choices
-        .iter()
-        .map(|(name, _)| text::one_line(name).into_owned())
-        .collect();
-    let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
-    items.push("Open a blank pull request");
-    let chosen = prompt::choose("Choose a template", &items)?;
-    Ok(match chosen < choices.len() {
-        true => choices.swap_remove(chosen).1,
-        false => String::new(),
-    })
 }
 
 /// The commits of the branch: from this clone if it has the branch, else from the repository if it
@@ -437,15 +403,4 @@ impl RangeStart {
         )
         .with_hint("fetch them, or pass --title and --body"))
     }
-}
-
-/// The root of the work tree.
-async fn root(ctx: &Ctx) -> Option<PathBuf> {
-    let output = ctx
-        .git()
-        .run_ok(["rev-parse", "--show-toplevel"])
-        .await
-        .ok()?;
-    let text = String::from_utf8(output).ok()?;
-    Some(Path::new(text.trim_end_matches('\n')).to_owned())
 }

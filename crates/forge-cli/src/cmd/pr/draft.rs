@@ -1,10 +1,10 @@
-//! Input for a pull request that could not be created: saved to a file, and restored with
-//! `--recover`.
+//! Input for a pull request or an issue that could not be created: saved to a file, and restored
+//! with `--recover`.
 
 use std::{fs, io::Write as _, path::Path};
 
 use forge_core::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::ui::{Ui, io_error};
 
@@ -44,34 +44,49 @@ impl PullDraft {
 
     /// Saves the input and prints where; returns the file's path.
     pub(super) fn keep(&self, ui: &Ui) -> Option<String> {
-        let path = self.save().ok()?;
-        let again = format!("`forge pr create --recover {path}`");
-        ui.note(&format!("What you wrote is kept: {again}"));
-        Some(path)
-    }
-
-    /// Saves the draft and returns the file's path.
-    fn save(&self) -> Result<String> {
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        let mut file = tempfile::Builder::new()
-            .prefix("forge-pr-")
-            .suffix(".json")
-            .tempfile()
-            .map_err(io_error)?;
-        file.write_all(&json).map_err(io_error)?;
-        let (_, path) = file.keep().map_err(|e| io_error(e.error))?;
-        Ok(path.display().to_string())
+        keep(ui, self, "pr create")
     }
 
     /// Loads a saved draft.
     pub(super) fn load(path: &str) -> Result<Self> {
-        let refused = |why: String| {
-            Error::invalid("recover", format!("'{path}' cannot be recovered: {why}"))
-                .with_hint("pass the path that the failed `forge pr create` printed")
-        };
-        let text = fs::read(Path::new(path)).map_err(|e| refused(e.to_string()).with_source(e))?;
-        serde_json::from_slice(&text).map_err(|e| refused(e.to_string()).with_source(e))
+        load(path, "pr create")
     }
+}
+
+/// Saves the input of `command` and prints how to restore it; returns the file's path.
+pub(crate) fn keep<T: Serialize>(ui: &Ui, input: &T, command: &str) -> Option<String> {
+    let path = save(input).ok()?;
+    let again = format!("`forge {command} --recover {path}`");
+    ui.note(&format!("What you wrote is kept: {again}"));
+    Some(path)
+}
+
+/// Saves the input and returns the file's path.
+fn save<T: Serialize>(input: &T) -> Result<String> {
+    let json = serde_json::to_vec(input).unwrap_or_default();
+    let mut file = tempfile::Builder::new()
+        .prefix("forge-input-")
+        .suffix(".json")
+        .tempfile()
+        .map_err(io_error)?;
+    file.write_all(&json).map_err(io_error)?;
+    let (_, path) = file.keep().map_err(|e| io_error(e.error))?;
+    Ok(path.display().to_string())
+}
+
+/// Loads the saved input of `command`.
+///
+/// # Errors
+///
+/// `invalid_input` if the file cannot be read.
+pub(crate) fn load<T: DeserializeOwned>(path: &str, command: &str) -> Result<T> {
+    let refused = |why: String| {
+        Error::invalid("recover", format!("'{path}' cannot be recovered: {why}")).with_hint(
+            format!("pass the path that the failed `forge {command}` printed"),
+        )
+    };
+    let text = fs::read(Path::new(path)).map_err(|e| refused(e.to_string()).with_source(e))?;
+    serde_json::from_slice(&text).map_err(|e| refused(e.to_string()).with_source(e))
 }
 
 #[cfg(test)]
@@ -88,7 +103,7 @@ mod tests {
             milestone: Some("v1".into()),
             ..PullDraft::default()
         };
-        let path = draft.save().unwrap();
+        let path = save(&draft).unwrap();
         assert_eq!(PullDraft::load(&path).unwrap(), draft);
         fs::write(&path, r#"{"title": "Old", "body": "B"}"#).unwrap();
         assert_eq!(PullDraft::load(&path).unwrap().title, "Old");

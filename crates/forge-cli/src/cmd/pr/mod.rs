@@ -1,7 +1,7 @@
 //! `forge pr …`.
 
 mod across;
-mod attach;
+pub(crate) mod attach;
 pub(crate) mod body;
 mod checkout;
 mod checkout_place;
@@ -18,7 +18,7 @@ mod create_plan;
 mod create_push;
 mod create_text;
 mod diff;
-mod draft;
+pub(crate) mod draft;
 mod edit;
 mod edit_prompt;
 mod edits;
@@ -38,7 +38,7 @@ mod review;
 pub(crate) mod sample;
 pub(crate) mod shared;
 mod status;
-mod templates;
+pub(crate) mod templates;
 mod thread;
 mod update_branch;
 pub(crate) mod view;

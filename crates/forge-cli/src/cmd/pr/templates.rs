@@ -1,4 +1,4 @@
-//! Description templates from the work tree.
+//! Templates of descriptions of pull requests and issues from the work tree.
 //!
 //! The text becomes public and the repository chooses the file, so only files within the work tree
 //! are read, and links only to tracked files: a link to `.env` would publish that file.
@@ -8,44 +8,198 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge_core::{Error, Result};
+use forge_core::{Error, Result, text};
 use forge_git::{Git, TreeFile, read_tree_file};
+
+use crate::{ctx::Ctx, ui::prompt};
 
 /// The directories in which GitHub looks for templates.
 const PLACES: [&str; 3] = [".github", "", "docs"];
-const NAME: &str = "pull_request_template";
 /// Maximum number of templates per directory.
 const MAX_CHOICES: usize = 50;
 /// Maximum size of a template, in bytes.
 const MAX_TEMPLATE_BYTES: u64 = 1024 * 1024;
 
+/// What a template describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TemplateKind {
+    /// A pull request.
+    Pull,
+    /// An issue.
+    Issue,
+}
+
+impl TemplateKind {
+    /// The name of the default template in lower case, without its extension.
+    fn file_stem(self) -> &'static str {
+        match self {
+            Self::Pull => "pull_request_template",
+            Self::Issue => "issue_template",
+        }
+    }
+
+    /// The directory of the templates to choose from.
+    fn dir(self) -> &'static str {
+        match self {
+            Self::Pull => "PULL_REQUEST_TEMPLATE",
+            Self::Issue => "ISSUE_TEMPLATE",
+        }
+    }
+
+    /// Returns true for `PULL_REQUEST_TEMPLATE.md`, in any case, also without `.md` or with `.txt`.
+    fn is_template(self, path: &Path) -> bool {
+        let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
+            return false;
+        };
+        let name = name.to_ascii_lowercase();
+        let extension = name.strip_prefix(self.file_stem());
+        extension.is_some_and(|e| matches!(e, "" | ".md" | ".txt"))
+    }
+}
+
+/// A template.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Template {
+    /// The file name; for an issue the `name` of the front matter, if there is one.
+    pub(crate) name: String,
+    /// The title that the template of an issue proposes; may be empty.
+    pub(crate) title: String,
+    /// The text, without front matter.
+    pub(crate) body: String,
+}
+
+impl Template {
+    /// Reads the front matter of an issue template; a pull request template has none.
+    fn new(kind: TemplateKind, file: &Path, text: String) -> Self {
+        let name = file.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let front = match kind {
+            TemplateKind::Pull => None,
+            TemplateKind::Issue => front_matter(&text),
+        };
+        let Some((front, body)) = front else {
+            return Self {
+                name,
+                title: String::new(),
+                body: text,
+            };
+        };
+        let value = |key: &str| {
+            let mut lines = front.lines().filter_map(|line| line.split_once(':'));
+            let (_, value) = lines.find(|(found, _)| *found == key)?;
+            let value = value.trim().trim_matches(['"', '\'']);
+            (!value.is_empty()).then(|| value.to_owned())
+        };
+        Self {
+            name: value("name").unwrap_or(name),
+            title: value("title").unwrap_or_default(),
+            body: body.to_owned(),
+        }
+    }
+}
+
+/// Splits a text that begins with YAML between two lines `---` into the YAML and the rest.
+fn front_matter(text: &str) -> Option<(&str, &str)> {
+    let is_fence = |line: &str| line.trim_end() == "---";
+    let mut lines = text.split_inclusive('\n');
+    let start = lines.next().filter(|line| is_fence(line))?.len();
+    let mut end = start;
+    for line in lines {
+        if is_fence(line) {
+            let body = text.get(end + line.len()..)?;
+            return Some((text.get(start..end)?, body.trim_start_matches(['\r', '\n'])));
+        }
+        end += line.len();
+    }
+    None
+}
+
+/// The root of the work tree.
+async fn root(ctx: &Ctx) -> Option<PathBuf> {
+    let output = ctx
+        .git()
+        .run_ok(["rev-parse", "--show-toplevel"])
+        .await
+        .ok()?;
+    let text = String::from_utf8(output).ok()?;
+    Some(Path::new(text.trim_end_matches('\n')).to_owned())
+}
+
+/// The template of `-T`.
+///
+/// # Errors
+///
+/// `invalid_input` if there is no such template, or its file cannot be used.
+pub(crate) async fn selected(ctx: &Ctx, kind: TemplateKind, name: &str) -> Result<Template> {
+    match root(ctx).await {
+        Some(root) => named(ctx.git(), kind, &root, &ctx.cwd, name).await,
+        None => Err(missing(kind, name)),
+    }
+}
+
+/// The text of the default template; empty if there is none.
+pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
+    let found = match root(ctx).await {
+        Some(root) => default(ctx.git(), kind, &root).await,
+        None => None,
+    };
+    found.map(|template| template.body).unwrap_or_default()
+}
+
+/// Asks for one of several templates; without a choice of templates, the default one. `blank` is
+/// the answer for no template.
+///
+/// # Errors
+///
+/// `cancelled` if the user cancels.
+pub(crate) async fn choose(ctx: &Ctx, kind: TemplateKind, blank: &str) -> Result<String> {
+    let mut offered = match root(ctx).await {
+        Some(root) => choices(ctx.git(), kind, &root).await,
+        None => Vec::new(),
+    };
+    if offered.is_empty() {
+        return Ok(default_text(ctx, kind).await);
+    }
+    let names: Vec<String> = offered
+        .iter()
+        .map(|template| text::one_line(&template.name).into_owned())
+        .collect();
+    let mut items: Vec<&str> = names.iter().map(String::as_str).collect();
+    items.push(blank);
+    let chosen = prompt::choose("Choose a template", &items)?;
+    Ok(match chosen < offered.len() {
+        true => offered.swap_remove(chosen).body,
+        false => String::new(),
+    })
+}
+
 /// The default template of a description, if the work tree has one.
-pub(super) async fn default(git: &Git, root: &Path) -> Option<String> {
+async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template> {
     for place in PLACES {
         let Ok(entries) = fs::read_dir(root.join(place)) else {
             continue;
         };
         let mut files: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| is_template(path))
+            .filter(|path| kind.is_template(path))
             .collect();
         files.sort();
         for file in files {
             if let Ok(Some(text)) = read(git, root, &file).await {
-                return Some(text);
+                return Some(Template::new(kind, &file, text));
             }
         }
     }
     None
 }
 
-/// The templates to choose from, by name, each with its text; empty if there is only [`default`].
-pub(super) async fn choices(git: &Git, root: &Path) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
+/// The templates to choose from; empty if there is only [`default`].
+async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<Template> {
+    let mut found: Vec<Template> = Vec::new();
     for place in PLACES {
         let dirs = fs::read_dir(root.join(place)).into_iter().flatten();
         let dirs = dirs.filter_map(|entry| Some(entry.ok()?.path()));
-        for dir in dirs.filter(|dir| dir.is_dir() && is_template(dir)) {
+        for dir in dirs.filter(|dir| dir.is_dir() && kind.is_template(dir)) {
             let files = fs::read_dir(dir).into_iter().flatten();
             let mut files: Vec<PathBuf> = files
                 .filter_map(|entry| Some(entry.ok()?.path()))
@@ -53,42 +207,42 @@ pub(super) async fn choices(git: &Git, root: &Path) -> Vec<(String, String)> {
                 .collect();
             files.sort();
             for file in files.into_iter().take(MAX_CHOICES) {
-                let name = file.file_name().unwrap_or_default();
-                let name = name.to_string_lossy().into_owned();
                 if let Ok(Some(text)) = read(git, root, &file).await {
-                    found.push((name, text));
+                    found.push(Template::new(kind, &file, text));
                 }
             }
         }
     }
-    if let (false, Some(text)) = (found.is_empty(), default(git, root).await) {
-        found.insert(0, (NAME.to_owned(), text));
+    if let (false, Some(mut template)) = (found.is_empty(), default(git, kind, root).await) {
+        kind.file_stem().clone_into(&mut template.name);
+        found.insert(0, template);
     }
     found
 }
 
-/// Returns true for `PULL_REQUEST_TEMPLATE.md`, in upper or lower case, and with `.txt` or nothing
-/// instead of `.md`.
-fn is_template(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
-        return false;
-    };
-    let name = name.to_ascii_lowercase();
-    let extension = name.strip_prefix(NAME);
-    extension.is_some_and(|e| matches!(e, "" | ".md" | ".txt"))
-}
-
-/// Resolves `-T`: a path, or a file in a template directory.
+/// Resolves `-T`: the name of an issue template, a path, or a file in a template directory.
 ///
 /// # Errors
 ///
 /// `invalid_input` if the file is not in the work tree, or not text.
-pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Result<String> {
+async fn named(
+    git: &Git,
+    kind: TemplateKind,
+    root: &Path,
+    cwd: &Path,
+    name: &str,
+) -> Result<Template> {
+    if kind == TemplateKind::Issue {
+        let mut offered = choices(git, kind, root).await.into_iter();
+        if let Some(template) = offered.find(|template| template.name.eq_ignore_ascii_case(name)) {
+            return Ok(template);
+        }
+    }
     let mut places = vec![cwd.join(name), root.join(name)];
     for place in PLACES {
         let base = root.join(place);
         places.push(base.join(name));
-        places.push(base.join("PULL_REQUEST_TEMPLATE").join(name));
+        places.push(base.join(kind.dir()).join(name));
     }
     for path in places.iter().filter(|path| !path.is_dir()) {
         let found = read(git, root, path).await.map_err(|why| {
@@ -99,16 +253,18 @@ pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Res
             .with_hint("name a file of the work tree, or pass the text with --body-file")
         })?;
         if let Some(text) = found {
-            return Ok(text);
+            return Ok(Template::new(kind, path, text));
         }
     }
-    Err(missing(name))
+    Err(missing(kind, name))
 }
 
 /// The error for a missing template.
-pub(super) fn missing(name: &str) -> Error {
-    Error::invalid("template", format!("there is no template '{name}'"))
-        .with_hint("name a file of the work tree, or one of .github/PULL_REQUEST_TEMPLATE/")
+fn missing(kind: TemplateKind, name: &str) -> Error {
+    let dir = kind.dir();
+    Error::invalid("template", format!("there is no template '{name}'")).with_hint(format!(
+        "name a file of the work tree, or one of .github/{dir}/"
+    ))
 }
 
 async fn read(git: &Git, root: &Path, path: &Path) -> Result<Option<String>, String> {
@@ -135,29 +291,61 @@ async fn is_tracked(git: &Git, root: &Path, file: &TreeFile) -> bool {
 mod tests {
     use super::*;
 
+    const PULL: TemplateKind = TemplateKind::Pull;
+
+    /// The text of the default template of pull requests.
+    async fn default_of(git: &Git, root: &Path) -> Option<String> {
+        let found = default(git, PULL, root).await;
+        found.map(|template| template.body)
+    }
+
     #[tokio::test]
     async fn templates_are_found_where_github_finds_them() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let git = Git::at(root);
-        assert_eq!(default(&git, root).await, None);
+        assert_eq!(default_of(&git, root).await, None);
         fs::create_dir_all(root.join(".github/PULL_REQUEST_TEMPLATE")).unwrap();
         fs::create_dir(root.join("docs")).unwrap();
         fs::write(root.join("docs/pull_request_template.md"), "docs").unwrap();
-        assert_eq!(default(&git, root).await.as_deref(), Some("docs"));
+        assert_eq!(default_of(&git, root).await.as_deref(), Some("docs"));
         fs::write(root.join(".github/Pull_Request_Template.md"), "hub").unwrap();
-        assert_eq!(default(&git, root).await.as_deref(), Some("hub"));
-        assert!(choices(&git, root).await.is_empty());
+        assert_eq!(default_of(&git, root).await.as_deref(), Some("hub"));
+        assert!(choices(&git, PULL, root).await.is_empty());
         fs::write(root.join(".github/PULL_REQUEST_TEMPLATE/fix.md"), "fix").unwrap();
-        let offered = choices(&git, root).await;
+        let offered = choices(&git, PULL, root).await;
         let offered: Vec<_> = offered
             .iter()
-            .map(|(n, t)| (n.as_str(), t.as_str()))
+            .map(|t| (t.name.as_str(), t.body.as_str()))
             .collect();
-        assert_eq!(offered, [(NAME, "hub"), ("fix.md", "fix")]);
-        let fix = named(&git, root, root, "fix.md").await;
-        assert_eq!(fix.unwrap(), "fix");
-        assert!(named(&git, root, root, "none.md").await.is_err());
+        let wanted = [("pull_request_template", "hub"), ("fix.md", "fix")];
+        assert_eq!(offered, wanted);
+        let fix = named(&git, PULL, root, root, "fix.md").await;
+        assert_eq!(fix.unwrap().body, "fix");
+        assert!(named(&git, PULL, root, root, "none.md").await.is_err());
+    }
+
+    #[test]
+    fn front_matter_names_an_issue_template() {
+        let read = |text: &str| {
+            let file = Path::new("bug.md");
+            let template = Template::new(TemplateKind::Issue, file, text.to_owned());
+            [template.name, template.title, template.body]
+        };
+        for (text, wanted) in [
+            ("Text.\n", ["bug.md", "", "Text.\n"]),
+            (
+                "---\nname: Bug report\ntitle: \"Bug: \"\nlabels: bug\n---\n\nWhat?\n",
+                ["Bug report", "Bug: ", "What?\n"],
+            ),
+            (
+                "---\r\nname: 'Bug'\r\ntitle: ''\r\n---\r\nWhat?",
+                ["Bug", "", "What?"],
+            ),
+            ("---\nname: Bug\n", ["bug.md", "", "---\nname: Bug\n"]),
+        ] {
+            assert_eq!(read(text), wanted, "{text}");
+        }
     }
 
     #[cfg(unix)]
@@ -182,9 +370,10 @@ mod tests {
         ] {
             let link = root.join("pull_request_template.md");
             symlink(target, &link).unwrap();
-            assert_eq!(default(&git, &root).await.as_deref(), text, "{target}");
-            let by_name = named(&git, &root, &root, "pull_request_template.md").await;
-            assert_eq!(by_name.ok().as_deref(), text, "{target}");
+            assert_eq!(default_of(&git, &root).await.as_deref(), text, "{target}");
+            let by_name = named(&git, PULL, &root, &root, "pull_request_template.md").await;
+            let by_name = by_name.ok().map(|template| template.body);
+            assert_eq!(by_name.as_deref(), text, "{target}");
             fs::remove_file(&link).unwrap();
         }
     }

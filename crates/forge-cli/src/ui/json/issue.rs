@@ -2,17 +2,36 @@ use std::ops::Deref;
 
 use forge_core::{
     PrKey,
-    model::{Issue, IssueFields, IssueReason, IssueState, RelatedIssue, StatusEvent},
+    model::{
+        ClosingPull, Issue, IssueFields, IssueReason, IssueState, IssueType, RelatedIssue,
+        StatusEvent,
+    },
 };
 
 use super::{
     Field, Json, model_name,
-    pull::{assignee, author, comment, label, login, milestone, number, section, time},
+    pull::{
+        assignee, author, comment, label, linked, login, milestone, number, project_item,
+        reactions, section, time,
+    },
 };
 
 const PLAIN: IssueFields = IssueFields::NONE;
 const RELATIONS: IssueFields = IssueFields {
     relations: true,
+    ..IssueFields::NONE
+};
+
+const DETAILS: IssueFields = IssueFields {
+    details: true,
+    ..IssueFields::NONE
+};
+const CLOSING_PULLS: IssueFields = IssueFields {
+    closing_pulls: true,
+    ..IssueFields::NONE
+};
+const PROJECTS: IssueFields = IssueFields {
+    projects: true,
     ..IssueFields::NONE
 };
 
@@ -56,6 +75,46 @@ fn relation(to: &RelatedIssue) -> Json {
     ])
 }
 
+/// The numbers of all and of closed sub-issues, in gh's form.
+fn sub_issues_summary(issue: &Issue) -> Json {
+    let relations = issue.relations.as_ref();
+    let parts = relations.map(|r| r.sub_issues.as_slice());
+    let parts = parts.unwrap_or_default();
+    let closed = parts.iter().filter(|i| i.state == IssueState::Closed);
+    let (total, completed) = (parts.len() as u64, closed.count() as u64);
+    let percent = (completed * 100).checked_div(total).unwrap_or(0);
+    Json::Object(vec![
+        ("completed", Json::Number(completed)),
+        ("percentCompleted", Json::Number(percent)),
+        ("total", Json::Number(total)),
+    ])
+}
+
+fn closing_pull(pull: &ClosingPull) -> Json {
+    let own_number = match pull.id.key {
+        PrKey::Number(number) => Some(number),
+        PrKey::Record(_) => None,
+    };
+    let node = pull.repo_node.as_ref();
+    linked(
+        &pull.node_id,
+        number(own_number),
+        &pull.id.repo,
+        node,
+        &pull.url,
+    )
+}
+
+fn issue_type(of: &IssueType) -> Json {
+    let text = |text: &Option<String>| Json::text(text.as_deref().unwrap_or_default());
+    Json::Object(vec![
+        ("color", text(&of.color)),
+        ("description", text(&of.description)),
+        ("id", Json::text(&of.id)),
+        ("name", Json::text(&of.name)),
+    ])
+}
+
 fn state(state: IssueState) -> &'static str {
     match state {
         IssueState::Open => "OPEN",
@@ -80,10 +139,18 @@ fields! {
     "body" PLAIN, |i| Json::text(&i.body);
     "closed" PLAIN, |i| Json::Bool(i.state == IssueState::Closed);
     "closedAt" PLAIN, |i| time(i.closed_at);
+    "closedByPullRequestsReferences" CLOSING_PULLS, |i| {
+        section(i.closing_pulls.as_deref(), closing_pull)
+    };
     "comments" IssueFields::COMMENTS, |i| section(i.comments.as_deref(), comment);
     "createdAt" PLAIN, |i| time(Some(i.created_at));
     "estimate" PLAIN, |i| Json::maybe(i.estimate.as_ref(), |t| Json::text(t));
     "id" PLAIN, |i| Json::text(&i.node_id);
+    "isPinned" DETAILS, |i| Json::Bool(i.details.as_ref().is_some_and(|d| d.is_pinned));
+    "issueType" DETAILS, |i| {
+        let details = i.details.as_ref();
+        Json::maybe(details.and_then(|d| d.issue_type.as_ref()), issue_type)
+    };
     "labels" PLAIN, |i| Json::list(&i.labels, label);
     "milestone" PLAIN, |i| Json::maybe(i.milestone.as_ref(), milestone);
     "number" PLAIN, |i| number(i.number);
@@ -92,6 +159,12 @@ fields! {
         Json::maybe(parent, relation)
     };
     "priority" PLAIN, |i| Json::maybe(i.priority.as_ref(), |t| Json::text(t));
+    "projectCards" PLAIN, |_| Json::Array(vec![]);
+    "projectItems" PROJECTS, |i| section(i.projects.as_deref(), project_item);
+    "reactionGroups" DETAILS, |i| {
+        let details = i.details.as_ref();
+        details.map_or(Json::Array(vec![]), |d| reactions(&d.reactions))
+    };
     "state" PLAIN, |i| Json::text(state(i.state));
     "stateReason" PLAIN, |i| Json::text(match i.state_reason {
         Some(IssueReason::Completed) => "COMPLETED",
@@ -101,6 +174,7 @@ fields! {
         None => "",
     });
     "subIssues" RELATIONS, |i| related(i, |r| &r.sub_issues);
+    "subIssuesSummary" RELATIONS, |i| sub_issues_summary(i);
     "title" PLAIN, |i| Json::text(&i.title);
     "updatedAt" PLAIN, |i| time(Some(i.updated_at));
     "url" PLAIN, |i| Json::text(&i.url);

@@ -109,6 +109,9 @@ impl<T> Selection<T, IssueFields> {
             newest_comments: false,
             relations: self.fields.iter().any(|f| f.needs.relations),
             board: board.filter(|_| has_values),
+            details: self.fields.iter().any(|f| f.needs.details),
+            projects: self.fields.iter().any(|f| f.needs.projects),
+            closing_pulls: self.fields.iter().any(|f| f.needs.closing_pulls),
         }
     }
 }

@@ -4,8 +4,8 @@ use forge_core::{
     RepoId, RepoPath, Timestamp,
     model::{
         Actor, AutoMerge, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue,
-        MergeState, Milestone, PrFields, PrState, ProjectItem, PullRequest, Review, ReviewDecision,
-        ReviewState, Reviewer,
+        MergeState, Milestone, PrFields, PrState, ProjectItem, PullRequest, RepoNode, Review,
+        ReviewDecision, ReviewState, Reviewer,
     },
 };
 
@@ -208,7 +208,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
 }
 
 /// gh writes an empty column if the item has no column on the board.
-fn project_item(item: &ProjectItem) -> Json {
+pub(super) fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
         (
@@ -398,18 +398,27 @@ fn commit(c: &Commit) -> Json {
 }
 
 fn linked_issue(i: &LinkedIssue) -> Json {
-    let (owner, name) = i.repo.owner_and_name().unwrap_or_default();
-    let (id, owner_id) = i
-        .repo_node
-        .as_ref()
-        .map_or(("", ""), |n| (n.id.as_str(), n.owner_id.as_str()));
+    let number = Json::Number(i.number);
+    linked(&i.id, number, &i.repo, i.repo_node.as_ref(), &i.url)
+}
+
+/// A linked issue or pull request with its repository.
+pub(super) fn linked(
+    id: &str,
+    number: Json,
+    repo: &RepoId,
+    node: Option<&RepoNode>,
+    url: &str,
+) -> Json {
+    let (owner, name) = repo.owner_and_name().unwrap_or_default();
+    let (repo_id, owner_id) = node.map_or(("", ""), |n| (n.id.as_str(), n.owner_id.as_str()));
     Json::Object(vec![
-        ("id", Json::text(&i.id)),
-        ("number", Json::Number(i.number)),
+        ("id", Json::text(id)),
+        ("number", number),
         (
             "repository",
             Json::Object(vec![
-                ("id", Json::text(id)),
+                ("id", Json::text(repo_id)),
                 ("name", Json::text(name)),
                 (
                     "owner",
@@ -420,7 +429,7 @@ fn linked_issue(i: &LinkedIssue) -> Json {
                 ),
             ]),
         ),
-        ("url", Json::text(&i.url)),
+        ("url", Json::text(url)),
     ])
 }
 
