@@ -240,13 +240,12 @@ mod tests {
     const NOW: i64 = 1_700_000_000;
 
     fn other(number: u64, branch: &str, paths: &[&str]) -> PullRequest {
-        PullRequest {
-            id: PrId::number(RepoId::local("/r"), number),
-            head_branch: branch.to_owned(),
-            title: format!("T{number}"),
-            files: Some(paths.iter().map(|path| file(path, 1, 0)).collect()),
-            ..pull()
-        }
+        let mut pull = pull();
+        pull.id = PrId::number(RepoId::local("/r"), number);
+        pull.head_branch = branch.to_owned();
+        pull.title = format!("T{number}");
+        pull.files = Some(paths.iter().map(|path| file(path, 1, 0)).collect());
+        pull
     }
 
     fn related(pull: &PullRequest, links: &Links, all: &[PullRequest]) -> Vec<String> {
