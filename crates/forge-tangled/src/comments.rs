@@ -477,14 +477,11 @@ impl Reviews for Tangled {
         let (records, warnings) = self.comment_records(&located).await?;
         let (_, records) = self.parted(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
-        Ok(Page {
-            items: self.comment_models(&located.repository, &page.items).await,
-            next: page.next,
-            total: page.total,
-            scanned: None,
-            source: None,
-            warnings,
-        })
+        let mut result = Page::new(self.comment_models(&located.repository, &page.items).await);
+        result.next = page.next;
+        result.total = page.total;
+        result.warnings = warnings;
+        Ok(result)
     }
 
     async fn reviews(&self, pr: &PrId, req: PageReq) -> Result<Page<Review>> {
