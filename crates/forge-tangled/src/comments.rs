@@ -318,10 +318,9 @@ impl Tangled {
             "the comment was there already, and was not repeated: {}",
             record.uri
         ));
-        Ok(Outcome {
-            ingestion,
-            ..Outcome::unchanged(comment, warning)
-        })
+        let mut outcome = Outcome::unchanged(comment, warning);
+        outcome.ingestion = ingestion;
+        Ok(outcome)
     }
 
     /// The comment of the viewer's about a record, and about the round of it, that has this text,
