@@ -236,6 +236,7 @@ impl IssueField {
 
 /// Selects the expensive sections of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
@@ -264,6 +265,11 @@ impl IssueFields {
     pub const NEWEST_COMMENTS: Self = Self {
         newest_comments: true,
         ..Self::COMMENTS
+    };
+    /// Only parent, sub-issues and dependencies.
+    pub const RELATIONS: Self = Self {
+        relations: true,
+        ..Self::NONE
     };
 }
 

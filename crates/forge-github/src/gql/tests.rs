@@ -263,11 +263,12 @@ fn issue_selections_are_valid() {
 
 /// All combinations of sections.
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
-    (0..8).map(|mask| IssueFields {
-        comments: mask & 1 != 0,
-        newest_comments: false,
-        relations: mask & 2 != 0,
-        board: (mask & 4 != 0).then(board),
+    (0..8).map(|mask| {
+        let mut fields = IssueFields::NONE;
+        fields.comments = mask & 1 != 0;
+        fields.relations = mask & 2 != 0;
+        fields.board = (mask & 4 != 0).then(board);
+        fields
     })
 }
 

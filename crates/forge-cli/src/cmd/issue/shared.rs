@@ -210,12 +210,11 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
 /// # Errors
 /// The errors of [`board`].
 pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<IssueFields> {
-    Ok(IssueFields {
-        comments,
-        newest_comments: false,
-        relations: has(repo, Capability::IssueRelations),
-        board: board(ctx, repo)?,
-    })
+    let mut fields = IssueFields::NONE;
+    fields.comments = comments;
+    fields.relations = has(repo, Capability::IssueRelations);
+    fields.board = board(ctx, repo)?;
+    Ok(fields)
 }
 
 /// Adds estimate and priority to issues, if the output shows these fields.

@@ -11,10 +11,7 @@ use super::{
 };
 
 const PLAIN: IssueFields = IssueFields::NONE;
-const RELATIONS: IssueFields = IssueFields {
-    relations: true,
-    ..IssueFields::NONE
-};
+const RELATIONS: IssueFields = IssueFields::RELATIONS;
 
 /// An issue with estimate and priority.
 pub struct ShownIssue {

@@ -103,12 +103,11 @@ impl<T> Selection<T, IssueFields> {
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
-        IssueFields {
-            comments: self.fields.iter().any(|f| f.needs.comments),
-            newest_comments: false,
-            relations: self.fields.iter().any(|f| f.needs.relations),
-            board: board.filter(|_| has_values),
-        }
+        let mut fields = IssueFields::NONE;
+        fields.comments = self.fields.iter().any(|f| f.needs.comments);
+        fields.relations = self.fields.iter().any(|f| f.needs.relations);
+        fields.board = board.filter(|_| has_values);
+        fields
     }
 }
 
