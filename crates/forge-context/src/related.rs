@@ -25,6 +25,7 @@ pub const MAX_CANDIDATES: usize = 50;
 /// Relation to another pull request, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RelatedBy {
     /// This pull request builds on the other one.
     Dependency,
