@@ -11,14 +11,12 @@ use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled, lexicon
 use forge_tangled_world::{Account, RealWorld};
 
 const PASSWORD: &str = "0canary0-of-somebody";
-const ALL: IssueFields = IssueFields {
-    comments: true,
-    newest_comments: false,
-    relations: true,
-    board: None,
-    ..IssueFields::NONE
-};
 
+fn all_sections() -> IssueFields {
+    let mut fields = IssueFields::COMMENTS;
+    fields.relations = true;
+    fields
+}
 fn forge(world: &RealWorld, account: &Account) -> Tangled {
     let at = |url: String| Origin::configured(&url).unwrap();
     let index = world.index();
@@ -100,7 +98,7 @@ async fn issue_on_real_pds_is_written_and_read() {
     assert_eq!(stale.code(), "conflict");
 
     let set = owner
-        .related_issues(std::slice::from_ref(&parent.id), &ALL)
+        .related_issues(std::slice::from_ref(&parent.id), &all_sections())
         .await
         .unwrap();
     let of = |title: &str| set.issues.iter().find(|i| i.title == title).unwrap();
@@ -140,6 +138,6 @@ async fn issue_on_real_pds_is_written_and_read() {
     }
     let deleted = other.delete_issue(&part.id).await.unwrap();
     assert_eq!(deleted.ingestion.word(), "confirmed");
-    let view = owner.issue(&parent.id, &ALL).await.unwrap();
+    let view = owner.issue(&parent.id, &all_sections()).await.unwrap();
     assert!(view.relations.unwrap().sub_issues.is_empty());
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 /// Purpose of a changed file; the variants are in reading order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FileClass {
     /// Source code, and every file that matches no rule.
     Code,
@@ -64,6 +65,7 @@ pub struct PathRule {
 
 /// A part of a path, in lower case: paths are compared without regard to case.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum PathPart {
     /// The name of a directory above the file.
     Directory(&'static str),

@@ -22,6 +22,7 @@ const MAX_ITEMS: usize = 200;
 /// Relationship of a pull request to an issue, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Relationship {
     /// The forge lists the issue as closing, or a closing word precedes it.
     Closes,
@@ -54,6 +55,7 @@ impl Relationship {
 /// Where a link was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LinkPlace {
     /// The forge's own list of links.
     Forge,

@@ -104,6 +104,7 @@ pub struct Omission {
 /// Reason of an omission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum OmissionReason {
     /// Higher-ranked hunks use up the budget.
     Budget,

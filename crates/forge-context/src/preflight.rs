@@ -26,10 +26,11 @@ pub async fn readiness(repo: &Repo, pull: &PullRequest, settings: &ContextSettin
     let forge = rules_of(repo, settings);
     let judge = |pull| Readiness::of(pull, forge, below.as_ref(), Timestamp::now());
     match rules {
-        Some(_) => judge(&PullRequest {
-            base_rules: rules,
-            ..pull.clone()
-        }),
+        Some(_) => {
+            let mut pull = pull.clone();
+            pull.base_rules = rules;
+            judge(&pull)
+        }
         None => judge(pull),
     }
 }

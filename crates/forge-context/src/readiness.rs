@@ -47,6 +47,7 @@ impl RequirementStatus {
 /// Source of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RequirementSource {
     /// A ruleset.
     Ruleset,
@@ -100,6 +101,7 @@ impl RequirementSource {
 /// Role that can clear a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ClearedBy {
     /// The author.
     Author,

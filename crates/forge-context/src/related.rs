@@ -25,6 +25,7 @@ pub const MAX_CANDIDATES: usize = 50;
 /// Relation to another pull request, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RelatedBy {
     /// This pull request builds on the other one.
     Dependency,
@@ -242,13 +243,12 @@ mod tests {
     const NOW: i64 = 1_700_000_000;
 
     fn other(number: u64, branch: &str, paths: &[&str]) -> PullRequest {
-        PullRequest {
-            id: PrId::number(RepoId::local("/r"), number),
-            head_branch: branch.to_owned(),
-            title: format!("T{number}"),
-            files: Some(paths.iter().map(|path| file(path, 1, 0)).collect()),
-            ..pull()
-        }
+        let mut pull = pull();
+        pull.id = PrId::number(RepoId::local("/r"), number);
+        pull.head_branch = branch.to_owned();
+        pull.title = format!("T{number}");
+        pull.files = Some(paths.iter().map(|path| file(path, 1, 0)).collect());
+        pull
     }
 
     fn related(pull: &PullRequest, links: &Links, all: &[PullRequest]) -> Vec<String> {

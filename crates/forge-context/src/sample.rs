@@ -4,72 +4,30 @@ use forge_core::{
     PrId, RepoId, Timestamp,
     model::{
         Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, Issue, IssueId,
-        MergeState, Mergeability, PrState, PullRequest, Review, ReviewState, Thread,
+        MergeState, Mergeability, PullRequest, Review, ReviewState, Thread,
     },
 };
 
 /// An open and approved pull request that is mergeable and has one green check.
 pub(crate) fn pull() -> PullRequest {
     let at = Timestamp::from_unix(1_700_000_000);
-    PullRequest {
-        id: PrId::number(RepoId::local("/r"), 7),
-        node_id: String::new(),
-        number: Some(7),
-        title: "Work".to_owned(),
-        description: String::new(),
-        author: Actor::new("ada"),
-        state: PrState::Open,
-        draft: false,
-        base_branch: "main".to_owned(),
-        base_oid: Some("b".repeat(40)),
-        head_branch: "work".to_owned(),
-        head_oid: Some("a".repeat(40)),
-        head_patch: None,
-        head_ref: None,
-        head_repo: None,
-        rounds: None,
-        depends_on: None,
-        head_node: None,
-        created_at: at,
-        updated_at: at,
-        closed_at: None,
-        merged_at: None,
-        merged_by: None,
-        merge_commit: None,
-        url: "file:///r#7".to_owned(),
-        labels: vec![],
-        assignees: vec![],
-        milestone: None,
-        approvals: 1,
-        changes_requested: 0,
-        pending_reviewers: vec![],
-        review_decision: None,
-        latest_reviews: vec![review("grace", ReviewState::Approved)],
-        comments_count: 0,
-        version: String::new(),
-        additions: Some(1),
-        deletions: Some(0),
-        changed_files: Some(1),
-        mergeability: Some(mergeability(MergeState::Mergeable, "CLEAN")),
-        comments: None,
-        reviews: None,
-        threads: Some(vec![]),
-        commits: None,
-        files: Some(vec![file("src/a.rs", 1, 0)]),
-        checks: Some(checks(&[("build", CheckStatus::Success)])),
-        linked_issues: None,
-        auto_merge: None,
-        maintainer_can_modify: None,
-        database_id: None,
-        potential_merge_commit: None,
-        reactions: None,
-        projects: None,
-        ingestion: None,
-        base_rules: None,
-        author_review: None,
-        head_is_default: None,
-        warnings: vec![],
-    }
+    let id = PrId::number(RepoId::local("/r"), 7);
+    let mut pull = PullRequest::new(id, "Work", Actor::new("ada"), at);
+    pull.base_branch = "main".to_owned();
+    pull.base_oid = Some("b".repeat(40));
+    pull.head_branch = "work".to_owned();
+    pull.head_oid = Some("a".repeat(40));
+    pull.url = "file:///r#7".to_owned();
+    pull.approvals = 1;
+    pull.latest_reviews = vec![review("grace", ReviewState::Approved)];
+    pull.additions = Some(1);
+    pull.deletions = Some(0);
+    pull.changed_files = Some(1);
+    pull.mergeability = Some(mergeability(MergeState::Mergeable, "CLEAN"));
+    pull.threads = Some(vec![]);
+    pull.files = Some(vec![file("src/a.rs", 1, 0)]);
+    pull.checks = Some(checks(&[("build", CheckStatus::Success)]));
+    pull
 }
 
 pub(crate) fn review(author: &str, state: ReviewState) -> Review {

@@ -12,6 +12,7 @@ use crate::{ContextObserver, ContextSettings, DEFAULT_DIFF_BYTES, TicketSource};
 
 /// A section of the bundle that a caller can leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ContextSection {
     /// Comments and review threads.
     Comments,

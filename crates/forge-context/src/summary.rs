@@ -11,6 +11,7 @@ use crate::FileClass;
 /// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ChangeType {
     /// A new feature.
     Feature,

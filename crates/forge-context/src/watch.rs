@@ -26,6 +26,7 @@ use crate::{
 /// Condition that ends a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum WatchUntil {
     /// The checks have finished.
     Checks,

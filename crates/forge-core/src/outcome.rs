@@ -8,6 +8,7 @@ use crate::Hint;
 
 /// Result of a write.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Outcome<T> {
     /// The object after the write.
     pub value: T,

@@ -47,6 +47,7 @@ impl PageReq {
 
 /// One page.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Page<T> {
     /// The items, in the order of the query.
     pub items: Vec<T>,
@@ -68,17 +69,26 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
+    /// A last page of `items`, without the total number.
+    #[must_use]
+    pub fn new(items: Vec<T>) -> Self {
+        Self {
+            items,
+            next: None,
+            total: None,
+            scanned: None,
+            source: None,
+            warnings: Vec::new(),
+        }
+    }
+
     /// A page that contains all items.
     #[must_use]
     pub fn complete(items: Vec<T>) -> Self {
         let total = Some(items.len() as u64);
         Self {
-            items,
-            next: None,
             total,
-            scanned: None,
-            source: None,
-            warnings: Vec::new(),
+            ..Self::new(items)
         }
     }
 }

@@ -76,14 +76,10 @@ impl Labels for GitHub {
             after = next;
             if after.is_none() || items.len() >= page.limit {
                 let next = after.map(|position| Cursor::new(SCHEME, &key, &position));
-                return Ok(Page {
-                    items,
-                    next,
-                    total,
-                    scanned: None,
-                    source: None,
-                    warnings: vec![],
-                });
+                let mut result = Page::new(items);
+                result.next = next;
+                result.total = total;
+                return Ok(result);
             }
         }
     }

@@ -431,88 +431,78 @@ pub(crate) fn pull(
     let unstable = p.merge_state_status.as_deref() == Some("UNSTABLE");
     let checks = wants(PrFields::CHECKS)
         .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread, unstable));
-    let mut pull = PullRequest {
-        id: PrId::number(repo.clone(), p.number),
-        node_id: p.id,
-        number: Some(p.number),
-        title: p.title,
-        description: p.body,
-        author,
-        state,
-        draft: p.is_draft,
-        base_branch: p.base_ref_name,
-        base_oid: p.base_ref_oid.filter(|o| !o.is_empty()),
-        head_branch: p.head_ref_name,
-        head_oid,
-        head_patch: None,
-        // GitHub keeps this ref after the branch is deleted, and also creates it for forks.
-        head_ref: Some(format!("refs/pull/{}/head", p.number)),
-        head_repo,
-        rounds: None,
-        depends_on,
-        head_node,
-        created_at,
-        updated_at,
-        closed_at: p.closed_at,
-        merged_at: p.merged_at,
-        merged_by: p.merged_by.map(|a| actor(Some(a))),
-        merge_commit: p.merge_commit.map(|c| c.oid),
-        url: p.url,
-        labels: p.labels.into_vec().into_iter().map(label).collect(),
-        assignees: p
-            .assignees
-            .into_vec()
-            .into_iter()
-            .map(|a| actor(Some(a)))
-            .collect(),
-        milestone: p.milestone.map(milestone),
-        approvals: reviews.approved,
-        changes_requested: reviews.changes_requested,
-        pending_reviewers: p
-            .review_requests
-            .into_vec()
-            .into_iter()
-            .filter_map(|r| r.requested_reviewer)
-            .filter(|r| !is_unnamed_team(r))
-            .map(reviewer)
-            .collect(),
-        review_decision: match p.review_decision.as_deref() {
-            Some("APPROVED") => Some(ReviewDecision::Approved),
-            Some("CHANGES_REQUESTED") => Some(ReviewDecision::ChangesRequested),
-            Some("REVIEW_REQUIRED") => Some(ReviewDecision::ReviewRequired),
-            _ => None,
-        },
-        latest_reviews,
-        author_review,
-        comments_count,
-        version: String::new(),
-        additions: p.additions.filter(|_| wants(PrFields::STATS)),
-        deletions: p.deletions.filter(|_| wants(PrFields::STATS)),
-        changed_files: p.changed_files.filter(|_| wants(PrFields::STATS)),
-        mergeability,
-        comments: list(p.all_comments, wants(PrFields::COMMENTS), comment),
-        reviews: list(p.reviews, wants(PrFields::REVIEWS), review),
-        threads: list(p.review_threads, wants(PrFields::THREADS), thread),
-        commits: list(p.commits, wants(PrFields::COMMITS), commit),
-        files: list(p.files, wants(PrFields::FILES), file),
-        checks,
-        linked_issues: list(
-            p.closing_issues_references,
-            wants(PrFields::LINKED_ISSUES),
-            |i| linked_issue(host, i),
-        ),
-        auto_merge: p.auto_merge_request.map(auto_merge),
-        maintainer_can_modify: p.maintainer_can_modify,
-        database_id: p.full_database_id.and_then(|id| id.parse().ok()),
-        potential_merge_commit: p.potential_merge_commit.map(|c| c.oid),
-        base_rules,
-        head_is_default,
-        reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
-        // Boards that could not be read must not look like an empty list.
-        projects: p.project_items.map(project_items),
-        ingestion: None,
-        warnings: vec![],
+    let id = PrId::number(repo.clone(), p.number);
+    let mut pull = PullRequest::new(id, p.title, author, created_at);
+    pull.node_id = p.id;
+    pull.description = p.body;
+    pull.state = state;
+    pull.draft = p.is_draft;
+    pull.base_branch = p.base_ref_name;
+    pull.base_oid = p.base_ref_oid.filter(|o| !o.is_empty());
+    pull.head_branch = p.head_ref_name;
+    pull.head_oid = head_oid;
+    // GitHub keeps this ref after the branch is deleted, and also creates it for forks.
+    pull.head_ref = Some(format!("refs/pull/{}/head", p.number));
+    pull.head_repo = head_repo;
+    pull.depends_on = depends_on;
+    pull.head_node = head_node;
+    pull.updated_at = updated_at;
+    pull.closed_at = p.closed_at;
+    pull.merged_at = p.merged_at;
+    pull.merged_by = p.merged_by.map(|a| actor(Some(a)));
+    pull.merge_commit = p.merge_commit.map(|c| c.oid);
+    pull.url = p.url;
+    pull.labels = p.labels.into_vec().into_iter().map(label).collect();
+    pull.assignees = p
+        .assignees
+        .into_vec()
+        .into_iter()
+        .map(|a| actor(Some(a)))
+        .collect();
+    pull.milestone = p.milestone.map(milestone);
+    pull.approvals = reviews.approved;
+    pull.changes_requested = reviews.changes_requested;
+    pull.pending_reviewers = p
+        .review_requests
+        .into_vec()
+        .into_iter()
+        .filter_map(|r| r.requested_reviewer)
+        .filter(|r| !is_unnamed_team(r))
+        .map(reviewer)
+        .collect();
+    pull.review_decision = match p.review_decision.as_deref() {
+        Some("APPROVED") => Some(ReviewDecision::Approved),
+        Some("CHANGES_REQUESTED") => Some(ReviewDecision::ChangesRequested),
+        Some("REVIEW_REQUIRED") => Some(ReviewDecision::ReviewRequired),
+        _ => None,
     };
+    pull.latest_reviews = latest_reviews;
+    pull.author_review = author_review;
+    pull.comments_count = comments_count;
+    pull.additions = p.additions.filter(|_| wants(PrFields::STATS));
+    pull.deletions = p.deletions.filter(|_| wants(PrFields::STATS));
+    pull.changed_files = p.changed_files.filter(|_| wants(PrFields::STATS));
+    pull.mergeability = mergeability;
+    pull.comments = list(p.all_comments, wants(PrFields::COMMENTS), comment);
+    pull.reviews = list(p.reviews, wants(PrFields::REVIEWS), review);
+    pull.threads = list(p.review_threads, wants(PrFields::THREADS), thread);
+    pull.commits = list(p.commits, wants(PrFields::COMMITS), commit);
+    pull.files = list(p.files, wants(PrFields::FILES), file);
+    pull.checks = checks;
+    pull.linked_issues = list(
+        p.closing_issues_references,
+        wants(PrFields::LINKED_ISSUES),
+        |i| linked_issue(host, i),
+    );
+    pull.auto_merge = p.auto_merge_request.map(auto_merge);
+    pull.maintainer_can_modify = p.maintainer_can_modify;
+    pull.database_id = p.full_database_id.and_then(|id| id.parse().ok());
+    pull.potential_merge_commit = p.potential_merge_commit.map(|c| c.oid);
+    pull.base_rules = base_rules;
+    pull.head_is_default = head_is_default;
+    pull.reactions = wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups));
+    // Boards that could not be read must not look like an empty list.
+    pull.projects = p.project_items.map(project_items);
     if !is_less(fields) {
         pull.version = version(&pull);
     }
@@ -541,35 +531,32 @@ pub(crate) fn find_lower_pulls(
 /// Completes the answer of a state change, which contains only the fragment `PullState`, from the
 /// pull request before the change.
 pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest {
-    let mut pull = PullRequest {
-        description: before.description,
-        labels: before.labels,
-        assignees: before.assignees,
-        milestone: before.milestone,
-        pending_reviewers: before.pending_reviewers,
-        approvals: before.approvals,
-        changes_requested: before.changes_requested,
-        latest_reviews: before.latest_reviews,
-        author_review: before.author_review,
-        warnings: merge_warnings(before.warnings, now.warnings),
-        ..now
-    };
+    let mut pull = now;
+    pull.description = before.description;
+    pull.labels = before.labels;
+    pull.assignees = before.assignees;
+    pull.milestone = before.milestone;
+    pull.pending_reviewers = before.pending_reviewers;
+    pull.approvals = before.approvals;
+    pull.changes_requested = before.changes_requested;
+    pull.latest_reviews = before.latest_reviews;
+    pull.author_review = before.author_review;
+    pull.warnings = merge_warnings(before.warnings, pull.warnings);
     pull.version = version(&pull);
     pull
 }
 
 /// Completes the answer of an edit, which lacks reviews and merge, from the earlier pull request.
 pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
-    PullRequest {
-        merged_by: before.merged_by,
-        merge_commit: before.merge_commit,
-        approvals: before.approvals,
-        changes_requested: before.changes_requested,
-        latest_reviews: before.latest_reviews,
-        author_review: before.author_review,
-        warnings: merge_warnings(before.warnings, now.warnings),
-        ..now
-    }
+    let mut pull = now;
+    pull.merged_by = before.merged_by;
+    pull.merge_commit = before.merge_commit;
+    pull.approvals = before.approvals;
+    pull.changes_requested = before.changes_requested;
+    pull.latest_reviews = before.latest_reviews;
+    pull.author_review = before.author_review;
+    pull.warnings = merge_warnings(before.warnings, pull.warnings);
+    pull
 }
 
 /// Combines the warnings of two answers without duplicates.

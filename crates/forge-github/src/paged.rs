@@ -69,14 +69,11 @@ impl GitHub {
             after = next;
             if after.is_none() || stuck || items.len() >= page.limit {
                 let next = after.filter(|_| !stuck);
-                return Ok(Page {
-                    items,
-                    next: next.map(|position| Cursor::new(what.scheme, &key, &position)),
-                    total,
-                    scanned: None,
-                    source: None,
-                    warnings,
-                });
+                let mut result = Page::new(items);
+                result.next = next.map(|position| Cursor::new(what.scheme, &key, &position));
+                result.total = total;
+                result.warnings = warnings;
+                return Ok(result);
             }
         }
     }
@@ -106,12 +103,11 @@ pub(crate) fn left_out<T>(
 
 /// Converts the items of a page.
 pub(crate) fn map<T, U>(page: Page<T>, each: impl FnMut(T) -> U) -> Page<U> {
-    Page {
-        items: page.items.into_iter().map(each).collect(),
-        next: page.next,
-        total: page.total,
-        scanned: page.scanned,
-        source: page.source,
-        warnings: page.warnings,
-    }
+    let mut result = Page::new(page.items.into_iter().map(each).collect());
+    result.next = page.next;
+    result.total = page.total;
+    result.scanned = page.scanned;
+    result.source = page.source;
+    result.warnings = page.warnings;
+    result
 }

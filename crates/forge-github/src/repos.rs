@@ -143,14 +143,10 @@ impl Repos for GitHub {
             let oid = r.target?.oid;
             Some(Branch::new(r.name, oid))
         });
-        Ok(Page {
-            items: items.collect(),
-            next,
-            total,
-            scanned: None,
-            source: None,
-            warnings: vec![],
-        })
+        let mut result = Page::new(items.collect());
+        result.next = next;
+        result.total = total;
+        Ok(result)
     }
 
     async fn repo_file(

@@ -77,14 +77,7 @@ impl GitHub {
         let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.map(str::to_owned);
         let text = Document::query("Threads").text();
-        let mut result = Page {
-            items: vec![],
-            next: None,
-            total: None,
-            scanned: None,
-            source: None,
-            warnings: vec![],
-        };
+        let mut result = Page::new(vec![]);
         let mut scanned = 0;
         loop {
             // Reads one thread more than the page has, which shows whether there is a next page.

@@ -29,14 +29,7 @@ where
     let cursor = page.position(scheme, &key)?;
     let mut after = cursor.filter(|c| *c != OPENED).map(str::to_owned);
     let mut begins = cursor.is_none();
-    let mut result = Page {
-        items: Vec::new(),
-        next: None,
-        total: None,
-        scanned: None,
-        source: None,
-        warnings: Vec::new(),
-    };
+    let mut result = Page::new(Vec::new());
     loop {
         let room = page.limit - result.items.len() - usize::from(begins);
         let slice = read(room.clamp(1, MAX_PAGE_SIZE), after.clone()).await?;

@@ -41,12 +41,8 @@ pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result
     let end = begin.saturating_add(limit).min(total);
     let items = all.into_iter().skip(begin).take(limit).collect();
     let next = (end < total).then(|| Cursor::new(SCHEME, query, &end.to_string()));
-    Ok(Page {
-        items,
-        next,
-        total: Some(total as u64),
-        scanned: None,
-        source: None,
-        warnings: Vec::new(),
-    })
+    let mut result = Page::new(items);
+    result.next = next;
+    result.total = Some(total as u64);
+    Ok(result)
 }

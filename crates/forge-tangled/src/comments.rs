@@ -318,10 +318,9 @@ impl Tangled {
             "the comment was there already, and was not repeated: {}",
             record.uri
         ));
-        Ok(Outcome {
-            ingestion,
-            ..Outcome::unchanged(comment, warning)
-        })
+        let mut outcome = Outcome::unchanged(comment, warning);
+        outcome.ingestion = ingestion;
+        Ok(outcome)
     }
 
     /// The comment of the viewer's about a record, and about the round of it, that has this text,
@@ -477,14 +476,11 @@ impl Reviews for Tangled {
         let (records, warnings) = self.comment_records(&located).await?;
         let (_, records) = self.parted(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
-        Ok(Page {
-            items: self.comment_models(&located.repository, &page.items).await,
-            next: page.next,
-            total: page.total,
-            scanned: None,
-            source: None,
-            warnings,
-        })
+        let mut result = Page::new(self.comment_models(&located.repository, &page.items).await);
+        result.next = page.next;
+        result.total = page.total;
+        result.warnings = warnings;
+        Ok(result)
     }
 
     async fn reviews(&self, pr: &PrId, req: PageReq) -> Result<Page<Review>> {

@@ -358,10 +358,9 @@ impl Tangled {
                                 self.set_options(value, &all);
                             })
                             .await?;
-                        Outcome {
-                            ingestion,
-                            ..Outcome::immediate(shown(&all))
-                        }
+                        let mut outcome = Outcome::immediate(shown(&all));
+                        outcome.ingestion = ingestion;
+                        outcome
                     }
                 }
             }
@@ -481,10 +480,9 @@ impl Labels for Tangled {
                     }
                 })
                 .await?;
-            return Ok(said(Outcome {
-                ingestion,
-                ..Outcome::immediate(label(known.uri.clone()))
-            }));
+            let mut outcome = Outcome::immediate(label(known.uri.clone()));
+            outcome.ingestion = ingestion;
+            return Ok(said(outcome));
         }
         let names = &self.settings.dialects.sh;
         let takes = match values.as_slice() {

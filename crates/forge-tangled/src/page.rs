@@ -19,12 +19,8 @@ pub(crate) fn of<T>(scheme: &str, query: &str, all: Vec<T>, req: &PageReq) -> Re
     let total = all.len();
     let items: Vec<T> = all.into_iter().skip(from).take(req.limit).collect();
     let end = from.saturating_add(items.len());
-    Ok(Page {
-        items,
-        next: (end < total).then(|| Cursor::new(scheme, &query, &end.to_string())),
-        total: Some(total as u64),
-        scanned: None,
-        source: None,
-        warnings: Vec::new(),
-    })
+    let mut result = Page::new(items);
+    result.next = (end < total).then(|| Cursor::new(scheme, &query, &end.to_string()));
+    result.total = Some(total as u64);
+    Ok(result)
 }

@@ -321,12 +321,11 @@ impl Tangled {
         merge.commit = Some(landed.tip);
         merge.method = Some(MergeMethod::Rebase);
         merge.already_merged = landed.earlier;
-        Ok(Outcome {
-            ingestion,
-            steps,
-            warnings,
-            ..Outcome::immediate(merge)
-        })
+        let mut outcome = Outcome::immediate(merge);
+        outcome.ingestion = ingestion;
+        outcome.steps = steps;
+        outcome.warnings = warnings;
+        Ok(outcome)
     }
 
     /// Who sets the state was not seen: the knot gets time to do it, then we do.

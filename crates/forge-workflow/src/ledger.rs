@@ -308,13 +308,9 @@ impl Ledger for CommentLedger {
     }
 
     async fn read(&self, issue: &IssueId) -> Result<IssueTrail> {
-        let fields = IssueFields {
-            comments: true,
-            newest_comments: false,
-            relations: self.has(Capability::IssueRelations),
-            board: self.board.clone(),
-            ..IssueFields::NONE
-        };
+        let mut fields = IssueFields::COMMENTS;
+        fields.relations = self.has(Capability::IssueRelations);
+        fields.board = self.board.clone();
         let mut issue = self.repo.issue(issue, &fields).await?;
         if self.promise() == ClaimGuarantee::Advisory {
             let comments = issue.comments.iter_mut();

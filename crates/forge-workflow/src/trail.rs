@@ -63,6 +63,7 @@ pub struct ExpiredClaim {
 /// Event in the trail of an issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TrailEvent {
     /// The issue moved to another state.
     Moved {

@@ -204,8 +204,9 @@ mod tests {
         let fetch = async |_: PageReq| {
             fetched.set(fetched.get() + 1);
             let next = Some(Cursor::new("test", &1, &fetched.get().to_string()));
-            let page = Page::complete(vec![1_usize]);
-            Ok::<_, Error>(Page { next, ..page })
+            let mut page = Page::complete(vec![1_usize]);
+            page.next = next;
+            Ok::<_, Error>(page)
         };
         let mut taken = 0;
         let take = |one: usize| {

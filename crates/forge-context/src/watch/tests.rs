@@ -26,14 +26,15 @@ fn judged(pull: PullRequest) -> Result<PollResult> {
 }
 
 fn with_checks(all: &[(&str, CheckStatus)]) -> PullRequest {
-    PullRequest {
-        checks: Some(checks(all)),
-        ..pull()
-    }
+    let mut pull = pull();
+    pull.checks = Some(checks(all));
+    pull
 }
 
 fn of_state(state: PrState) -> PullRequest {
-    PullRequest { state, ..pull() }
+    let mut pull = pull();
+    pull.state = state;
+    pull
 }
 
 /// Runs a watch over `looks`, repeating the last one; returns the output lines and the duration.
@@ -143,10 +144,8 @@ async fn checks_watch_passes_only_without_a_failure() {
     cut.checks = cut.checks.map(forge_core::model::ChecksReport::cut);
     let (lines, _) = run(CHECKS, None, vec![plain(cut)]).await;
     assert_eq!(lines.last().unwrap(), "pending -");
-    let none = PullRequest {
-        checks: None,
-        ..pull()
-    };
+    let mut none = pull();
+    none.checks = None;
     let (lines, took) = run(CHECKS, None, vec![plain(none)]).await;
     assert_eq!((lines[0].as_str(), took), ("error not_found", 0));
 }
@@ -162,10 +161,8 @@ async fn failed_check_is_not_hidden_by_check_of_same_name() {
         of_workflow.workflow = Some("CI".to_owned());
         let all = vec![Check::new("CI / test", Success), of_workflow];
         let report = ChecksReport::of("a".repeat(40), all);
-        let pull = PullRequest {
-            checks: Some(report),
-            ..pull()
-        };
+        let mut pull = pull();
+        pull.checks = Some(report);
         let seen = WatchSeen::of(&pull, None);
         let named = seen.checks.unwrap();
         assert_eq!(named, BTreeMap::from([("CI / test".to_owned(), status)]));
@@ -194,10 +191,8 @@ async fn new_review_ends_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn changed_state_ends_the_watch() {
-    let draft = PullRequest {
-        draft: true,
-        ..pull()
-    };
+    let mut draft = pull();
+    draft.draft = true;
     for (before, after, change, end) in [
         (pull(), of_state(PrState::Merged), "open>merged", "passed"),
         (pull(), of_state(PrState::Closed), "open>closed", "failed"),
@@ -233,15 +228,11 @@ async fn ready_verdict_ends_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn verdict_awaiting_people_ends_the_watch() {
-    let conflicting = PullRequest {
-        mergeability: Some(mergeability(MergeState::Conflicting, "DIRTY")),
-        ..pull()
-    };
-    let unapproved = PullRequest {
-        approvals: 0,
-        latest_reviews: vec![],
-        ..pull()
-    };
+    let mut conflicting = pull();
+    conflicting.mergeability = Some(mergeability(MergeState::Conflicting, "DIRTY"));
+    let mut unapproved = pull();
+    unapproved.approvals = 0;
+    unapproved.latest_reviews = vec![];
     let waits = || judged(with_checks(&[("build", CheckStatus::Pending)]));
     let looks = vec![waits(), judged(conflicting.clone())];
     let (lines, _) = run(VERDICT, None, looks).await;
@@ -297,11 +288,9 @@ async fn change_since_earlier_baseline_ends_the_watch() {
 
 #[test]
 fn baseline_text_round_trips() {
-    let draft = PullRequest {
-        draft: true,
-        checks: Some(checks(&[("build", CheckStatus::Failure)])),
-        ..pull()
-    };
+    let mut draft = pull();
+    draft.draft = true;
+    draft.checks = Some(checks(&[("build", CheckStatus::Failure)]));
     let (draft, readiness) = judged(draft).unwrap();
     let baseline = WatchBaseline::of(&WatchSeen::of(&draft, readiness));
     let text = baseline.to_text();
@@ -371,10 +360,8 @@ fn head_without_form_of_an_id_is_hidden() {
         ("merged\u{e9} Next: pr_merge", "open at unknown"),
         ("a | checks: success", "open at unknown"),
     ] {
-        let pull = PullRequest {
-            head_oid: Some(head.to_owned()),
-            ..pull()
-        };
+        let mut pull = pull();
+        pull.head_oid = Some(head.to_owned());
         let seen = WatchSeen::of(&pull, None).to_string();
         assert!(seen.starts_with(shown), "{seen}");
         assert!(!seen.contains("Next"), "{seen}");
@@ -385,11 +372,9 @@ fn head_without_form_of_an_id_is_hidden() {
 async fn merged_pull_without_running_checks_ends_the_watch() {
     let running = ("build", CheckStatus::Pending);
     for (of_checks, end, wanted) in [(&[][..], "passed -", 0), (&[running], "pending -", 600)] {
-        let merged = PullRequest {
-            state: PrState::Merged,
-            checks: Some(checks(of_checks)),
-            ..pull()
-        };
+        let mut merged = pull();
+        merged.state = PrState::Merged;
+        merged.checks = Some(checks(of_checks));
         let (lines, took) = run(CHECKS, None, vec![plain(merged)]).await;
         assert_eq!((lines.last().unwrap().as_str(), took), (end, wanted));
     }

@@ -315,6 +315,7 @@ impl IssueField {
 
 /// Selects the expensive sections of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct IssueFields {
     /// Comments.
     pub comments: bool,
@@ -352,6 +353,26 @@ impl IssueFields {
     pub const NEWEST_COMMENTS: Self = Self {
         newest_comments: true,
         ..Self::COMMENTS
+    };
+    /// Only parent, sub-issues and dependencies.
+    pub const RELATIONS: Self = Self {
+        relations: true,
+        ..Self::NONE
+    };
+    /// Only type, pin and reactions.
+    pub const DETAILS: Self = Self {
+        details: true,
+        ..Self::NONE
+    };
+    /// Only the pull requests that close the issue when merged.
+    pub const CLOSING_PULLS: Self = Self {
+        closing_pulls: true,
+        ..Self::NONE
+    };
+    /// Only items on project boards.
+    pub const PROJECTS: Self = Self {
+        projects: true,
+        ..Self::NONE
     };
 }
 

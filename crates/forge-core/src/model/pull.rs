@@ -27,6 +27,7 @@ pub enum PrState {
 ///
 /// Expensive sections are `None` unless [`PrFields`] selects them.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PullRequest {
     /// Identity.
     pub id: PrId,
@@ -174,6 +175,73 @@ pub struct PullRequest {
 }
 
 impl PullRequest {
+    /// An open pull request without branches, a text and the sections of [`PrFields`]; a key that
+    /// is a number is its number.
+    pub fn new(id: PrId, title: impl Into<String>, author: Actor, created_at: Timestamp) -> Self {
+        Self {
+            number: match id.key {
+                PrKey::Number(number) => Some(number),
+                PrKey::Record(_) => None,
+            },
+            id,
+            node_id: String::new(),
+            title: title.into(),
+            description: String::new(),
+            author,
+            state: PrState::Open,
+            draft: false,
+            base_branch: String::new(),
+            base_oid: None,
+            head_branch: String::new(),
+            head_oid: None,
+            head_patch: None,
+            head_ref: None,
+            head_repo: None,
+            rounds: None,
+            depends_on: None,
+            head_node: None,
+            created_at,
+            updated_at: created_at,
+            closed_at: None,
+            merged_at: None,
+            merged_by: None,
+            merge_commit: None,
+            url: String::new(),
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            milestone: None,
+            approvals: 0,
+            changes_requested: 0,
+            pending_reviewers: Vec::new(),
+            review_decision: None,
+            latest_reviews: Vec::new(),
+            author_review: None,
+            comments_count: 0,
+            version: String::new(),
+            additions: None,
+            deletions: None,
+            changed_files: None,
+            mergeability: None,
+            comments: None,
+            reviews: None,
+            threads: None,
+            commits: None,
+            files: None,
+            checks: None,
+            linked_issues: None,
+            auto_merge: None,
+            maintainer_can_modify: None,
+            database_id: None,
+            potential_merge_commit: None,
+            reactions: None,
+            projects: None,
+            ingestion: None,
+            base_rules: None,
+            head_is_default: None,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Review counts from [`Self::latest_reviews`].
     #[must_use]
     pub fn review_counts(&self) -> ReviewCounts {

@@ -300,6 +300,7 @@ pub struct Resubmit {
 /// Reason for locking a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LockReason {
     /// Off topic.
     OffTopic,

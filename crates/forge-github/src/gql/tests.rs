@@ -263,14 +263,15 @@ fn issue_selections_are_valid() {
 
 /// All combinations of sections.
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
-    (0..64).map(|mask| IssueFields {
-        comments: mask & 1 != 0,
-        newest_comments: false,
-        relations: mask & 2 != 0,
-        board: (mask & 4 != 0).then(board),
-        details: mask & 8 != 0,
-        projects: mask & 16 != 0,
-        closing_pulls: mask & 32 != 0,
+    (0..64).map(|mask| {
+        let mut fields = IssueFields::NONE;
+        fields.comments = mask & 1 != 0;
+        fields.relations = mask & 2 != 0;
+        fields.board = (mask & 4 != 0).then(board);
+        fields.details = mask & 8 != 0;
+        fields.projects = mask & 16 != 0;
+        fields.closing_pulls = mask & 32 != 0;
+        fields
     })
 }
 

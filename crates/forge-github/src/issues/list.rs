@@ -76,14 +76,7 @@ impl GitHub {
             own.insert("direction".into(), json!(direction));
             Value::Object(own)
         };
-        let mut result = Page {
-            items: Vec::new(),
-            next: None,
-            total: None,
-            scanned: None,
-            source: None,
-            warnings: Vec::new(),
-        };
+        let mut result = Page::new(Vec::new());
         let (owner, name) = owner_and_name(repo)?;
         let here = format!("/{owner}/{name}/issues/").to_lowercase();
         let (mut seen, mut scanned) = (HashSet::new(), 0);

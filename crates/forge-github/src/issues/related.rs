@@ -57,10 +57,8 @@ pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
         document.variable(&format!("name{n}"), "String!");
         document.variable(&format!("number{n}"), "Int!");
     }
-    let own = IssueFields {
-        relations: false,
-        ..fields.clone()
-    };
+    let mut own = fields.clone();
+    own.relations = false;
     document.fragment("IssueSections", "Issue", &selection(&own, FIRST_COMMENTS));
     let parts = [(fields.board.is_some(), ITEMS), (fields.comments, COMMENTS)];
     let parts = parts.into_iter().filter(|(wanted, _)| *wanted);
@@ -174,10 +172,8 @@ impl GitHub {
             if !lost_comments {
                 self.neighbours(id, &wire, fields, &mut neighbours);
             }
-            let fields = IssueFields {
-                relations: true,
-                ..fields.clone()
-            };
+            let mut fields = fields.clone();
+            fields.relations = true;
             let mut warnings = self.api.warnings_of(&answer, errors, |_| {
                 ("a part of the issue".to_owned(), None)
             });

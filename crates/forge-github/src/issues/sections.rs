@@ -234,13 +234,8 @@ pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str
 
 /// The sections that an edit reads.
 pub(super) fn fields_of(relations: bool, board: Option<&BoardId>) -> IssueFields {
-    IssueFields {
-        comments: false,
-        newest_comments: false,
-        relations,
-        board: board.cloned(),
-        details: false,
-        projects: false,
-        closing_pulls: false,
-    }
+    let mut fields = IssueFields::NONE;
+    fields.relations = relations;
+    fields.board = board.cloned();
+    fields
 }

@@ -49,10 +49,8 @@ impl GitHub {
     pub(super) async fn fetch_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
         match self.read_issue(id, fields).await {
             Err(e) if fields.projects && is_without_projects(&e) => {
-                let fields = IssueFields {
-                    projects: false,
-                    ..fields.clone()
-                };
+                let mut fields = fields.clone();
+                fields.projects = false;
                 let mut issue = self.read_issue(id, &fields).await?;
                 issue.warnings.push(projects_unread(&e));
                 Ok(issue)

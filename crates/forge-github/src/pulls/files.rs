@@ -147,14 +147,10 @@ impl GitHub {
             };
             if !more || !warnings.is_empty() || items.len() + size > page.limit {
                 let next = more.then(|| Cursor::new(SCHEME, &key, &format!("{size}.{at}")));
-                return Ok(Page {
-                    items,
-                    next,
-                    total: None,
-                    scanned: None,
-                    source: None,
-                    warnings,
-                });
+                let mut result = Page::new(items);
+                result.next = next;
+                result.warnings = warnings;
+                return Ok(result);
             }
         }
     }

@@ -150,14 +150,7 @@ impl GitHub {
         } else {
             MAX_PAGE_SIZE
         };
-        let mut result = Page {
-            items: Vec::new(),
-            next: None,
-            total: None,
-            scanned: None,
-            source: None,
-            warnings: Vec::new(),
-        };
+        let mut result = Page::new(Vec::new());
         let mut seen = HashSet::new();
         let mut scanned = 0;
         let mut counted = true;

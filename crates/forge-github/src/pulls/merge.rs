@@ -138,11 +138,10 @@ impl GitHub {
         value.queued = !merged;
         value.queue_position = queue_position;
         value.branch_deleted = branch_deleted;
-        Ok(Outcome {
-            steps,
-            warnings,
-            ..Outcome::immediate(value)
-        })
+        let mut outcome = Outcome::immediate(value);
+        outcome.steps = steps;
+        outcome.warnings = warnings;
+        Ok(outcome)
     }
 
     async fn pause(&self, length: Duration) {

@@ -65,10 +65,9 @@ pub fn board() -> BoardId {
 }
 
 pub fn on_board() -> IssueFields {
-    IssueFields {
-        board: Some(board()),
-        ..IssueFields::NONE
-    }
+    let mut fields = IssueFields::NONE;
+    fields.board = Some(board());
+    fields
 }
 
 pub fn values<const N: usize>(values: [(&str, Option<&str>); N]) -> EditIssue {
@@ -114,11 +113,9 @@ async fn edit_of_all_parts_takes_two_requests() {
     assert_eq!(sent, ["IssueEdit", "updateIssue"]);
     let done = done.unwrap();
     assert!(done.warnings.is_empty(), "{:?}", done.warnings);
-    let fields = IssueFields {
-        comments: true,
-        relations: true,
-        ..on_board()
-    };
+    let mut fields = on_board();
+    fields.comments = true;
+    fields.relations = true;
     let (now, sent) = b.sent(repo.issue(&id(repo, 1), &fields)).await;
     assert_eq!(sent, ["IssueView"]);
     let now = now.unwrap();
@@ -425,10 +422,8 @@ async fn version_covers_values_relations_and_assignees() {
     let b = Board::new(2);
     b.item(1, "Todo");
     let repo = &b.world.ada;
-    let fields = IssueFields {
-        relations: true,
-        ..on_board()
-    };
+    let mut fields = on_board();
+    fields.relations = true;
     let one = id(repo, 1);
     let read = || async { repo.issue(&one, &fields).await.unwrap().version };
     let guarded = |version: &str| {
@@ -526,11 +521,9 @@ async fn issue_list_has_values_and_relations() {
     b.world.double.seed().blocked_by((REPO, 2), (REPO, 3));
     let mut query = IssueQuery::default();
     query.oldest_first = true;
-    query.fields = IssueFields {
-        comments: true,
-        relations: true,
-        ..on_board()
-    };
+    query.fields = on_board();
+    query.fields.comments = true;
+    query.fields.relations = true;
     query.state = IssueFilter::All;
     let mut by_author = query.clone();
     by_author.author = Some("ada".into());
@@ -621,9 +614,10 @@ async fn board_of_user_is_found() {
     edit.board = Some(own.clone());
     repo.edit_issue(&id(repo, 1), &edit).await.unwrap();
     b.item(1, "Done");
-    let fields = |board: BoardId| IssueFields {
-        board: Some(board),
-        ..IssueFields::NONE
+    let fields = |board: BoardId| {
+        let mut fields = IssueFields::NONE;
+        fields.board = Some(board);
+        fields
     };
     for (of, status) in [(own, "Now"), (board(), "Done")] {
         let issue = repo.issue(&id(repo, 1), &fields(of)).await.unwrap();
@@ -636,10 +630,8 @@ async fn reading_from_missing_board_is_refused() {
     let b = Board::new(1);
     let repo = &b.world.ada;
     let one = id(repo, 1);
-    let fields = IssueFields {
-        board: Some("octo/77".parse().unwrap()),
-        ..IssueFields::NONE
-    };
+    let mut fields = IssueFields::NONE;
+    fields.board = Some("octo/77".parse().unwrap());
     let mut query = IssueQuery::default();
     query.fields = fields.clone();
     for e in [

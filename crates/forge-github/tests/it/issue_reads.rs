@@ -84,13 +84,9 @@ async fn related_issues_are_read_ten_per_query() {
     let mut ids: Vec<IssueId> = (1..=25).map(|n| id(repo, n)).collect();
     ids.push(id(repo, 1));
     ids.push(id(repo, 99));
-    for fields in [
-        IssueFields::NONE,
-        IssueFields {
-            comments: true,
-            ..on_board()
-        },
-    ] {
+    let mut with_comments = on_board();
+    with_comments.comments = true;
+    for fields in [IssueFields::NONE, with_comments] {
         let (set, sent) = b.sent(repo.related_issues(&ids, &fields)).await;
         let set = set.unwrap();
         assert_eq!(sent.len(), 3);

@@ -16,23 +16,11 @@ impl Local {
         let mut cat = self.store.cat();
         let pull = self.store.read(&mut cat, number).await?;
         let oids = self.commit_ids(&pull).await?;
-        let Page {
-            items,
-            next,
-            total,
-            scanned,
-            source,
-            warnings,
-        } = paging::slice(oids, page, &("commits", number))?;
-        let items = read(&mut cat, &items).await?;
-        Ok(Page {
-            items,
-            next,
-            total,
-            scanned,
-            source,
-            warnings,
-        })
+        let page = paging::slice(oids, page, &("commits", number))?;
+        let mut result = Page::new(read(&mut cat, &page.items).await?);
+        result.next = page.next;
+        result.total = page.total;
+        Ok(result)
     }
 
     /// All commits, oldest first.

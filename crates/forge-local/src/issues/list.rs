@@ -33,14 +33,7 @@ impl Local {
         let limit = paging::limit(page);
         let mut cat = self.store.cat();
         let book = self.store.labels(&mut cat).await.map(|l| Some(l.book));
-        let mut result = Page {
-            items: Vec::new(),
-            next: None,
-            total: None,
-            scanned: None,
-            source: None,
-            warnings: Vec::new(),
-        };
+        let mut result = Page::new(Vec::new());
         let numbers = self.store.issue_numbers().await?;
         let is_left = |n: &u64| match query.oldest_first {
             true => last.is_none_or(|last| *n > last),

@@ -188,10 +188,8 @@ impl Local {
         let numbers: BTreeSet<u64> = wanted.keys().copied().collect();
         let near = graph.neighbours(&numbers);
         let all: Vec<u64> = numbers.into_iter().chain(near).collect();
-        let fields = IssueFields {
-            relations: false,
-            ..fields.clone()
-        };
+        let mut fields = fields.clone();
+        fields.relations = false;
         for chunk in all.chunks(BATCH_SIZE) {
             let read = self.store.read_stored(&mut cat, chunk).await?;
             for (number, read) in chunk.iter().zip(read) {

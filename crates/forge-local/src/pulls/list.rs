@@ -41,14 +41,8 @@ impl Local {
         let mut numbers = candidates(&index, filter.state(), below);
         let book = self.store.labels(&mut cat).await.map(|l| Some(l.book));
 
-        let mut result = Page {
-            items: Vec::new(),
-            next: None,
-            total: None,
-            scanned: Some(0),
-            source: None,
-            warnings: Vec::new(),
-        };
+        let mut result = Page::new(Vec::new());
+        result.scanned = Some(0);
         let matches = |s: &Snapshot| {
             let labels = label_names(&s.labels, &book);
             filter.matches(&to_candidate(s, &labels))

@@ -55,65 +55,34 @@ impl Local {
         let (labels, warning) = shown_labels(&s.labels, book);
         let warnings = warning.into_iter().collect();
         let reviews = s.review_counts();
-        PullRequest {
-            url: id.to_string(),
-            id,
-            node_id: String::new(),
-            number: Some(pull.number),
-            title: s.title.clone(),
-            description: s.description.clone(),
-            author: s.author.clone(),
-            state: s.state,
-            draft: s.draft,
-            base_branch: s.base_branch.clone(),
-            base_oid: pull.base_oid.clone(),
-            head_branch: s.head_branch.clone(),
-            head_oid: pull.head_oid.clone(),
-            head_patch: None,
-            head_ref: Some(format!("refs/heads/{}", s.head_branch)),
-            head_repo: None,
-            rounds: None,
-            depends_on: None,
-            head_node: None,
-            created_at: s.created_at,
-            updated_at: s.updated_at,
-            closed_at: s.closed_at,
-            merged_at: s.merged_at,
-            merged_by: s.merged_by.clone(),
-            merge_commit: s.merge_commit.clone(),
-            labels,
-            assignees: s.assignees.iter().map(Actor::new).collect(),
-            milestone: None,
-            approvals: reviews.approved,
-            changes_requested: reviews.changes_requested,
-            pending_reviewers: s.pending_reviewers.clone(),
-            review_decision: reviews.decision(),
-            latest_reviews: s.latest_reviews.iter().map(latest).collect(),
-            comments_count: s.comments,
-            version: pull.tip.clone(),
-            additions: None,
-            deletions: None,
-            changed_files: None,
-            mergeability: None,
-            comments: None,
-            reviews: None,
-            threads: None,
-            commits: None,
-            files: None,
-            checks: None,
-            linked_issues: None,
-            auto_merge: None,
-            maintainer_can_modify: None,
-            database_id: None,
-            potential_merge_commit: None,
-            base_rules: None,
-            author_review: None,
-            head_is_default: None,
-            reactions: None,
-            projects: None,
-            ingestion: None,
-            warnings,
-        }
+        let url = id.to_string();
+        let mut shown = PullRequest::new(id, &s.title, s.author.clone(), s.created_at);
+        shown.url = url;
+        shown.number = Some(pull.number);
+        shown.description = s.description.clone();
+        shown.state = s.state;
+        shown.draft = s.draft;
+        shown.base_branch = s.base_branch.clone();
+        shown.base_oid = pull.base_oid.clone();
+        shown.head_branch = s.head_branch.clone();
+        shown.head_oid = pull.head_oid.clone();
+        shown.head_ref = Some(format!("refs/heads/{}", s.head_branch));
+        shown.updated_at = s.updated_at;
+        shown.closed_at = s.closed_at;
+        shown.merged_at = s.merged_at;
+        shown.merged_by = s.merged_by.clone();
+        shown.merge_commit = s.merge_commit.clone();
+        shown.labels = labels;
+        shown.assignees = s.assignees.iter().map(Actor::new).collect();
+        shown.approvals = reviews.approved;
+        shown.changes_requested = reviews.changes_requested;
+        shown.pending_reviewers = s.pending_reviewers.clone();
+        shown.review_decision = reviews.decision();
+        shown.latest_reviews = s.latest_reviews.iter().map(latest).collect();
+        shown.comments_count = s.comments;
+        shown.version = pull.tip.clone();
+        shown.warnings = warnings;
+        shown
     }
 
     /// Adds the sections that cost more to read. Failures become warnings.

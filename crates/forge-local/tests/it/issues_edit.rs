@@ -57,10 +57,8 @@ async fn issue_edit_of_all_fields_is_one_event() {
     let made = local.edit_issue(&id(&local, 1), &edit).await.unwrap();
     assert_eq!(made.ingestion.word(), "immediate");
     assert_eq!(events(&repo, 1), 2);
-    let fields = IssueFields {
-        relations: true,
-        ..IssueFields::COMMENTS
-    };
+    let mut fields = IssueFields::COMMENTS;
+    fields.relations = true;
     let read = local.issue(&id(&local, 1), &fields).await.unwrap();
     assert_eq!(
         (read.title.as_str(), read.body.as_str()),
@@ -340,10 +338,8 @@ async fn oldest_first_issue_list_has_pages_and_sections() {
     let mut query = IssueQuery::default();
     query.oldest_first = true;
     query.state = IssueFilter::All;
-    query.fields = IssueFields {
-        relations: true,
-        ..IssueFields::COMMENTS
-    };
+    query.fields = IssueFields::COMMENTS;
+    query.fields.relations = true;
     let mut request = PageReq::first(2);
     let mut rows = Vec::new();
     loop {

@@ -14,10 +14,7 @@ use crate::{
     repo::Repo,
 };
 
-const RELATIONS: IssueFields = IssueFields {
-    relations: true,
-    ..IssueFields::NONE
-};
+const RELATIONS: IssueFields = IssueFields::RELATIONS;
 
 fn parent(id: Option<IssueId>) -> EditIssue {
     let mut edit = EditIssue::default();

@@ -16,7 +16,10 @@ pub(super) fn mark(text: &str) -> MarkedText {
     let parts = hidden(text);
     let mut shown = String::with_capacity(text.len());
     let mut done = 0;
-    for Hidden { range, is_comment } in &parts {
+    for Hidden {
+        range, is_comment, ..
+    } in &parts
+    {
         shown.push_str(text.get(done..range.start).unwrap_or_default());
         let part = text.get(range.clone()).unwrap_or_default();
         match is_comment {

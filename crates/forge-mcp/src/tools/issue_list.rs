@@ -81,10 +81,8 @@ impl Tool for IssueList {
         query.author = non_blank(args.author);
         query.assignee = non_blank(args.assignee);
         query.labels = names(args.labels);
-        query.fields = IssueFields {
-            board: board(call, &repo)?,
-            ..IssueFields::NONE
-        };
+        query.fields = IssueFields::NONE;
+        query.fields.board = board(call, &repo)?;
         let cursor = non_blank(args.cursor);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {

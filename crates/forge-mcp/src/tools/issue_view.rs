@@ -105,13 +105,10 @@ impl Tool for IssueView {
         include.sort_unstable();
         include.dedup();
         let detailed = args.format == Some(Format::Detailed);
-        let fields = IssueFields {
-            comments: include.contains(&IssueViewSection::Comments),
-            newest_comments: false,
-            relations: target.repo.supports(Capability::IssueRelations),
-            board: board(call, &target.repo)?,
-            ..IssueFields::NONE
-        };
+        let mut fields = IssueFields::NONE;
+        fields.comments = include.contains(&IssueViewSection::Comments);
+        fields.relations = target.repo.supports(Capability::IssueRelations);
+        fields.board = board(call, &target.repo)?;
         let issue = target.repo.issue(&target.id, &fields).await?;
         let mut warnings = issue.warnings.clone();
         let history = match include.contains(&IssueViewSection::History) {

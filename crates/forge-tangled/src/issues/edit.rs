@@ -349,7 +349,7 @@ impl Tangled {
         if state.is_some() || comment.is_some() {
             let changed = outcome.as_ref().is_some_and(|o| !o.unchanged);
             let rest = self.set_ticket_beside(located, state, comment).await;
-            let rest = rest.map_err(|e| match changed {
+            let mut rest = rest.map_err(|e| match changed {
                 true => {
                     let uri = &located.issue.uri;
                     half_done(&format!("{uri} has the new text"), "the rest", e)
@@ -357,11 +357,9 @@ impl Tangled {
                 false => e,
             })?;
             let both = changed && rest.already;
-            outcome = Some(Outcome {
-                already: rest.already && !both,
-                unchanged: rest.unchanged && !both,
-                ..rest
-            });
+            rest.already &= !both;
+            rest.unchanged &= !both;
+            outcome = Some(rest);
         }
         match outcome {
             Some(outcome) => Ok(outcome),

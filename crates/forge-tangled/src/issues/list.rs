@@ -132,16 +132,14 @@ impl Tangled {
                 found.warnings.extend(missed);
             }
         }
-        Ok(Page {
-            items: self
-                .issue_rows(&repository, found.rows, &query.fields)
-                .await,
-            next: found.next.map(|p| Cursor::new(SCHEME, &bound, &p.text())),
-            total: found.total,
-            scanned: Some(found.scanned),
-            source: Some(found.source),
-            warnings: found.warnings,
-        })
+        let rows = self.issue_rows(&repository, found.rows, &query.fields);
+        let mut result = Page::new(rows.await);
+        result.next = found.next.map(|p| Cursor::new(SCHEME, &bound, &p.text()));
+        result.total = found.total;
+        result.scanned = Some(found.scanned);
+        result.source = Some(found.source);
+        result.warnings = found.warnings;
+        Ok(result)
     }
 
     /// A page of the list that is made without the index, which is down, behind a place.
@@ -171,14 +169,13 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit, query.oldest_first);
-        Ok(Page {
-            items: self.issue_rows(repository, rows, &query.fields).await,
-            next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: whole.total(),
-            scanned,
-            source: Some(whole.source.clone()),
-            warnings,
-        })
+        let mut result = Page::new(self.issue_rows(repository, rows, &query.fields).await);
+        result.next = end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string()));
+        result.total = whole.total();
+        result.scanned = scanned;
+        result.source = Some(whole.source.clone());
+        result.warnings = warnings;
+        Ok(result)
     }
 
     /// The rows with the sections of `fields`.

@@ -67,10 +67,9 @@ impl Tangled {
             let subject = (Seen::Issue, record);
             let ingestion = self.ingestion_of_state(kind, &statuses, subject).await;
             let view = self.view_issue_fresh(&located).await?;
-            Outcome {
-                ingestion,
-                ..Outcome::unchanged(view, already(&record.uri, req.state))
-            }
+            let mut outcome = Outcome::unchanged(view, already(&record.uri, req.state));
+            outcome.ingestion = ingestion;
+            outcome
         } else {
             let written = self.write_issue_state(&located, req.state, standing).await;
             written.map_err(|e| match &req.comment {

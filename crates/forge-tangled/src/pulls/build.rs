@@ -61,72 +61,39 @@ impl Tangled {
             .into_iter()
             .flatten()
             .fold(pull.created_at, Ord::max);
-        PullRequest {
-            id: PrId {
-                repo: repository.id.clone(),
-                key: PrKey::Record(pull.record.uri.clone()),
-            },
-            node_id: pull.record.uri.clone(),
-            number: beside.number,
-            title: pull.title.clone(),
-            description: pull.body.clone(),
-            author: self.actor(pull.author()).await,
-            state,
-            draft: self.is_draft(&pull.title),
-            base_branch: pull.base.clone(),
-            base_oid: None,
-            head_branch: pull.head.clone(),
-            head_oid: beside.head_oid.or_else(|| pull.source_sha.clone()),
-            head_patch: pull
-                .latest()
-                .and_then(|(_, round)| pull.patch_id(round))
-                .map(str::to_owned),
-            // A round is its patch; no ref of the knot stands for it.
-            head_ref: None,
-            head_repo: fork(repository, pull),
-            created_at: pull.created_at,
-            updated_at,
-            closed_at: ended_at,
-            merged_at: ended_at.filter(|_| state == PrState::Merged),
-            merged_by,
-            merge_commit: None,
-            url: self.page(repository, pull, beside.number),
-            labels: beside.labels,
-            assignees: beside.assignees,
-            milestone: None,
-            approvals: 0,
-            changes_requested: 0,
-            pending_reviewers: Vec::new(),
-            review_decision: None,
-            latest_reviews: Vec::new(),
-            comments_count: beside.comments,
-            version: pull.record.cid().to_owned(),
-            additions: None,
-            deletions: None,
-            changed_files: None,
-            mergeability: None,
-            comments: None,
-            reviews: None,
-            threads: None,
-            commits: None,
-            files: None,
-            checks: None,
-            linked_issues: None,
-            rounds: Some(pull.rounds.len()),
-            depends_on: pull.depends_on.clone().map(PrKey::Record),
-            head_node: None,
-            auto_merge: None,
-            maintainer_can_modify: None,
-            database_id: None,
-            potential_merge_commit: None,
-            base_rules: None,
-            author_review: None,
-            head_is_default: None,
-            reactions: None,
-            projects: None,
-            ingestion: None,
-            warnings: beside.warnings,
-        }
+        let id = PrId {
+            repo: repository.id.clone(),
+            key: PrKey::Record(pull.record.uri.clone()),
+        };
+        let author = self.actor(pull.author()).await;
+        // A round is its patch; no ref of the knot stands for it, so `head_ref` stays empty.
+        let mut shown = PullRequest::new(id, &pull.title, author, pull.created_at);
+        shown.node_id = pull.record.uri.clone();
+        shown.number = beside.number;
+        shown.description = pull.body.clone();
+        shown.state = state;
+        shown.draft = self.is_draft(&pull.title);
+        shown.base_branch = pull.base.clone();
+        shown.head_branch = pull.head.clone();
+        shown.head_oid = beside.head_oid.or_else(|| pull.source_sha.clone());
+        shown.head_patch = pull
+            .latest()
+            .and_then(|(_, round)| pull.patch_id(round))
+            .map(str::to_owned);
+        shown.head_repo = fork(repository, pull);
+        shown.updated_at = updated_at;
+        shown.closed_at = ended_at;
+        shown.merged_at = ended_at.filter(|_| state == PrState::Merged);
+        shown.merged_by = merged_by;
+        shown.url = self.page(repository, pull, beside.number);
+        shown.labels = beside.labels;
+        shown.assignees = beside.assignees;
+        shown.comments_count = beside.comments;
+        shown.version = pull.record.cid().to_owned();
+        shown.rounds = Some(pull.rounds.len());
+        shown.depends_on = pull.depends_on.clone().map(PrKey::Record);
+        shown.warnings = beside.warnings;
+        shown
     }
 
     /// An account, by its handle where that is proved.

@@ -35,10 +35,9 @@ impl Tangled {
             .ingestion_as_found(Seen::Pull, &located.pull.record)
             .await;
         let view = self.view_fresh(located, PrFields::NONE).await?;
-        Ok(Outcome {
-            ingestion,
-            ..Outcome::unchanged(view, warning)
-        })
+        let mut outcome = Outcome::unchanged(view, warning);
+        outcome.ingestion = ingestion;
+        Ok(outcome)
     }
 
     /// See [`forge_core::PullRequests::edit`].

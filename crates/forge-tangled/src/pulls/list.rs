@@ -189,14 +189,13 @@ impl Tangled {
             let (total, more) = (rows.len() as u64, rows.len() > end);
             let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
             let next = Position::in_memory(end);
-            return Ok(Page {
-                items: self.models(repository, rows, query.fields).await,
-                next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
-                total: (!is_cut).then_some(total),
-                scanned: Some(scanned),
-                source: Some(knot_name(repository)),
-                warnings,
-            });
+            let mut result = Page::new(self.models(repository, rows, query.fields).await);
+            result.next = more.then(|| Cursor::new(SCHEME, &bound, &next.text()));
+            result.total = (!is_cut).then_some(total);
+            result.scanned = Some(scanned);
+            result.source = Some(knot_name(repository));
+            result.warnings = warnings;
+            return Ok(result);
         }
         let names = &self.settings.dialects.sh;
         let first = match self.takes_in([&names.pull, &names.status]) {
@@ -224,14 +223,14 @@ impl Tangled {
         let items = self.models(repository, rows, query.fields).await;
         // The index counts nothing: how many there are is known where this is all.
         let whole = req.cursor.is_none() && next.is_none();
-        Ok(Page {
-            total: whole.then_some(items.len() as u64),
-            items,
-            next,
-            scanned: Some(scanned),
-            source: Some(self.index_name()),
-            warnings,
-        })
+        let total = whole.then_some(items.len() as u64);
+        let mut result = Page::new(items);
+        result.total = total;
+        result.next = next;
+        result.scanned = Some(scanned);
+        result.source = Some(self.index_name());
+        result.warnings = warnings;
+        Ok(result)
     }
 
     /// A page of the list that is made without the index, which is down, behind a place.
@@ -260,14 +259,13 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit, false);
-        Ok(Page {
-            items: self.models(repository, rows, query.fields).await,
-            next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: whole.total(),
-            scanned,
-            source: Some(whole.source.clone()),
-            warnings,
-        })
+        let mut result = Page::new(self.models(repository, rows, query.fields).await);
+        result.next = end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string()));
+        result.total = whole.total();
+        result.scanned = scanned;
+        result.source = Some(whole.source.clone());
+        result.warnings = warnings;
+        Ok(result)
     }
 
     pub(crate) async fn did_filter(&self, name: Option<&str>) -> Result<Option<String>> {

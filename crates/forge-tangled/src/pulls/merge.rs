@@ -328,12 +328,11 @@ impl Tangled {
         merge.method = Some(MergeMethod::Rebase);
         merge.already_merged = earlier;
         merge.branch_deleted = branch_deleted;
-        Ok(Outcome {
-            ingestion,
-            steps,
-            warnings,
-            ..Outcome::immediate(merge)
-        })
+        let mut outcome = Outcome::immediate(merge);
+        outcome.ingestion = ingestion;
+        outcome.steps = steps;
+        outcome.warnings = warnings;
+        Ok(outcome)
     }
 
     /// One that is on the target branch and recorded; what is left may be the head branch.

@@ -188,10 +188,9 @@ impl Tangled {
             let ingestion = self.ingestion_of_pull_state(&located, &statuses).await;
             let view = self.view_fresh(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is closed already", located.pull.record.uri));
-            Outcome {
-                ingestion,
-                ..Outcome::unchanged(view, warning)
-            }
+            let mut outcome = Outcome::unchanged(view, warning);
+            outcome.ingestion = ingestion;
+            outcome
         } else {
             let set = self.set_state(&located, PrState::Closed, standing).await;
             set.map_err(|e| behind_comment(&located, req.comment.as_deref(), e))?
@@ -256,10 +255,9 @@ impl Tangled {
             let ingestion = self.ingestion_of_pull_state(&located, &statuses).await;
             let view = self.view_fresh(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is open already", located.pull.record.uri));
-            Outcome {
-                ingestion,
-                ..Outcome::unchanged(view, warning)
-            }
+            let mut outcome = Outcome::unchanged(view, warning);
+            outcome.ingestion = ingestion;
+            outcome
         } else {
             let set = self.set_state(&located, PrState::Open, standing).await;
             set.map_err(|e| behind_comment(&located, comment, e))?

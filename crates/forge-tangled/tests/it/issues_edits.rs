@@ -103,13 +103,8 @@ async fn edit_of_every_field_is_one_put_and_one_write() {
     let added = writes[1]["value"]["add"].as_array().unwrap();
     assert_eq!(added.len(), 3, "assignee, value and parent: {added:?}");
 
-    let fields = IssueFields {
-        comments: true,
-        newest_comments: false,
-        relations: true,
-        board: None,
-        ..IssueFields::NONE
-    };
+    let mut fields = IssueFields::COMMENTS;
+    fields.relations = true;
     let view = forge.issue(&issue.id, &fields).await.unwrap();
     assert_eq!(view.relations.unwrap().parent.unwrap().id, parent.id);
     let comments = view.comments.unwrap();

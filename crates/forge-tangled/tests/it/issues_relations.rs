@@ -17,13 +17,7 @@ use crate::{
 };
 
 const OP: &str = "sh.tangled.label.op";
-const RELATIONS: IssueFields = IssueFields {
-    comments: false,
-    newest_comments: false,
-    relations: true,
-    board: None,
-    ..IssueFields::NONE
-};
+const RELATIONS: IssueFields = IssueFields::RELATIONS;
 
 async fn ready(stage: &Stage) -> Tangled {
     let forge = stage.tangled(&stage.alice);

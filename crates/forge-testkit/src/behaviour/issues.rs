@@ -416,10 +416,7 @@ async fn history_has_closed_and_reopened(fx: Fixture) {
 
 /// Returns the titles of parent, sub-issues, blockers and blocked issues.
 async fn related(fx: &Fixture, id: &IssueId) -> [Vec<String>; 4] {
-    let fields = IssueFields {
-        relations: true,
-        ..IssueFields::NONE
-    };
+    let fields = IssueFields::RELATIONS;
     let issue = fx.author.issue(id, &fields).await.unwrap();
     let relations = issue.relations.unwrap();
     let titles = |of: Vec<RelatedIssue>| of.into_iter().map(|r| r.title).collect();
@@ -465,10 +462,8 @@ async fn relations_are_seen_from_both_ends(fx: Fixture) {
 async fn value_is_set_replaced_and_cleared(fx: Fixture) {
     fx.define_field("Estimate", &["S", "M"]).await;
     let id = open(&fx, "It breaks").await.id;
-    let fields = IssueFields {
-        board: fx.board.clone(),
-        ..IssueFields::NONE
-    };
+    let mut fields = IssueFields::NONE;
+    fields.board = fx.board.clone();
     for value in [Some("M"), Some("S"), None] {
         let mut edit = EditIssue::default();
         edit.values = BTreeMap::from([("Estimate".to_owned(), value.map(str::to_owned))]);

@@ -106,11 +106,9 @@ impl Workflow {
         confirmed: Option<&[IssueId]>,
     ) -> Result<AdvanceReport> {
         let empty = advance_plan(&self.definition, &[], target, pass_locks)?;
-        let fields = IssueFields {
-            // One query reads the comments with the children, so no trail needs a separate request.
-            comments: self.promise() == ClaimGuarantee::Ordered,
-            ..self.fields()
-        };
+        let mut fields = self.fields();
+        // One query reads the comments with the children, so no trail needs a separate request.
+        fields.comments = self.promise() == ClaimGuarantee::Ordered;
         let (children, warnings) = self.children(parent, &fields).await?;
         let members: Vec<Member> = children.iter().map(|issue| self.member(issue)).collect();
         let plan = advance_plan(&self.definition, &members, target, pass_locks)?;

@@ -88,13 +88,9 @@ impl Workflow {
 
     /// Returns the sections of an issue that decisions need.
     fn fields(&self) -> IssueFields {
-        IssueFields {
-            comments: false,
-            newest_comments: false,
-            relations: true,
-            board: self.store.board().cloned(),
-            ..IssueFields::NONE
-        }
+        let mut fields = IssueFields::RELATIONS;
+        fields.board = self.store.board().cloned();
+        fields
     }
 
     fn member(&self, issue: &Issue) -> Member {

@@ -71,13 +71,8 @@ impl Stage {
     }
 
     pub async fn read(&self, id: &IssueId) -> Issue {
-        let fields = IssueFields {
-            comments: true,
-            newest_comments: false,
-            relations: true,
-            board: None,
-            ..IssueFields::NONE
-        };
+        let mut fields = IssueFields::COMMENTS;
+        fields.relations = true;
         self.repo.issue(id, &fields).await.unwrap()
     }
 

@@ -201,10 +201,9 @@ impl Ledger for MemoryLedger {
                         None => issue.values.remove(&field),
                     };
                 }
-                Ok(TrailSwap::Written(Outcome {
-                    ingestion,
-                    ..Outcome::immediate(issue)
-                }))
+                let mut outcome = Outcome::immediate(issue);
+                outcome.ingestion = ingestion;
+                Ok(TrailSwap::Written(outcome))
             }
             Ok(None) => Ok(TrailSwap::Stale),
             Err(e) => {
@@ -235,10 +234,11 @@ impl Ledger for MemoryLedger {
             }
         })?;
         Ok(match written {
-            Some(ingestion) => TrailSwap::Written(Outcome {
-                ingestion,
-                ..Outcome::immediate(sheet.issue.clone())
-            }),
+            Some(ingestion) => {
+                let mut outcome = Outcome::immediate(sheet.issue.clone());
+                outcome.ingestion = ingestion;
+                TrailSwap::Written(outcome)
+            }
             None => TrailSwap::Stale,
         })
     }

@@ -286,10 +286,8 @@ async fn advance_reports_a_claim_made_before_the_write() {
             let why = &report.errors[0].error;
             assert!(why.contains("grace holds it for impl"), "{case}");
         }
-        let read = IssueFields {
-            board,
-            ..IssueFields::NONE
-        };
+        let mut read = IssueFields::NONE;
+        read.board = board;
         for (child, state) in children.into_iter().zip(["In Progress", "In Review"]) {
             let issue = hub.repo.issue(&hub.id(child), &read).await.unwrap();
             assert_eq!(flow.state_of(&issue).as_deref(), Some(state), "{case}");

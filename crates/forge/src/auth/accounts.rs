@@ -22,6 +22,7 @@ const MAX_NAME_LENGTH: usize = 253;
 
 /// Origin of a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CredentialSource {
     /// An environment variable of [`Var`].
     Env(Var),

@@ -20,6 +20,7 @@ const REPO_FILE: &str = ".forge.toml";
 
 /// Origin of a value, strongest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// An environment variable.
     Env(Var),

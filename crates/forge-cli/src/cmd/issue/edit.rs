@@ -325,10 +325,7 @@ async fn add_others(
     }
     for part in all_related(ctx, repo, &args.remove_sub_issue).await? {
         // A sub-issue of another parent keeps that parent.
-        let fields = IssueFields {
-            relations: true,
-            ..IssueFields::NONE
-        };
+        let fields = IssueFields::RELATIONS;
         let found = repo.issue(&part, &fields).await?;
         let parent = found.relations.as_ref().and_then(|r| r.parent.as_ref());
         if !parent.is_some_and(|parent| ids.contains(&parent.id)) {

@@ -213,13 +213,11 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
 /// # Errors
 /// The errors of [`board`].
 pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<IssueFields> {
-    Ok(IssueFields {
-        comments,
-        newest_comments: false,
-        relations: has(repo, Capability::IssueRelations),
-        board: board(ctx, repo)?,
-        ..IssueFields::NONE
-    })
+    let mut fields = IssueFields::NONE;
+    fields.comments = comments;
+    fields.relations = has(repo, Capability::IssueRelations);
+    fields.board = board(ctx, repo)?;
+    Ok(fields)
 }
 
 /// Adds to issues what the output shows and the forge does not keep in the issue: estimate,

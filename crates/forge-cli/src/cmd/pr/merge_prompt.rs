@@ -271,22 +271,17 @@ mod tests {
     fn with_status(status: &str, state: MergeState) -> PullRequest {
         let mut mergeability = Mergeability::new(state, status);
         mergeability.conflicts = vec!["a.txt".to_owned()];
-        PullRequest {
-            mergeability: Some(mergeability),
-            ..pull()
-        }
+        let mut pull = pull();
+        pull.mergeability = Some(mergeability);
+        pull
     }
 
     #[test]
     fn merge_known_to_fail_is_refused_before_questions() {
-        let closed = PullRequest {
-            state: PrState::Closed,
-            ..pull()
-        };
-        let draft = PullRequest {
-            draft: true,
-            ..pull()
-        };
+        let mut closed = pull();
+        closed.state = PrState::Closed;
+        let mut draft = pull();
+        draft.draft = true;
         let conflicting = with_status("DIRTY", MergeState::Conflicting);
         let blocked = with_status("BLOCKED", MergeState::Mergeable);
         let behind = with_status("BEHIND", MergeState::Mergeable);
@@ -312,10 +307,9 @@ mod tests {
         let report = |statuses: &[CheckStatus]| {
             let mut report = ChecksReport::of(String::new(), Vec::new());
             report.checks = statuses.iter().map(|s| Check::new("c", *s)).collect();
-            PullRequest {
-                checks: Some(report),
-                ..pull()
-            }
+            let mut pull = pull();
+            pull.checks = Some(report);
+            pull
         };
         let (failed, passed) = (CheckStatus::Failure, CheckStatus::Success);
         let shown = checks(&report(&[passed, failed, passed]));

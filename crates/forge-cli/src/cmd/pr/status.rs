@@ -247,10 +247,8 @@ mod tests {
             ..usual
         };
         assert!(line(c, &pull(), repos).contains(&format!("  {}  Greet", pull().id)));
-        let merged = PullRequest {
-            state: PrState::Merged,
-            ..pull()
-        };
+        let mut merged = pull();
+        merged.state = PrState::Merged;
         let conflicts = RowOptions {
             conflicts: true,
             ..usual
@@ -260,10 +258,8 @@ mod tests {
 
     #[test]
     fn unknown_conflicts_are_shown_if_requested() {
-        let unknown = PullRequest {
-            mergeability: Some(Mergeability::new(MergeState::Unknown, "UNKNOWN")),
-            ..pull()
-        };
+        let mut unknown = pull();
+        unknown.mergeability = Some(Mergeability::new(MergeState::Unknown, "UNKNOWN"));
         let c = Palette { on: false };
         let conflicts = RowOptions {
             conflicts: true,

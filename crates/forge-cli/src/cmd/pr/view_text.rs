@@ -587,12 +587,10 @@ mod tests {
 
     #[test]
     fn piped_output_has_no_terminal_escapes() {
-        let p = PullRequest {
-            title: "one\nnumber:\t8\u{1b}[2J".into(),
-            description: "a\r\nb\u{9b}2J".into(),
-            comments: Some(vec![comment("\u{1b}]0;x\u{7}", "2026-11-20T11:00:00Z")]),
-            ..pull()
-        };
+        let mut p = pull();
+        p.title = "one\nnumber:\t8\u{1b}[2J".into();
+        p.description = "a\r\nb\u{9b}2J".into();
+        p.comments = Some(vec![comment("\u{1b}]0;x\u{7}", "2026-11-20T11:00:00Z")]);
         let shown = piped(&p);
         assert!(shown.starts_with("title:\tone number:\t8␛[2J\n"), "{shown}");
         assert!(shown.ends_with("--\na\r\nb<U+009B>2J\n"), "{shown}");
@@ -603,18 +601,16 @@ mod tests {
     fn conversation_is_ordered_without_empty_reviews() {
         let mut hidden = comment("buy", "2026-11-20T09:00:00Z");
         hidden.minimized_reason = Some("SPAM".into());
-        let p = PullRequest {
-            comments: Some(vec![comment("second", "2026-11-20T11:00:00Z"), hidden]),
-            reviews: Some(vec![
-                review(
-                    ReviewState::ChangesRequested,
-                    "first",
-                    "2026-11-20T10:30:00Z",
-                ),
-                review(ReviewState::Commented, "", "2026-11-20T12:00:00Z"),
-            ]),
-            ..pull()
-        };
+        let mut p = pull();
+        p.comments = Some(vec![comment("second", "2026-11-20T11:00:00Z"), hidden]);
+        p.reviews = Some(vec![
+            review(
+                ReviewState::ChangesRequested,
+                "first",
+                "2026-11-20T10:30:00Z",
+            ),
+            review(ReviewState::Commented, "", "2026-11-20T12:00:00Z"),
+        ]);
         assert_eq!(
             piped_comments(&p),
             "author:\tgrace\nassociation:\tmember\nedited:\tfalse\nstatus:\tchanges requested\n--\nfirst\n--\n\
@@ -642,21 +638,19 @@ mod tests {
             comment.reply_to = reply_to.map(str::to_owned);
             comment
         };
-        let p = PullRequest {
-            comments: Some(vec![
-                on("second", Some(1), None, "11:00"),
-                on("first", Some(0), None, "10:00"),
-                on("late answer", Some(1), Some("first"), "12:00"),
-                on("first again", Some(0), None, "10:30"),
-                on("answer to it", Some(1), Some("late answer"), "13:00"),
-                on("old", None, None, "09:00"),
-                on("circle", Some(1), Some("circle"), "14:00"),
-                on("of one that is gone", Some(0), Some("gone"), "15:00"),
-                on("round", Some(1), Some("and round"), "16:00"),
-                on("and round", Some(0), Some("round"), "17:00"),
-            ]),
-            ..pull()
-        };
+        let mut p = pull();
+        p.comments = Some(vec![
+            on("second", Some(1), None, "11:00"),
+            on("first", Some(0), None, "10:00"),
+            on("late answer", Some(1), Some("first"), "12:00"),
+            on("first again", Some(0), None, "10:30"),
+            on("answer to it", Some(1), Some("late answer"), "13:00"),
+            on("old", None, None, "09:00"),
+            on("circle", Some(1), Some("circle"), "14:00"),
+            on("of one that is gone", Some(0), Some("gone"), "15:00"),
+            on("round", Some(1), Some("and round"), "16:00"),
+            on("and round", Some(0), Some("round"), "17:00"),
+        ]);
         let order: Vec<String> = collect_remarks(&p)
             .iter()
             .map(|s| s.id().to_owned())
@@ -715,10 +709,8 @@ mod tests {
             comment.reply_to = Some(((n + 1) % MANY).to_string());
             comment
         });
-        let p = PullRequest {
-            comments: Some(all.collect()),
-            ..pull()
-        };
+        let mut p = pull();
+        p.comments = Some(all.collect());
         assert_eq!(collect_remarks(&p).len(), MANY);
     }
 }

@@ -17,23 +17,10 @@ use super::{
 };
 
 const PLAIN: IssueFields = IssueFields::NONE;
-const RELATIONS: IssueFields = IssueFields {
-    relations: true,
-    ..IssueFields::NONE
-};
-
-const DETAILS: IssueFields = IssueFields {
-    details: true,
-    ..IssueFields::NONE
-};
-const CLOSING_PULLS: IssueFields = IssueFields {
-    closing_pulls: true,
-    ..IssueFields::NONE
-};
-const PROJECTS: IssueFields = IssueFields {
-    projects: true,
-    ..IssueFields::NONE
-};
+const RELATIONS: IssueFields = IssueFields::RELATIONS;
+const DETAILS: IssueFields = IssueFields::DETAILS;
+const CLOSING_PULLS: IssueFields = IssueFields::CLOSING_PULLS;
+const PROJECTS: IssueFields = IssueFields::PROJECTS;
 
 /// An issue with estimate and priority.
 pub struct ShownIssue {

@@ -104,15 +104,14 @@ impl<T> Selection<T, IssueFields> {
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
-        IssueFields {
-            comments: self.fields.iter().any(|f| f.needs.comments),
-            newest_comments: false,
-            relations: self.fields.iter().any(|f| f.needs.relations),
-            board: board.filter(|_| has_values),
-            details: self.fields.iter().any(|f| f.needs.details),
-            projects: self.fields.iter().any(|f| f.needs.projects),
-            closing_pulls: self.fields.iter().any(|f| f.needs.closing_pulls),
-        }
+        let mut fields = IssueFields::NONE;
+        fields.comments = self.fields.iter().any(|f| f.needs.comments);
+        fields.relations = self.fields.iter().any(|f| f.needs.relations);
+        fields.board = board.filter(|_| has_values);
+        fields.details = self.fields.iter().any(|f| f.needs.details);
+        fields.projects = self.fields.iter().any(|f| f.needs.projects);
+        fields.closing_pulls = self.fields.iter().any(|f| f.needs.closing_pulls);
+        fields
     }
 }
 
