@@ -324,7 +324,7 @@ fn upstream(about: ErrorContext<'_>, status: u16, headers: &HeaderMap, said: &st
 pub(crate) fn ambiguous(error: Error) -> Error {
     error
         .with_retry(Retry::Ambiguous)
-        .with_hint("check whether it happened before trying again: it may have")
+        .with_hint("the request may have succeeded: check that before you try again")
 }
 
 /// The error for a missing pull request, if GitHub returned no error.

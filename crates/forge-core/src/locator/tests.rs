@@ -644,7 +644,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("https://github.com/cli/a%2fb", "a name is"),
     ("https://github.com/cli/a%00b", "a name is"),
     ("https://github.com/cli/%ff", "not UTF-8"),
-    ("https://github.com/a.b/c", "an owner is"),
+    ("https://github.com/a.b/c", "an owner has"),
     (
         "https://github.com/cli/cli/pull/x",
         "'x' is not a valid number",

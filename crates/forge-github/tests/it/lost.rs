@@ -466,7 +466,7 @@ async fn failed_read_back_reports_the_write_error() {
         e.hint()
             .unwrap()
             .text()
-            .contains("check whether it happened")
+            .contains("may have succeeded")
     );
     assert_eq!(
         script.names().iter().filter(|n| *n == "addComment").count(),

@@ -152,7 +152,7 @@ async fn closing_words_link_issues() {
     let said = said(&view.warnings);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].contains("101 issues; the first 100"), "{said:?}");
-    assert!(said[1].contains(" there: #6, ") && said[1].ends_with(", #100"));
+    assert!(said[1].contains(" exist: #6, ") && said[1].ends_with(", #100"));
     let plain = local.view(&made.id, PrFields::NONE).await.unwrap();
     assert!(plain.linked_issues.is_none());
 }

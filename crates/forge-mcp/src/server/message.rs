@@ -104,7 +104,7 @@ mod tests {
         assert!(refusal(message(100).as_bytes()).is_none());
         let (error, id) = refusal(message(100_000).as_bytes()).unwrap();
         assert_eq!((error.code.0, id), (-32600, None));
-        assert!(error.message.contains("more values"), "{error:?}");
+        assert!(error.message.contains("too many values"), "{error:?}");
         let text = "x".repeat(15 << 20);
         let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":"{text}"}}}}"#);
         assert!(refusal(text.as_bytes()).is_none());
