@@ -332,7 +332,7 @@ async fn page_with_ambiguous_number_is_not_trusted() {
         ),
         (
             format!("<h1>#2</h1>{}", names(&[&second])),
-            format!("it names {second}, and that number nowhere"),
+            format!("it names {second}, but not that number"),
         ),
     ] {
         let page = Fault::answer(200, &[("content-type", "text/html")], page);

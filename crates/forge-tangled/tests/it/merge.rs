@@ -583,7 +583,7 @@ async fn foreign_push_is_not_taken_for_lost_merge() {
         (
             Some(MORE),
             "One more",
-            "is not proved",
+            "nothing proves",
             Err("already_exists"),
         ),
         (None, "Add topic", "does not show", Ok(false)),
