@@ -791,7 +791,7 @@ fn duplicate_names_the_other_issue() {
     }
     let close = ["issue", "close", "2", "-R", REPO, "--duplicate-of"];
     let refused = hub.forge(&[&close[..], &["9"]].concat()).output();
-    let _ = refused.exits(1).says("#9");
+    let _ = refused.exits(1).says("number of 9");
     hub.forge(&[&close[..], &["#1", "-r", "duplicate"]].concat())
         .ok();
     let seed = hub.double.seed();
