@@ -177,7 +177,10 @@ fn advance_moves_only_confirmed_issues() {
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{}", out.text);
     let said = out.plain();
-    assert!(said.contains("skipped: #4 (it was not there"), "{said}");
+    assert!(
+        said.contains("skipped: #4 (it was not among the confirmed moves"),
+        "{said}"
+    );
     for (issue, state) in [
         ("2", "In Review"),
         ("3", "In Review"),

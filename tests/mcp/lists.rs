@@ -464,7 +464,7 @@ fn handle_and_did_are_allowed_separately() {
         for repo in out_of_it {
             wire.call("pr_view", json!({"repo": repo, "number": uri}))
                 .fails("permission_denied")
-                .says("name the repository as the list does");
+                .says("use the name in the list");
         }
         wire.call("pr_view", json!({"number": uri}))
             .fails("invalid_input")

@@ -403,7 +403,10 @@ mod tests {
         assert_eq!(ends, [Some(Terminal::Completed), Some(Terminal::Abandoned)]);
         assert_eq!(ralph.state(" in review ").unwrap().name, "In Review");
         let e = Definition::preset("other").unwrap_err();
-        assert!(e.message().ends_with("there is ralph, small"), "{e}");
+        assert!(
+            e.message().ends_with("the workflows are ralph, small"),
+            "{e}"
+        );
     }
 
     #[test]
