@@ -163,7 +163,7 @@ fn long_section_has_newest_hundred_and_the_total() {
     assert_eq!(comments[0]["body"], "Comment 30");
     assert_eq!(comments[99]["body"], "Comment 129");
     let stderr = out.stderr_text();
-    let said = "100 of 130 comments are here, 30 are left out";
+    let said = "100 of 130 comments were read, 30 were left out";
     assert!(stderr.contains(said), "{stderr}");
     let recovery = format!("Recovery: read all of them: forge pr view 1 -R {REPO} --comments");
     assert_eq!(found["warnings"][0], format!("{said}. {recovery}"));
