@@ -217,8 +217,12 @@ pub const MAP_NODE: usize =
 /// Maximum number of fields in a node of a map.
 pub const MAP_NODE_FIELDS: usize = 11;
 
+/// Number of values for which even a list of one value takes memory.
+const LIST_ROOM: usize = 4;
+
 /// Approximate upper bound of the memory that parsed JSON takes, in bytes: sixteen times the length
-/// of the text for `[0,0,…]`, and a hundred times for `[{"":0},{"":0},…]`.
+/// of the text for `[0,0,…]`, sixty times for `[[[…]]]`, and a hundred times for
+/// `[{"":0},{"":0},…]`.
 #[must_use]
 pub fn weight_of_json(json: &[u8]) -> usize {
     let (mut values, mut maps, mut in_string, mut is_escaped) = (0, 0, false, false);
@@ -231,7 +235,8 @@ pub fn weight_of_json(json: &[u8]) -> usize {
                 maps += 1;
                 values += 1;
             }
-            b',' | b':' | b'[' if !in_string => values += 1,
+            b'[' if !in_string => values += LIST_ROOM,
+            b',' | b':' if !in_string => values += 1,
             _ => {}
         }
     }

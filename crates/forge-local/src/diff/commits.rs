@@ -6,10 +6,7 @@ use forge_core::{
 };
 use forge_git::{CatFile, RawCommit, parse_signature};
 
-use crate::{
-    Local, paging,
-    store::{Pull, hold},
-};
+use crate::{Local, paging, store::Pull};
 
 impl Local {
     pub(crate) async fn pull_commits(&self, number: u64, page: &PageReq) -> Result<Page<Commit>> {
@@ -62,9 +59,7 @@ async fn read(cat: &mut CatFile, oids: &[String]) -> Result<Vec<Commit>> {
     let mut commits = Vec::with_capacity(oids.len());
     for chunk in oids.chunks(64) {
         for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
-            let object = found.into_object()?;
-            hold(object.as_ref().map_or(0, |o| o.data.len()))?;
-            let commit = object.and_then(|o| decode(oid, &o.data));
+            let commit = found.into_object()?.and_then(|o| decode(oid, &o.data));
             commits.push(commit.ok_or_else(|| {
                 Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
                     .with_hint("run `git fsck`, which names the damaged objects")

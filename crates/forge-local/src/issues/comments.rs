@@ -10,7 +10,7 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    reviews::{CommentMapper, comment_id, fold_issue_comments, no_comment, require_own},
+    reviews::{CommentMapper, comment_id, fold_issue_comments, require_own},
     store::{IssueEvent, StoredIssue, WriteRetry},
 };
 
@@ -58,13 +58,9 @@ impl Local {
         expected_version: Option<&str>,
     ) -> Result<Outcome<Comment>> {
         LIMITS.check_comment("body", body)?;
-        let (mut cat, issue, by) = self
+        let changed = self
             .rewrite_issue_comment(number, key, Some(body), expected_version)
             .await?;
-        let comments = self.comments_of_issue(&mut cat, &issue, Some(&by)).await?;
-        let changed = comments.into_iter().find(|c| c.id == key);
-        let kind = SubjectKind::Issue;
-        let changed = changed.ok_or_else(|| no_comment(kind, number, key))?;
         Ok(Outcome::immediate(changed))
     }
 
@@ -73,14 +69,15 @@ impl Local {
         Ok(Outcome::immediate(()))
     }
 
-    /// Replaces the body of the viewer's comment `key`, or deletes the comment.
+    /// Replaces the body of the viewer's comment `key`, or deletes the comment. Returns the comment
+    /// as written, because a read after the write could fail.
     async fn rewrite_issue_comment(
         &self,
         number: u64,
         key: &str,
         body: Option<&str>,
         expected_version: Option<&str>,
-    ) -> Result<(CatFile, StoredIssue, Identity)> {
+    ) -> Result<Comment> {
         let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = WriteRetry::begin(&self.store).await;
@@ -91,24 +88,29 @@ impl Local {
             let comments = self.comments_of_issue(&mut cat, &before, Some(&by)).await?;
             let comment = comments.iter().find(|c| c.id == key);
             let done = if body.is_some() { "changed" } else { "deleted" };
-            require_own(SubjectKind::Issue, number, comment, key, &by, done)?;
+            let comment = require_own(SubjectKind::Issue, number, comment, key, &by, done)?;
+            let mut written = comment.clone();
             let mut snapshot = before.snapshot.clone();
             let comment = key.to_owned();
             let event = match body {
-                Some(body) => IssueEvent::CommentEdited {
-                    comment,
-                    body: body.to_owned(),
-                },
+                Some(body) => {
+                    body.clone_into(&mut written.body);
+                    written.updated_at = Some(by.at);
+                    IssueEvent::CommentEdited {
+                        comment,
+                        body: body.to_owned(),
+                    }
+                }
                 None => {
                     snapshot.comments = snapshot.comments.saturating_sub(1);
                     IssueEvent::CommentDeleted { comment }
                 }
             };
-            let written = self
+            let write = self
                 .store
                 .write_issue(Some(&before), snapshot, &by, event, Vec::new());
-            match written.await? {
-                Ok(issue) => return Ok((cat, issue, by)),
+            match write.await? {
+                Ok(_) => return Ok(written),
                 Err(lost) => attempts.again(lost).await?,
             }
         }

@@ -1,7 +1,7 @@
 //! Lists issues. Without an index, a list reads each issue's state until the page is full.
 
 use forge_core::{
-    Cursor, Page, PageReq, Result, call,
+    Cursor, Page, PageReq, Result,
     model::{Issue, IssueQuery},
 };
 
@@ -10,7 +10,7 @@ use crate::{
     ident::identity,
     paging::{self, SCHEME},
     pulls::{label_names, warning_of},
-    store::{IssueSnapshot, hold_record, same_login},
+    store::{IssueSnapshot, same_login},
 };
 
 /// Number of issues read at once.
@@ -62,14 +62,6 @@ impl Local {
                 if result.items.len() == limit {
                     more = true;
                     break 'chunks;
-                }
-                match hold_record(&issue.snapshot) {
-                    Err(e) if call::is_spent(&e) && !result.items.is_empty() => {
-                        result.warnings.push(call::cut_list(&e));
-                        more = true;
-                        break 'chunks;
-                    }
-                    held => held?,
                 }
                 last = issue.number();
                 let mut row = self.issue_header(&issue, &book);

@@ -11,7 +11,7 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    store::{IssueSnapshot, RefChange, hold, issue_ref},
+    store::{IssueSnapshot, RefChange, issue_ref},
 };
 
 /// Maximum number of issues that block one issue.
@@ -148,7 +148,6 @@ impl Local {
                         graph.deleted.insert(*number);
                     }
                     Some(Ok(issue)) => {
-                        hold(issue.snapshot.title.len())?;
                         graph.rows.insert(*number, RelatedRow::of(issue.snapshot));
                     }
                     Some(Err(_)) => graph.unreadable.push(*number),

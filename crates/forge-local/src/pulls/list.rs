@@ -1,7 +1,7 @@
 //! Lists pull requests, and finds them by branch.
 
 use forge_core::{
-    Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result, call,
+    Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     pull_filter::{Filter, SearchCandidate},
 };
@@ -13,7 +13,7 @@ use crate::{
     ident::identity,
     labels::LabelSet,
     paging::{self, SCHEME},
-    store::{Index, LabelRef, Pull, PullRead, Snapshot, hold_record},
+    store::{Index, LabelRef, Pull, PullRead, Snapshot},
 };
 
 /// Number of candidates read at once if a filter may drop most of them.
@@ -100,14 +100,6 @@ impl Local {
                 if result.items.len() == limit {
                     more = true;
                     break 'chunks;
-                }
-                match hold_record(&pull.snapshot) {
-                    Err(e) if call::is_spent(&e) && !result.items.is_empty() => {
-                        result.warnings.push(call::cut_list(&e));
-                        more = true;
-                        break 'chunks;
-                    }
-                    held => held?,
                 }
                 last = pull.number;
                 let shown = self

@@ -5,14 +5,13 @@ use forge_core::{
     model::{Comment, CommentId, SubjectKind},
     text,
 };
-use forge_git::CatFile;
 
-use super::conversation::comment_id;
+use super::{CommentMapper, comment_id};
 use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
-    store::{AppendOutcome, NewEvent, Pull, PullEvent, WriteRetry},
+    store::{AppendOutcome, NewEvent, PullEvent, WriteRetry},
 };
 
 const PULL: SubjectKind = SubjectKind::PullRequest;
@@ -46,24 +45,33 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            let (reply_to, thread) = match reply_to {
-                None => (None, None),
-                Some(to) => {
-                    let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-                    let (answered, thread) = said
-                        .answered_by(&to.key)
-                        .ok_or_else(|| no_comment(PULL, number, &to.key))?;
-                    (
-                        Some(answered.id.clone()),
-                        thread.map(|thread| thread.id.clone()),
-                    )
-                }
+            // A stored comment must not be reported as failed because the conversation cannot be
+            // read, so the result comes from what is written.
+            let url = self.pr(number).to_string();
+            let writer = CommentMapper {
+                url: &url,
+                viewer: Some(&by.actor.login),
             };
+            let id = comment_id(pull.snapshot.events + 1);
+            let mut comment = writer.comment(id, &by.actor, by.at, body);
+            let mut thread = None;
+            if let Some(to) = reply_to {
+                let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
+                let (answered, of) = said
+                    .answered_by(&to.key)
+                    .ok_or_else(|| no_comment(PULL, number, &to.key))?;
+                comment.reply_to = Some(answered.id.clone());
+                if let Some(of) = of {
+                    comment.file_path = Some(of.path.clone());
+                    comment.line_number = of.line;
+                    thread = Some(of.id.clone());
+                }
+            }
             let mut snapshot = pull.snapshot.clone();
             snapshot.comments += u64::from(thread.is_none());
             let event = PullEvent::Commented {
                 body: body.to_owned(),
-                reply_to,
+                reply_to: comment.reply_to.clone(),
                 thread,
             };
             match self
@@ -71,11 +79,7 @@ impl Local {
                 .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                AppendOutcome::Done(pull) => {
-                    drop(attempts);
-                    let id = comment_id(pull.snapshot.events);
-                    return self.comment_now(&mut cat, &pull, &by, &id).await;
-                }
+                AppendOutcome::Done(_) => return Ok(Outcome::immediate(comment)),
                 AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
@@ -97,17 +101,17 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-            require_own(PULL, number, said.comment(key), key, &by, "changed")?;
+            let comment = require_own(PULL, number, said.comment(key), key, &by, "changed")?;
+            let mut comment = comment.clone();
+            body.clone_into(&mut comment.body);
+            comment.updated_at = Some(by.at);
             let event = PullEvent::CommentEdited {
                 comment: key.to_owned(),
                 body: body.to_owned(),
             };
             let draft = NewEvent::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                AppendOutcome::Done(pull) => {
-                    drop(attempts);
-                    return self.comment_now(&mut cat, &pull, &by, key).await;
-                }
+                AppendOutcome::Done(_) => return Ok(Outcome::immediate(comment)),
                 AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
@@ -141,36 +145,20 @@ impl Local {
             }
         }
     }
-
-    /// Reads a comment after a write.
-    async fn comment_now(
-        &self,
-        cat: &mut CatFile,
-        pull: &Pull,
-        by: &Identity,
-        id: &str,
-    ) -> Result<Outcome<Comment>> {
-        let said = self.conversation(cat, pull, Some(by)).await?;
-        let comment = said
-            .comment(id)
-            .cloned()
-            .ok_or_else(|| no_comment(PULL, pull.number, id))?;
-        Ok(Outcome::immediate(comment))
-    }
 }
 
 /// Refuses a missing comment, and a comment of another author.
-pub(crate) fn require_own(
+pub(crate) fn require_own<'a>(
     kind: SubjectKind,
     number: u64,
-    comment: Option<&Comment>,
+    comment: Option<&'a Comment>,
     key: &str,
     by: &Identity,
     done: &str,
-) -> Result<()> {
+) -> Result<&'a Comment> {
     let comment = comment.ok_or_else(|| no_comment(kind, number, key))?;
     if by.is(&comment.author.login) {
-        return Ok(());
+        return Ok(comment);
     }
     let author = text::one_line(&comment.author.login).into_owned();
     let answer = match kind {
@@ -192,7 +180,7 @@ pub(crate) fn require_own(
     ))
 }
 
-pub(crate) fn no_comment(kind: SubjectKind, number: u64, key: &str) -> Error {
+fn no_comment(kind: SubjectKind, number: u64, key: &str) -> Error {
     let view = match kind {
         SubjectKind::PullRequest => Action::op(Op::PrView).with(Param::Include, "comments"),
         SubjectKind::Issue => Action::op(Op::IssueView),

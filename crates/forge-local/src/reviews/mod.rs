@@ -8,7 +8,7 @@ mod issue_comments;
 mod submit;
 mod thread;
 
-pub(crate) use comment::{no_comment, require_own};
+pub(crate) use comment::require_own;
 pub(crate) use conversation::{CommentMapper, comment_id};
 pub(crate) use issue_comments::fold_issue_comments;
 

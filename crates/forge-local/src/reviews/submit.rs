@@ -1,24 +1,27 @@
 //! Submits reviews.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use forge_core::{
-    Action, Arg, Error, Hint, Outcome, Param, Precondition, Result, check_expected_head,
+    Action, Arg, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result, check_expected_head,
     model::{FileChange, FileStatus, NewReview, NewThread, Review, ReviewState, Side, Verdict},
     text,
 };
 use forge_git::CatFile;
 
 use super::{
-    conversation::review_id,
+    conversation::{fold, review_id},
     hunks::{LinePosition, find_hunk},
 };
 use crate::{
     Local,
     caps::LIMITS,
     diff::{DiffRange, diff_args},
-    ident::identity,
-    store::{AppendOutcome, LatestReview, NewEvent, OpenedThread, Pull, PullEvent, WriteRetry},
+    ident::{Identity, identity},
+    store::{
+        AppendOutcome, LatestReview, Log, LogEntry, LoggedEvent, NewEvent, OpenedThread, Pull,
+        PullEvent, WriteRetry,
+    },
     validate::CHOOSE_BODY,
 };
 
@@ -80,26 +83,37 @@ impl Local {
                 body: review.body.clone(),
                 threads,
             };
+            let submitted = self.review_of(&pull, &by, event.clone())?;
             match self
                 .store
                 .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                AppendOutcome::Done(pull) => {
-                    drop(attempts);
-                    let id = review_id(pull.snapshot.events);
-                    let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
-                    let review = said.reviews.into_iter().find(|r| r.id == id);
-                    return review.map(Outcome::immediate).ok_or_else(|| {
-                        Error::new(
-                            forge_core::ErrorKind::Internal,
-                            format!("the submitted review {id} is missing from the log"),
-                        )
-                    });
-                }
+                AppendOutcome::Done(_) => return Ok(Outcome::immediate(submitted)),
                 AppendOutcome::Lost(lost) => attempts.again(lost).await?,
             }
         }
+    }
+
+    /// The review that `event` adds to `pull`. A stored review must not be reported as failed, and
+    /// a read after the write could fail.
+    fn review_of(&self, pull: &Pull, by: &Identity, event: PullEvent) -> Result<Review> {
+        let entry = LogEntry {
+            seq: pull.snapshot.events + 1,
+            at: by.at,
+            actor: by.actor.clone(),
+            head: pull.head_oid.clone(),
+            event,
+        };
+        let oid = String::new();
+        let log = Log {
+            events: Arc::new(vec![LoggedEvent { oid, entry }]),
+        };
+        let url = self.pr(pull.number).to_string();
+        let mut all = fold(&log, &url, Some(&by.actor.login));
+        all.reviews
+            .pop()
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "the event adds no review"))
     }
 
     /// Adds the hunks to the threads; refuses lines outside the diff.

@@ -1,11 +1,7 @@
 //! The format version of stored objects, and the errors for unreadable ones.
 
-use forge_core::{
-    Error, ErrorKind, Result,
-    call::{self, weight_of_json},
-    text,
-};
-use serde::{Deserialize, Serialize};
+use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
+use serde::Deserialize;
 
 /// The format of pull requests, labels and plain issues.
 ///
@@ -18,27 +14,6 @@ pub(crate) const ISSUE_FORMAT: u32 = 2;
 /// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
 /// maximum length. A list has a hundred of them.
 const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
-
-/// Length up to which an object counts to no limit, in bytes. Long texts are small in a repository,
-/// but many objects are not.
-const UNCOUNTED_BYTES: usize = 4 * 1024;
-
-/// Counts an object of `bytes` that stays in memory until the call has ended, both as it was read
-/// and as it is shown.
-///
-/// # Errors
-/// The errors of [`call::hold`].
-pub(crate) fn hold(bytes: usize) -> Result<()> {
-    call::hold("git", 2 * bytes.saturating_sub(UNCOUNTED_BYTES))
-}
-
-/// [`hold`] for a pull request or issue in a list.
-///
-/// # Errors
-/// The errors of [`call::hold`].
-pub(crate) fn hold_record(record: &impl Serialize) -> Result<()> {
-    hold(serde_json::to_vec(record).map_or(0, |json| json.len()))
-}
 
 /// Refuses to store a record that would be too large to read again.
 pub(crate) fn check_room(record: &[u8]) -> Result<()> {

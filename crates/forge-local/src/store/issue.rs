@@ -259,7 +259,7 @@ impl EventStore {
     /// Reads the events of `issue`, oldest first.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged.
+    /// `protocol` if an event is damaged, or if the events take too much memory.
     pub async fn issue_log(
         &self,
         cat: &mut CatFile,

@@ -7,11 +7,14 @@ use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
 use super::{
-    EventStore, LogEntry, Pull, PullEvent, event::event_json, hold, read::broken, shared::KeptLog,
+    EventStore, LogEntry, Pull, PullEvent, event::event_json, read::broken, shared::KeptLog,
 };
 
 /// Maximum number of event commits in memory at once.
 const BATCH_SIZE: usize = 64;
+
+/// Maximum memory of the events of one pull request or issue, in bytes.
+const MAX_LOG_WEIGHT: usize = 64 * 1024 * 1024;
 
 /// An event and its commit.
 #[derive(Clone, Debug)]
@@ -26,16 +29,16 @@ pub(crate) struct Log {
     pub events: Arc<Vec<LoggedEvent>>,
 }
 
-/// Counts an event before it is parsed: many small values take much more memory than their text.
-fn hold_event(commit: &RawCommit<'_>) -> Result<()> {
-    hold(event_json(commit).map_or(0, weight_of_json))
+/// Memory that a parsed event takes: many small values take much more than their text.
+fn weight_of_event(commit: &RawCommit<'_>) -> usize {
+    event_json(commit).map_or(0, weight_of_json)
 }
 
 impl EventStore {
     /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged, or if the events take too much memory.
+    /// `protocol` if an event is damaged, or if the events take more than [`MAX_LOG_WEIGHT`].
     pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
         let Some(shared) = &self.shared else {
@@ -54,7 +57,7 @@ impl EventStore {
             Some(kept) => self.newer(cat, &pull.tip, kept).await,
             None => None,
         };
-        let (events, bytes) = match newer {
+        let (events, weight) = match newer {
             Some(events) => events,
             None => self.events(cat, &pull.tip, bad).await?,
         };
@@ -63,13 +66,14 @@ impl EventStore {
             of,
             tip: pull.tip.clone(),
             events: Arc::clone(&events),
-            bytes,
+            weight,
         });
         Ok(Log { events })
     }
 
-    /// Extends cached events up to `tip`; also returns their size in bytes. `None` if more than
-    /// [`BATCH_SIZE`] events are missing or one is damaged: then the caller reads all events.
+    /// Extends cached events up to `tip`; also returns their memory in bytes. `None` if more than
+    /// [`BATCH_SIZE`] events are missing, one is damaged, or they are too large: then the caller
+    /// reads all events, or fails.
     async fn newer(
         &self,
         cat: &mut CatFile,
@@ -77,7 +81,7 @@ impl EventStore {
         kept: &KeptLog,
     ) -> Option<(Vec<LoggedEvent>, usize)> {
         let mut newer: Vec<LoggedEvent> = Vec::new();
-        let mut bytes = kept.bytes;
+        let mut weight = kept.weight;
         let mut at = tip.to_owned();
         while at != kept.tip {
             if newer.len() >= BATCH_SIZE {
@@ -85,10 +89,12 @@ impl EventStore {
             }
             let object = cat.get(&at).await.ok().flatten()?;
             let commit = RawCommit::parse(&object.data)?;
-            hold_event(&commit).ok()?;
+            weight += weight_of_event(&commit);
+            if weight > MAX_LOG_WEIGHT {
+                return None;
+            }
             let entry = LogEntry::of(&commit).ok().flatten()?;
             let parent = (*commit.parents.first()?).to_owned();
-            bytes += object.data.len();
             newer.push(LoggedEvent { oid: at, entry });
             at = parent;
         }
@@ -96,11 +102,11 @@ impl EventStore {
         let mut events = Vec::with_capacity(kept.events.len() + newer.len());
         events.extend(kept.events.iter().cloned());
         events.append(&mut newer);
-        Some((events, bytes))
+        Some((events, weight))
     }
 
-    /// Reads the events of the chain that ends with `tip`, and the total size of their commits;
-    /// `broken` makes the error for a damaged event.
+    /// Reads the events of the chain that ends with `tip`, and their memory in bytes. `broken`
+    /// makes the error for a damaged event, or for more than [`MAX_LOG_WEIGHT`].
     pub async fn events<E: DeserializeOwned>(
         &self,
         cat: &mut CatFile,
@@ -120,7 +126,7 @@ impl EventStore {
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let oids: Vec<&str> = listed.lines().collect();
-        let (mut events, mut bytes) = (Vec::with_capacity(oids.len()), 0);
+        let (mut events, mut weight) = (Vec::with_capacity(oids.len()), 0);
         for chunk in oids.chunks(BATCH_SIZE) {
             for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
                 let bad = |why: &str| broken(&format!("event {oid}: {why}"));
@@ -128,10 +134,15 @@ impl EventStore {
                     .into_object()
                     .map_err(|e| bad(e.message()).with_source(e))?
                     .ok_or_else(|| bad("it is missing"))?;
-                bytes += object.data.len();
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
-                hold_event(&commit)?;
+                weight += weight_of_event(&commit);
+                if weight > MAX_LOG_WEIGHT {
+                    let most = MAX_LOG_WEIGHT >> 20;
+                    return Err(broken(&format!(
+                        "its events take more than {most} MiB of memory"
+                    )));
+                }
                 match LogEntry::of(&commit) {
                     Ok(Some(entry)) => events.push(LoggedEvent {
                         oid: object.oid,
@@ -142,6 +153,6 @@ impl EventStore {
                 }
             }
         }
-        Ok((events, bytes))
+        Ok((events, weight))
     }
 }

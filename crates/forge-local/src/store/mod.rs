@@ -17,7 +17,7 @@ mod write_retry;
 
 pub(crate) use event::{Edited, LogEntry, MergeIntent, OpenedThread, PullEvent};
 pub(crate) use forge_core::pull_filter::same_login;
-pub(crate) use format::{FORMAT, ISSUE_FORMAT, Unreadable, check_room, hold, hold_record};
+pub(crate) use format::{FORMAT, ISSUE_FORMAT, Unreadable, check_room};
 pub(crate) use index::Index;
 pub(crate) use issue::{IssueSnapshot, StoredIssue};
 pub(crate) use issue_event::{IssueChanges, IssueEvent};

@@ -11,8 +11,8 @@ use tokio::{sync::OwnedMutexGuard, time::timeout};
 
 use super::LoggedEvent;
 
-/// Maximum size of cached events, in bytes as git stores them.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum memory of cached events, in bytes.
+const MAX_WEIGHT: usize = 16 * 1024 * 1024;
 
 /// Caches the events of recently read pull requests, and orders the writers.
 ///
@@ -32,8 +32,8 @@ pub(crate) struct KeptLog {
     /// The commit of the last event.
     pub tip: String,
     pub events: Arc<Vec<LoggedEvent>>,
-    /// The total size of the commits.
-    pub bytes: usize,
+    /// The memory of the events, in bytes.
+    pub weight: usize,
 }
 
 impl StoreCache {
@@ -55,9 +55,9 @@ impl StoreCache {
         let mut logs = self.logs();
         logs.retain(|kept| kept.of != new.of);
         logs.push(new);
-        let mut bytes: usize = logs.iter().map(|kept| kept.bytes).sum();
-        while bytes > MAX_BYTES && !logs.is_empty() {
-            bytes -= logs.remove(0).bytes;
+        let mut weight: usize = logs.iter().map(|kept| kept.weight).sum();
+        while weight > MAX_WEIGHT && !logs.is_empty() {
+            weight -= logs.remove(0).weight;
         }
     }
 
@@ -81,12 +81,12 @@ impl StoreCache {
 mod tests {
     use super::*;
 
-    fn kept(number: u64, bytes: usize) -> KeptLog {
+    fn kept(number: u64, weight: usize) -> KeptLog {
         KeptLog {
             of: (PathBuf::from("/r"), number),
             tip: "a".to_owned(),
             events: Arc::default(),
-            bytes,
+            weight,
         }
     }
 
@@ -95,14 +95,14 @@ mod tests {
         let shared = StoreCache::default();
         let of = |number| (PathBuf::from("/r"), number);
         for number in 1..=3 {
-            shared.keep(kept(number, MAX_BYTES / 3));
+            shared.keep(kept(number, MAX_WEIGHT / 3));
         }
         assert!(shared.log(&of(1)).is_some());
-        shared.keep(kept(4, MAX_BYTES / 3));
+        shared.keep(kept(4, MAX_WEIGHT / 3));
         // Number 2 was not read for the longest time.
         assert!(shared.log(&of(2)).is_none());
         assert!(shared.log(&of(1)).is_some() && shared.log(&of(4)).is_some());
-        shared.keep(kept(5, MAX_BYTES + 1));
+        shared.keep(kept(5, MAX_WEIGHT + 1));
         assert!(shared.logs().is_empty());
     }
 

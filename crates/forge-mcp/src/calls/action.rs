@@ -215,7 +215,8 @@ pub(crate) struct ToolCall {
 
 impl fmt::Display for ToolCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.tool, json!(self.arguments))
+        let arguments = serde_json::to_string(&self.arguments).map_err(|_| fmt::Error)?;
+        write!(f, "{} {arguments}", self.tool)
     }
 }
 

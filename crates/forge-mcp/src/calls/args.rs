@@ -1,5 +1,7 @@
 //! Parses tool arguments leniently: accepts the variants that models send.
 
+use std::fmt;
+
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -56,45 +58,43 @@ pub(super) fn fit(sent: Option<JsonObject>, schema: &JsonObject) -> Result<JsonO
 ///
 /// Fails with `invalid_input`, and says which argument is wrong and what the tool takes there.
 pub(super) fn read<A: DeserializeOwned>(args: &JsonObject, schema: &JsonObject) -> Result<A> {
-    serde_path_to_error::deserialize(args).map_err(|e| {
-        refusal(
-            &Value::Object(args.clone()),
-            e.path(),
-            &Value::Object(schema.clone()),
-        )
-    })
+    serde_path_to_error::deserialize(args).map_err(|e| refusal(args, e.path(), schema))
 }
 
 /// Explains the wrong argument at a path. The words come from the schema, because serde's message
 /// has names of Rust types.
-fn refusal(args: &Value, path: &serde_path_to_error::Path, schema: &Value) -> Error {
+fn refusal(args: &JsonObject, path: &serde_path_to_error::Path, schema: &JsonObject) -> Error {
     let (mut at, mut is_optional) = (String::new(), false);
-    let (mut value, mut of) = (Some(args), Some(schema));
+    // The value at the path so far, with its schema; `None` for all arguments.
+    let mut inner: Option<(&Value, &Value)> = None;
     for segment in path.iter() {
-        let (inner, inner_schema) = match segment {
+        inner = Some(match segment {
             Segment::Map { key } => {
-                let known = of.and_then(|of| of.get("properties")?.get(key));
-                if known.is_none() {
-                    break;
-                }
-                let object = of.and_then(Value::as_object);
-                is_optional = object.is_none_or(|of| !is_required(of, key));
+                let (sent, of) = match inner {
+                    Some((value, of)) => (value.as_object(), of.as_object()),
+                    None => (Some(args), Some(schema)),
+                };
+                let known = of.and_then(|of| Some((of, of.get("properties")?.get(key)?)));
+                let Some((of, known)) = known else { break };
+                is_optional = !is_required(of, key);
                 at = join(&at, key);
-                (value.and_then(|value| value.get(key)), known)
+                let value = sent.and_then(|sent| sent.get(key));
+                (value.unwrap_or(&Value::Null), known)
             }
             Segment::Seq { index } => {
+                let Some((value, of)) = inner else { break };
                 is_optional = false;
                 at.push_str(&format!("[{index}]"));
-                let item = value.and_then(|value| value.get(*index));
-                (item, of.and_then(|of| of.get("items")))
+                let (value, of) = (value.get(*index), of.get("items"));
+                (value.unwrap_or(&Value::Null), of.unwrap_or(&Value::Null))
             }
             // The path of an enum's value is the path of the enum.
             Segment::Enum { .. } | Segment::Unknown => break,
-        };
-        (value, of) = (inner, inner_schema);
+        });
     }
-    let value = value.unwrap_or(&Value::Null);
-    let of = of.unwrap_or(&Value::Null);
+    let Some((value, of)) = inner else {
+        return wrong_names(&at, args, schema);
+    };
     match (value.as_object(), of.as_object()) {
         (Some(sent), Some(schema)) if schema.contains_key("properties") => {
             wrong_names(&at, sent, schema)
@@ -174,18 +174,18 @@ fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Er
     refused(format!("{at} is {}, but takes {takes}", shown(value))).with_hint(hint)
 }
 
-/// Formats a text of the caller: quoted, on one line, and cut.
-fn quoted(text: &str) -> String {
-    let line = Cleaner::new().line(text);
-    line.cut(MAX_VALUE_CHARS).to_string()
+/// Formats a text or a value of the caller: quoted, on one line, and cut.
+fn quoted(sent: impl fmt::Display) -> String {
+    let cleaner = Cleaner::new();
+    cleaner.excerpt(sent, MAX_VALUE_CHARS).to_string()
 }
 
 /// Formats a value of the caller; objects and lists are quoted as JSON.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        Value::Array(_) => format!("the list {}", quoted(&value.to_string())),
-        Value::Object(_) => format!("the object {}", quoted(&value.to_string())),
+        Value::Array(_) => format!("the list {}", quoted(value)),
+        Value::Object(_) => format!("the object {}", quoted(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
@@ -273,15 +273,14 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         if known(&name) && may_go && (is_zero_text || is_blank(&value)) {
             continue;
         }
-        if let Some(before) = args.insert(name.clone(), value.clone())
-            && before != value
-        {
-            let (before, value) = (shown(&before), shown(&value));
+        if let Some(before) = args.get(&name).filter(|before| **before != value) {
+            let (before, value) = (shown(before), shown(&value));
             return Err(
                 refused(format!("{name} is given twice, as {before} and as {value}"))
                     .with_hint(format!("pass {name} once")),
             );
         }
+        args.insert(name, value);
     }
     Ok(args)
 }
@@ -300,8 +299,13 @@ fn is_blank(value: &Value) -> bool {
 
 /// Returns true for the argument `page` with value 1, which is the same as no cursor.
 fn is_page_one(name: &str, value: &Value) -> bool {
-    let number = value.to_string();
-    name == "page" && ["0", "1", "1.0"].contains(&number.trim_matches('"'))
+    let is_one = |number: &str| ["0", "1", "1.0"].contains(&number);
+    name == "page"
+        && match value {
+            Value::String(text) => is_one(text),
+            Value::Number(number) => is_one(&number.to_string()),
+            _ => false,
+        }
 }
 
 fn is_required(schema: &JsonObject, name: &str) -> bool {

@@ -101,8 +101,7 @@ impl CallContext {
     }
 
     /// Records the arguments, by schema name.
-    pub fn learn_arguments(&self, arguments: &JsonObject) {
-        let arguments = Arc::new(arguments.clone());
+    pub fn learn_arguments(&self, arguments: Arc<JsonObject>) {
         self.note(|about| about.arguments = Some(arguments));
     }
 

@@ -140,11 +140,12 @@ pub(crate) async fn confirm(
 
 /// Everything that a seal is bound to, as one text.
 fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
-    let mut args = call.params.arguments.clone().unwrap_or_default();
+    let about = call.about();
+    let args = about.arguments.iter().flat_map(|args| args.iter());
     // The head is bound separately, whether or not the caller passes `expected_head`.
-    args.retain(|name, _| !["confirm", "expected_head"].contains(&name.as_str()));
+    let args = args.filter(|(name, _)| !["confirm", "expected_head"].contains(&name.as_str()));
     // The keys are sorted, so that the order of the client's arguments does not matter.
-    let args: std::collections::BTreeMap<String, Value> = args.into_iter().collect();
+    let args: std::collections::BTreeMap<&String, &Value> = args.collect();
     let args = serde_json::to_string(&args).unwrap_or_default();
     format!(
         "{}\n{}\n{}\n{}\n{:?}\n{}\n{args}",

@@ -157,20 +157,20 @@ impl Drop for Write {
 
 async fn run<T: Tool>(
     server: ServerState,
-    params: CallToolRequestParams,
+    mut params: CallToolRequestParams,
     ctx: RequestContext<RoleServer>,
     input: &JsonObject,
 ) -> CallToolResponse {
     let cancelled = ctx.ct.clone();
-    let sent = params.arguments.clone();
+    // Long arguments are in memory once: the call has them as they are parsed.
+    let sent = params.arguments.take();
     let _write = T::SPEC.effect.is_write().then(|| Write(server.clone()));
     let call = CallContext::new(server, T::SPEC, params, ctx);
     let work = async {
-        let sent = args::fit(sent, input)?;
-        call.learn_arguments(&sent);
+        let sent = Arc::new(args::fit(sent, input)?);
+        call.learn_arguments(Arc::clone(&sent));
         if T::SPEC.effect.is_write() {
             let args: T::Args = args::read(&sent, input)?;
-            drop(sent);
             call.acquire_slot().await?;
             let run = Box::pin(T::run(&call, args));
             return forge_core::call::kept(false, run).await.0;

@@ -176,6 +176,23 @@ impl Cleaner {
         }
     }
 
+    /// Cleans the first `most` characters of a value to one line, and counts the others. A long
+    /// value is not copied.
+    pub(crate) fn excerpt(&self, value: impl fmt::Display, most: usize) -> Clean {
+        let mut excerpt = Excerpt {
+            kept: String::new(),
+            room: most,
+            dropped: 0,
+        };
+        // If the value cannot be formatted, the excerpt ends early.
+        let _ = write!(excerpt, "{value}");
+        let Clean(line) = self.line(&excerpt.kept);
+        match excerpt.dropped {
+            0 => Clean(line),
+            dropped => Clean(format!("{line}… [{dropped} more characters]")),
+        }
+    }
+
     /// The number of removed characters.
     #[must_use]
     pub fn hidden(&self) -> usize {
@@ -210,6 +227,24 @@ impl Cleaner {
     #[must_use]
     pub fn comments(&self) -> usize {
         self.comments.load(Ordering::Relaxed)
+    }
+}
+
+/// Keeps the first characters of the written text, and counts the others.
+struct Excerpt {
+    kept: String,
+    /// Number of characters that are still kept.
+    room: usize,
+    dropped: usize,
+}
+
+impl fmt::Write for Excerpt {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let (kept, dropped) = text::truncate_chars(text, self.room);
+        self.room -= kept.chars().count();
+        self.kept.push_str(&kept);
+        self.dropped += dropped;
+        Ok(())
     }
 }
 
@@ -389,6 +424,13 @@ mod tests {
         assert_eq!((cleaner.hidden(), cleaner.comments()), (3, 1));
         assert_eq!(cleaner.line("a\nb\r\n  c").as_data(), "a b c");
         assert_eq!(cleaner.line("a  b").as_data(), "a  b");
+    }
+
+    #[test]
+    fn excerpt_counts_omitted_characters() {
+        let excerpt = |most| Cleaner::new().excerpt(json!(["a\u{202e}b", "cd"]), most);
+        assert_eq!(excerpt(5).as_data(), "[\"ab… [7 more characters]");
+        assert_eq!(excerpt(12).as_data(), "[\"ab\",\"cd\"]");
     }
 
     #[test]

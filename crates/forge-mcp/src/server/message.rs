@@ -6,16 +6,17 @@ use rmcp::{
     ErrorData,
     model::{ErrorCode, InitializeRequestParams, RequestId},
 };
+use serde::Deserialize as _;
 use serde_json::Value;
 
-/// Maximum memory of a parsed message, in bytes: twice the memory of the longest message that is a
-/// single text.
-const MAX_WEIGHT: usize = 32 * 1024 * 1024;
+/// Maximum memory of a parsed message in addition to its text, in bytes. Several copies are in
+/// memory at once: the values in which rmcp buffers the message, and the arguments made from them.
+const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 
 /// The error for invalid bytes, with the request id if the bytes contain an id. Bytes that would
 /// take too much memory are not parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
-    if weight_of_json(bytes) > MAX_WEIGHT {
+    if weight_of_json(bytes) - bytes.len() > MAX_VALUES_WEIGHT {
         let why = "the message has too many values: send less";
         return Some((ErrorData::new(ErrorCode::INVALID_REQUEST, why, None), None));
     }
@@ -69,7 +70,7 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
     if method == "tools/call" && arguments.is_some_and(|a| !a.is_object() && !a.is_null()) {
         return Some(Fault::Params("arguments have to be an object"));
     }
-    let hello = || serde_json::from_value::<InitializeRequestParams>(params.cloned()?).ok();
+    let hello = || InitializeRequestParams::deserialize(params?).ok();
     // In a request that names its protocol version, `initialize` is an unknown method.
     let names_version = params
         .and_then(|params| params.get("_meta")?.as_object())
@@ -94,17 +95,20 @@ fn request_id(id: &Value) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    /// Each of these objects takes a hundred times its length in memory.
+    /// Such an object takes a hundred times its length in memory, and such a list sixty times.
     #[test]
     fn message_of_many_small_values_is_not_parsed() {
-        let message = |count: usize| {
-            let many = "{\"\":0},".repeat(count);
-            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":[{many}0]}}}}"#)
-        };
-        assert!(refusal(message(100).as_bytes()).is_none());
-        let (error, id) = refusal(message(100_000).as_bytes()).unwrap();
-        assert_eq!((error.code.0, id), (-32600, None));
-        assert!(error.message.contains("too many values"), "{error:?}");
+        let deep = format!("{}{},", "[".repeat(100), "]".repeat(100));
+        for value in ["{\"\":0},", deep.as_str()] {
+            let message = |length: usize| {
+                let many = value.repeat(length / value.len());
+                format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":[{many}0]}}}}"#)
+            };
+            assert!(refusal(message(1_000).as_bytes()).is_none());
+            let (error, id) = refusal(message(500_000).as_bytes()).unwrap();
+            assert_eq!((error.code.0, id), (-32600, None));
+            assert!(error.message.contains("too many values"), "{error:?}");
+        }
         let text = "x".repeat(15 << 20);
         let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{{"p":"{text}"}}}}"#);
         assert!(refusal(text.as_bytes()).is_none());
