@@ -930,6 +930,8 @@ fn pulls_that_close_an_issue_are_shown_on_both_forges() {
     assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
     assert_eq!(found[0]["number"], 1);
     assert_eq!(found[0]["url"], world.url(1));
+    world.forge(&["pr", "close", "1"]).ok();
+    assert_eq!(json(&world, "1", FIELD)[FIELD], json!([]));
     let hub = Hub::new();
     let mut seed = hub.double.seed();
     seed.open_issue(REPO, "grace", "It breaks", "");
