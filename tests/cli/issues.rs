@@ -696,7 +696,12 @@ fn template_and_attached_file_work_on_github() {
         view.success().json()
     };
     let attach = ["--attach", "a.png"];
-    on(&[&["create", "-t", "T", "-T", "Bug report"], &attach[..]].concat()).ok();
+    let create = [&["create", "-t", "T", "-T", "Bug report"], &attach[..]].concat();
+    let foreign = on(&create).output().exits(1);
+    let _ = foreign.says("this directory is not a clone of");
+    let url = format!("http://github.localhost/{REPO}.git");
+    clone.run(["remote", "add", "origin", url.as_str()]).ok();
+    on(&create).ok();
     let made = body("1")["body"].as_str().unwrap().to_owned();
     assert!(made.starts_with("What happens?\n\n![a](http"), "{made}");
     on(&["create", "-t", "Plain", "-b", "Text"]).ok();
@@ -759,6 +764,40 @@ fn typed_text_of_refused_issue_is_recovered() {
     typed_text_is_recovered(&hub.scratch, |line| {
         hub.forge(&[line, &["-R", REPO]].concat())
     });
+}
+
+/// A draft has the relations and values of the flags, and its text replaces a template's.
+#[test]
+fn recovered_draft_keeps_flags_and_text() {
+    let world = world();
+    open(&world, "Later", &[]);
+    let [file, text] = TEMPLATE;
+    world.scratch.write(format!("repo/{file}"), text);
+    let editor = editor(&world.scratch, "Part\n\nTyped text.");
+    let create = ["issue", "create", "--editor", "--parent", "1", "-l", "bgu"];
+    let values = ["--blocking", "2", "--estimate", "M", "--priority", "P1"];
+    let refused = world.forge(&[&create[..], &values].concat());
+    let refused = refused.env("FORGE_EDITOR", editor).output().exits(1);
+    let said = refused.stderr_text();
+    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
+    let (path, _) = path.split_once('`').unwrap();
+    let recover = ["issue", "create", "--recover", path, "-T", "bug.md"];
+    let flags = ["-l", "bug", "--estimate", "S"];
+    world.forge(&[&recover[..], &flags].concat()).ok();
+    std::fs::remove_file(path).unwrap();
+    let made = json(&world, "3", "body,blocking,estimate,parent,priority");
+    assert_eq!(made["body"].as_str().unwrap().trim_end(), "Typed text.");
+    assert_eq!(numbers(&made["blocking"]), [2]);
+    assert_eq!(made["parent"]["number"], 1);
+    assert_eq!([&made["estimate"], &made["priority"]], ["S", "P1"]);
+}
+
+#[test]
+fn project_flag_is_refused_with_web_flag() {
+    let hub = Hub::new();
+    let create = ["issue", "create", "-R", REPO, "--web", "-p", "Roadmap"];
+    let refused = hub.forge(&create).output().exits(1);
+    let _ = refused.says("`--project` flag is not supported with `--web`");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use forge_core::{
     text,
 };
 use futures::{StreamExt as _, stream};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     cmd::{
@@ -22,7 +23,7 @@ use crate::{
 };
 
 /// `--estimate` and `--priority`
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueArgs {
     /// The estimate, such as M; "" for none
     #[arg(long, value_name = "value")]
