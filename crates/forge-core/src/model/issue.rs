@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, RepoNode, SetChange};
-use crate::{Error, PrId, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
+use crate::{Error, PrId, PrKey, RepoId, Result, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
@@ -568,5 +568,53 @@ impl SetIssueState {
     pub fn with_comment(mut self, comment: impl Into<String>) -> Self {
         self.comment = Some(comment.into());
         self
+    }
+
+    /// The request for `issue` with the reason that `duplicate_of` implies.
+    ///
+    /// # Errors
+    /// `invalid_input` if `duplicate_of` is set with another state or reason, or to `issue` itself.
+    pub(crate) fn with_duplicate_reason(&self, issue: &IssueId) -> Result<Self> {
+        let Some(other) = &self.duplicate_of else {
+            return Ok(self.clone());
+        };
+        let refused = |why: &str, hint: &'static str| {
+            let message = format!("{issue} cannot be a duplicate of {other}: {why}");
+            Err(Error::invalid("duplicate_of", message).with_hint(hint))
+        };
+        if self.state == IssueState::Open {
+            return refused("a duplicate is closed", "omit duplicate_of to reopen it");
+        }
+        if self.reason.unwrap_or(IssueReason::Duplicate) != IssueReason::Duplicate {
+            let hint = "pass the reason duplicate, or omit duplicate_of";
+            return refused("the reason for closing is another", hint);
+        }
+        let same_repo = issue.repo.comparison_key() == other.repo.comparison_key();
+        if same_repo && issue.key == other.key {
+            return refused("it is the same issue", "name the issue that it repeats");
+        }
+        let req = self.clone();
+        Ok(req.with_reason(IssueReason::Duplicate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicate_of_implies_its_state_and_reason() {
+        let [one, two] = [1, 2].map(|n| IssueId::number(RepoId::local("/srv/tools"), n));
+        let mut req = SetIssueState::to(IssueState::Closed);
+        req.duplicate_of = Some(two.clone());
+        let checked = req.with_duplicate_reason(&one).unwrap();
+        assert_eq!(checked.reason, Some(IssueReason::Duplicate));
+        let completed = req.clone().with_reason(IssueReason::Completed);
+        let mut open = req.clone();
+        open.state = IssueState::Open;
+        for (req, issue) in [(&completed, &one), (&open, &one), (&req, &two)] {
+            let e = req.with_duplicate_reason(issue).unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{e}");
+        }
     }
 }
