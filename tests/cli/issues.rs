@@ -947,13 +947,40 @@ fn further_gh_fields_of_issues_are_shown() {
     });
     assert_eq!(json(&world, "1", fields), wanted);
     let hub = Hub::new();
-    hub.double.seed().open_issue(REPO, "grace", "Whole", "");
-    wanted["subIssuesSummary"] = json!({"total": 0, "completed": 0, "percentCompleted": 0});
-    let view = ["issue", "view", "1", "-R", REPO, "--json", fields];
-    assert_eq!(hub.forge(&view).output().success().json(), wanted);
-    let list = ["issue", "list", "-R", REPO, "--json", fields];
-    let list = hub.forge(&list).output().success().json();
-    assert_eq!(list, json!([wanted]));
+    let mut seed = hub.double.seed();
+    seed.issue_type("octo", "Bug");
+    for title in ["Whole", "Part", "Other part"] {
+        seed.open_issue(REPO, "grace", title, "");
+    }
+    for part in [2, 3] {
+        seed.sub_issue((REPO, 1), (REPO, part));
+    }
+    seed.pin_issue(REPO, 1);
+    seed.react(REPO, 1, "grace", "HEART");
+    drop(seed);
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    on(&["edit", "1", "--type", "Bug"]).ok();
+    on(&["close", "2"]).ok();
+    wanted["isPinned"] = json!(true);
+    wanted["reactionGroups"] = json!([{"content": "HEART", "users": {"totalCount": 1}}]);
+    let mut found = on(&["view", "1", "--json", fields])
+        .output()
+        .success()
+        .json();
+    let id = found["issueType"]["id"].take();
+    assert!(id.as_str().unwrap().starts_with("IT_"), "{id}");
+    wanted["issueType"] = json!({
+        "color": "GRAY", "description": "Bug of a user", "id": null, "name": "Bug",
+    });
+    assert_eq!(found, wanted);
+    let list = [
+        "list",
+        "--json",
+        fields,
+        "--jq",
+        ".[-1].subIssuesSummary.total",
+    ];
+    assert_eq!(on(&list).text(), "2\n");
 }
 
 #[test]

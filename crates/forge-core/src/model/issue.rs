@@ -115,7 +115,8 @@ pub struct Issue {
     /// Parent, sub-issues and dependencies. ([`IssueFields::relations`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relations: Option<IssueRelations>,
-    /// Type, pin and reactions; `None` on a forge without them. ([`IssueFields::details`])
+    /// Type, pin, reactions and number of sub-issues; `None` on a forge without them.
+    /// ([`IssueFields::details`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<IssueDetails>,
     /// Pull requests that close the issue when merged; `None` where only links tell them.
@@ -224,7 +225,19 @@ impl ClosingPull {
     }
 }
 
-/// Type, pin and reactions of an issue.
+/// The numbers of sub-issues, also of those that the viewer may not see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SubIssuesSummary {
+    /// Number of closed sub-issues.
+    pub completed: u64,
+    /// Closed sub-issues in percent of all.
+    pub percent_completed: u64,
+    /// Number of sub-issues.
+    pub total: u64,
+}
+
+/// Type, pin, reactions and number of sub-issues of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IssueDetails {
@@ -234,6 +247,8 @@ pub struct IssueDetails {
     pub is_pinned: bool,
     /// Number of reactions by emoji name.
     pub reactions: BTreeMap<String, u64>,
+    /// Number of sub-issues.
+    pub sub_issues: SubIssuesSummary,
 }
 
 /// Relations of an issue to other issues.
@@ -325,7 +340,7 @@ pub struct IssueFields {
     pub relations: bool,
     /// Values of the fields of this board.
     pub board: Option<BoardId>,
-    /// Type, pin and reactions.
+    /// Type, pin, reactions and number of sub-issues.
     pub details: bool,
     /// Items on project boards.
     pub projects: bool,
@@ -359,7 +374,7 @@ impl IssueFields {
         relations: true,
         ..Self::NONE
     };
-    /// Only type, pin and reactions.
+    /// Only type, pin, reactions and number of sub-issues.
     pub const DETAILS: Self = Self {
         details: true,
         ..Self::NONE

@@ -225,6 +225,22 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     Ok(fields)
 }
 
+/// The sections for the selected fields.
+///
+/// # Errors
+/// The errors of [`board`].
+pub(super) fn selected_sections(
+    ctx: &Ctx,
+    repo: &Repo,
+    selection: &Selection<ShownIssue, IssueFields>,
+) -> Result<IssueFields> {
+    let mut fields = selection.issue_sections(board(ctx, repo)?);
+    // Only the details of a forge with types have a summary; elsewhere the relations are counted.
+    let has_summary = has(repo, Capability::IssueTypes);
+    fields.relations |= !has_summary && selection.shows(&["subIssuesSummary"]);
+    Ok(fields)
+}
+
 /// Adds to issues what the output shows and the forge does not keep in the issue: estimate,
 /// priority, and the pull requests that close the issue.
 ///
