@@ -242,6 +242,23 @@ fn new_is_an_alias_of_create() {
     assert_eq!(world.json("1", "title")["title"], "T");
 }
 
+#[test]
+fn recovered_text_wins_over_template() {
+    let world = World::new();
+    world.feature("feature");
+    world.scratch.write("repo/fix.md", "From the template.");
+    for (number, body, wanted) in [("1", "Typed.", "Typed."), ("2", "", "From the template.")] {
+        let draft = format!(r#"{{"title": "T", "body": "{body}"}}"#);
+        let path = world.scratch.write("draft.json", draft);
+        let recover = ["pr", "create", "--recover", path.to_str().unwrap()];
+        world
+            .forge(&[&recover[..], &["-H", "feature", "-T", "fix.md"]].concat())
+            .ok();
+        assert_eq!(world.json(number, "body")["body"], wanted);
+        world.forge(&["pr", "close", number]).ok();
+    }
+}
+
 /// The repository's template is a symbolic link to a file outside the repository.
 #[test]
 fn templates_outside_the_work_tree_are_not_read() {

@@ -696,7 +696,12 @@ fn template_and_attached_file_work_on_github() {
         view.success().json()
     };
     let attach = ["--attach", "a.png"];
-    on(&[&["create", "-t", "T", "-T", "Bug report"], &attach[..]].concat()).ok();
+    let create = [&["create", "-t", "T", "-T", "Bug report"], &attach[..]].concat();
+    let foreign = on(&create).output().exits(1);
+    let _ = foreign.says("this directory is not a clone of");
+    let url = format!("http://github.localhost/{REPO}.git");
+    clone.run(["remote", "add", "origin", url.as_str()]).ok();
+    on(&create).ok();
     let made = body("1")["body"].as_str().unwrap().to_owned();
     assert!(made.starts_with("What happens?\n\n![a](http"), "{made}");
     on(&["create", "-t", "Plain", "-b", "Text"]).ok();
@@ -759,6 +764,40 @@ fn typed_text_of_refused_issue_is_recovered() {
     typed_text_is_recovered(&hub.scratch, |line| {
         hub.forge(&[line, &["-R", REPO]].concat())
     });
+}
+
+/// A draft has the relations and values of the flags, and its text replaces a template's.
+#[test]
+fn recovered_draft_keeps_flags_and_text() {
+    let world = world();
+    open(&world, "Later", &[]);
+    let [file, text] = TEMPLATE;
+    world.scratch.write(format!("repo/{file}"), text);
+    let editor = editor(&world.scratch, "Part\n\nTyped text.");
+    let create = ["issue", "create", "--editor", "--parent", "1", "-l", "bgu"];
+    let values = ["--blocking", "2", "--estimate", "M", "--priority", "P1"];
+    let refused = world.forge(&[&create[..], &values].concat());
+    let refused = refused.env("FORGE_EDITOR", editor).output().exits(1);
+    let said = refused.stderr_text();
+    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
+    let (path, _) = path.split_once('`').unwrap();
+    let recover = ["issue", "create", "--recover", path, "-T", "bug.md"];
+    let flags = ["-l", "bug", "--estimate", "S"];
+    world.forge(&[&recover[..], &flags].concat()).ok();
+    std::fs::remove_file(path).unwrap();
+    let made = json(&world, "3", "body,blocking,estimate,parent,priority");
+    assert_eq!(made["body"].as_str().unwrap().trim_end(), "Typed text.");
+    assert_eq!(numbers(&made["blocking"]), [2]);
+    assert_eq!(made["parent"]["number"], 1);
+    assert_eq!([&made["estimate"], &made["priority"]], ["S", "P1"]);
+}
+
+#[test]
+fn project_flag_is_refused_with_web_flag() {
+    let hub = Hub::new();
+    let create = ["issue", "create", "-R", REPO, "--web", "-p", "Roadmap"];
+    let refused = hub.forge(&create).output().exits(1);
+    let _ = refused.says("`--project` flag is not supported with `--web`");
 }
 
 #[test]
@@ -908,13 +947,40 @@ fn further_gh_fields_of_issues_are_shown() {
     });
     assert_eq!(json(&world, "1", fields), wanted);
     let hub = Hub::new();
-    hub.double.seed().open_issue(REPO, "grace", "Whole", "");
-    wanted["subIssuesSummary"] = json!({"total": 0, "completed": 0, "percentCompleted": 0});
-    let view = ["issue", "view", "1", "-R", REPO, "--json", fields];
-    assert_eq!(hub.forge(&view).output().success().json(), wanted);
-    let list = ["issue", "list", "-R", REPO, "--json", fields];
-    let list = hub.forge(&list).output().success().json();
-    assert_eq!(list, json!([wanted]));
+    let mut seed = hub.double.seed();
+    seed.issue_type("octo", "Bug");
+    for title in ["Whole", "Part", "Other part"] {
+        seed.open_issue(REPO, "grace", title, "");
+    }
+    for part in [2, 3] {
+        seed.sub_issue((REPO, 1), (REPO, part));
+    }
+    seed.pin_issue(REPO, 1);
+    seed.react(REPO, 1, "grace", "HEART");
+    drop(seed);
+    let on = |args: &[&str]| hub.forge(&[&["issue"], args, &["-R", REPO]].concat());
+    on(&["edit", "1", "--type", "Bug"]).ok();
+    on(&["close", "2"]).ok();
+    wanted["isPinned"] = json!(true);
+    wanted["reactionGroups"] = json!([{"content": "HEART", "users": {"totalCount": 1}}]);
+    let mut found = on(&["view", "1", "--json", fields])
+        .output()
+        .success()
+        .json();
+    let id = found["issueType"]["id"].take();
+    assert!(id.as_str().unwrap().starts_with("IT_"), "{id}");
+    wanted["issueType"] = json!({
+        "color": "GRAY", "description": "Bug of a user", "id": null, "name": "Bug",
+    });
+    assert_eq!(found, wanted);
+    let list = [
+        "list",
+        "--json",
+        fields,
+        "--jq",
+        ".[-1].subIssuesSummary.total",
+    ];
+    assert_eq!(on(&list).text(), "2\n");
 }
 
 #[test]
@@ -930,6 +996,8 @@ fn pulls_that_close_an_issue_are_shown_on_both_forges() {
     assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
     assert_eq!(found[0]["number"], 1);
     assert_eq!(found[0]["url"], world.url(1));
+    world.forge(&["pr", "close", "1"]).ok();
+    assert_eq!(json(&world, "1", FIELD)[FIELD], json!([]));
     let hub = Hub::new();
     let mut seed = hub.double.seed();
     seed.open_issue(REPO, "grace", "It breaks", "");

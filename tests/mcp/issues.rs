@@ -244,6 +244,27 @@ fn issue_list_continues_from_cursor() {
     let _ = wire.call("issue_list", again).fails("invalid_input");
 }
 
+/// Some clients send a choice for every argument.
+#[test]
+fn reason_for_open_state_never_reopens_an_issue() {
+    let world = World::new();
+    let mut wire = wire(&world, &["--write"]);
+    let edit = json!({
+        "issue": 1, "title": "Renamed", "state": "open", "reason": "completed",
+    });
+    let done = wire.call("issue_edit", edit.clone()).ok();
+    let done = done.says("state and reason were ignored");
+    assert_eq!(done.data()["issue"]["title"], "Renamed");
+    let close = json!({"issue": 1, "title": "Closed", "state": "closed"});
+    wire.call("issue_edit", close).ok();
+    wire.call("issue_edit", edit)
+        .fails("invalid_input")
+        .says("a reason is only for closing");
+    let seen = view(&mut wire, 1);
+    let seen = &seen.data()["issue"];
+    assert_eq!([&seen["state"], &seen["title"]], ["closed", "Closed"]);
+}
+
 #[test]
 fn long_issue_is_paged() {
     let world = World::new();

@@ -146,7 +146,8 @@ differences are intended.
 - In a git repository `issue close --duplicate-of 7` adds the line `Duplicate of #7` to the closing
   comment.
 - `issue create --template` takes title and text of a template of the work tree, also without a
-  terminal, and leaves out its labels and assignees. `--recover` needs no terminal either.
+  terminal, and leaves out its labels and assignees. The work tree must be a clone of the repository.
+  `--recover` needs no terminal either. `--project` does not go with `--web`.
 - `--json` of an issue also has `estimate`, `priority`, `values` and `version`.
 - If an issue already has the state that `close` or `reopen` would set, the comment is not made. gh is
   silent about that; forge says so, and how to make the comment.

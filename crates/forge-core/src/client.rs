@@ -873,14 +873,19 @@ impl Repo {
     }
 
     /// Closes or reopens an issue.
+    ///
+    /// # Errors
+    /// `invalid_input` for a duplicate with another state or reason, or of the issue itself; the
+    /// errors of [`Issues::set_issue_state`](crate::Issues::set_issue_state).
     pub async fn set_issue_state(
         &self,
         issue: &IssueId,
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
         self.client
-            .run(Op::IssueSetState, issue, req.needs(), || {
-                self.forge().set_issue_state(issue, req)
+            .run(Op::IssueSetState, issue, req.needs(), || async {
+                let req = req.with_duplicate_reason(issue)?;
+                self.forge().set_issue_state(issue, &req).await
             })
             .await
     }

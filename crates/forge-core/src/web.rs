@@ -17,7 +17,12 @@ pub enum WebPage<'a> {
     /// The list of the issues that match a query.
     Issues(&'a IssueQuery),
     /// The form that opens an issue, filled in as far as the forge allows.
-    NewIssue(&'a NewIssue),
+    NewIssue {
+        /// Values to fill in.
+        request: &'a NewIssue,
+        /// File name of the template for the text.
+        template: Option<&'a str>,
+    },
     /// The checks of the pull request with this page URL.
     Checks(&'a str),
     /// The changes of the pull request with this page URL.

@@ -272,7 +272,7 @@ pub(crate) fn closing_pulls(host: &str, found: Nodes<wire::Pull>) -> Vec<Closing
     mapped.collect()
 }
 
-/// Takes the type, the pin and the reactions of an issue.
+/// Takes the type, the pin, the reactions and the number of sub-issues of an issue.
 pub(crate) fn issue_details(i: &mut wire::Issue) -> IssueDetails {
     let mut details = IssueDetails::default();
     details.issue_type = i.issue_type.take().map(|found| {
@@ -283,6 +283,9 @@ pub(crate) fn issue_details(i: &mut wire::Issue) -> IssueDetails {
     });
     details.is_pinned = i.is_pinned;
     details.reactions = reactions(std::mem::take(&mut i.reaction_groups));
+    details.sub_issues.completed = i.sub_issues_summary.completed;
+    details.sub_issues.percent_completed = i.sub_issues_summary.percent_completed;
+    details.sub_issues.total = i.sub_issues_summary.total;
     details
 }
 

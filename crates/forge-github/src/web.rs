@@ -32,7 +32,7 @@ impl GitHub {
                 &format!("{base}/issues"),
                 &[("q", list::words_for_web(query))],
             ),
-            WebPage::NewIssue(new) => new_issue(&base, new),
+            WebPage::NewIssue { request, template } => new_issue(&base, request, *template),
             WebPage::Checks(pull) => format!("{pull}/checks"),
             WebPage::Files(pull) => format!("{pull}/files"),
             WebPage::NewComment(pull) => format!("{pull}#issuecomment-new"),
@@ -40,13 +40,13 @@ impl GitHub {
     }
 }
 
-fn new_issue(base: &str, new: &NewIssue) -> String {
+fn new_issue(base: &str, new: &NewIssue, template: Option<&str>) -> String {
     let mut fields = vec![
         ("assignees", new.assignees.join(",")),
         ("body", new.body.clone()),
         ("labels", new.labels.join(",")),
         ("milestone", new.milestone.clone().unwrap_or_default()),
-        ("projects", new.projects.join(",")),
+        ("template", template.unwrap_or_default().to_owned()),
         ("title", new.title.clone()),
         ("type", new.issue_type.clone().unwrap_or_default()),
     ];
@@ -93,6 +93,16 @@ fn form(page: &str, fields: &[(&str, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn issue_page_url_names_the_template() {
+        let mut new = NewIssue::new("T", "");
+        new.projects = vec!["Roadmap".into()];
+        assert_eq!(
+            new_issue("https://h/o/r", &new, Some("bug.md")),
+            "https://h/o/r/issues/new?body=&template=bug.md&title=T"
+        );
+    }
 
     #[test]
     fn compare_page_url_prefills_the_form() {

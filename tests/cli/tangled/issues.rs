@@ -44,6 +44,19 @@ fn list_requests_issue_details_concurrently() {
 }
 
 #[test]
+fn closing_pulls_of_issues_need_no_links() {
+    let t = Tangled::new();
+    let create = ["issue", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+    t.forge(&t.alice, &create).ok();
+    let field = "closedByPullRequestsReferences";
+    let list = ["issue", "list", "-R", WIDGET, "--json", field];
+    let output = t.forge(&t.alice, &list).output().success();
+    assert_eq!(output.json(), json!([{field: []}]));
+    let said = output.stderr_text();
+    assert!(!said.contains("that mention it are unknown"), "{said}");
+}
+
+#[test]
 fn comment_on_already_closed_issue_is_reported() {
     let t = Tangled::new();
     let create = ["issue", "create", "-R", WIDGET, "-t", "T", "-b", "B"];

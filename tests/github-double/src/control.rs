@@ -356,6 +356,10 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
             seed.project_value(number("item")?, text("field")?, text("value")?);
             Value::Null
         }
+        "pin_issue" => {
+            seed.pin_issue(repo()?, number("number")?);
+            Value::Null
+        }
         "sub_issue" => {
             let parent = text("parent_repo").or(repo())?;
             seed.sub_issue((parent, number("parent")?), (repo()?, number("number")?));

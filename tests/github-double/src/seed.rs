@@ -536,6 +536,7 @@ impl Seed<'_> {
                 milestone: None,
                 issue_type: None,
                 locked: None,
+                pinned: false,
                 sub_issues: Vec::new(),
                 blocked_by: Vec::new(),
                 events: Vec::new(),
@@ -551,6 +552,14 @@ impl Seed<'_> {
     pub fn issue_of(&self, full_name: &str, number: u64) -> &Issue {
         let repo = self.find_repo(full_name);
         self.0.issue(repo, number).expect("an issue")
+    }
+
+    /// Pins an issue to the top of the list.
+    pub fn pin_issue(&mut self, full_name: &str, number: u64) {
+        let id = self.issue_of(full_name, number).id;
+        if let Some(issue) = self.0.issues.get_mut(&id) {
+            issue.pinned = true;
+        }
     }
 
     /// Makes `sub` a sub-issue of `parent`; both are `owner/name` and number.
@@ -1110,7 +1119,9 @@ impl Seed<'_> {
 
     /// Adds a reaction to a pull request; `content` is GitHub's name of it, such as `HEART`.
     pub fn react(&mut self, full_name: &str, number: u64, login: &str, content: &str) {
-        let subject = self.find_pull(full_name, number);
+        let repo = self.find_repo(full_name);
+        let issue = self.0.issue(repo, number).map(|it| it.id);
+        let subject = issue.unwrap_or_else(|| self.find_pull(full_name, number));
         let user = self.user(login);
         let id = self.0.next_id();
         let created_at = self.0.tick();

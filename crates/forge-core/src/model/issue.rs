@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, hash::Hash};
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, BoardId, Comment, Label, Milestone, ProjectItem, RepoNode, SetChange};
-use crate::{Error, PrId, PrKey, RepoId, Timestamp, locator::ISSUE_SUFFIX};
+use crate::{Error, PrId, PrKey, RepoId, Result, Timestamp, locator::ISSUE_SUFFIX};
 
 /// An issue of a repository.
 ///
@@ -115,7 +115,8 @@ pub struct Issue {
     /// Parent, sub-issues and dependencies. ([`IssueFields::relations`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relations: Option<IssueRelations>,
-    /// Type, pin and reactions; `None` on a forge without them. ([`IssueFields::details`])
+    /// Type, pin, reactions and number of sub-issues; `None` on a forge without them.
+    /// ([`IssueFields::details`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<IssueDetails>,
     /// Pull requests that close the issue when merged; `None` where only links tell them.
@@ -224,7 +225,19 @@ impl ClosingPull {
     }
 }
 
-/// Type, pin and reactions of an issue.
+/// The numbers of sub-issues, also of those that the viewer may not see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SubIssuesSummary {
+    /// Number of closed sub-issues.
+    pub completed: u64,
+    /// Closed sub-issues in percent of all.
+    pub percent_completed: u64,
+    /// Number of sub-issues.
+    pub total: u64,
+}
+
+/// Type, pin, reactions and number of sub-issues of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct IssueDetails {
@@ -234,6 +247,8 @@ pub struct IssueDetails {
     pub is_pinned: bool,
     /// Number of reactions by emoji name.
     pub reactions: BTreeMap<String, u64>,
+    /// Number of sub-issues.
+    pub sub_issues: SubIssuesSummary,
 }
 
 /// Relations of an issue to other issues.
@@ -325,7 +340,7 @@ pub struct IssueFields {
     pub relations: bool,
     /// Values of the fields of this board.
     pub board: Option<BoardId>,
-    /// Type, pin and reactions.
+    /// Type, pin, reactions and number of sub-issues.
     pub details: bool,
     /// Items on project boards.
     pub projects: bool,
@@ -359,7 +374,7 @@ impl IssueFields {
         relations: true,
         ..Self::NONE
     };
-    /// Only type, pin and reactions.
+    /// Only type, pin, reactions and number of sub-issues.
     pub const DETAILS: Self = Self {
         details: true,
         ..Self::NONE
@@ -568,5 +583,53 @@ impl SetIssueState {
     pub fn with_comment(mut self, comment: impl Into<String>) -> Self {
         self.comment = Some(comment.into());
         self
+    }
+
+    /// The request for `issue` with the reason that `duplicate_of` implies.
+    ///
+    /// # Errors
+    /// `invalid_input` if `duplicate_of` is set with another state or reason, or to `issue` itself.
+    pub(crate) fn with_duplicate_reason(&self, issue: &IssueId) -> Result<Self> {
+        let Some(other) = &self.duplicate_of else {
+            return Ok(self.clone());
+        };
+        let refused = |why: &str, hint: &'static str| {
+            let message = format!("{issue} cannot be a duplicate of {other}: {why}");
+            Err(Error::invalid("duplicate_of", message).with_hint(hint))
+        };
+        if self.state == IssueState::Open {
+            return refused("a duplicate is closed", "omit duplicate_of to reopen it");
+        }
+        if self.reason.unwrap_or(IssueReason::Duplicate) != IssueReason::Duplicate {
+            let hint = "pass the reason duplicate, or omit duplicate_of";
+            return refused("the reason for closing is another", hint);
+        }
+        let same_repo = issue.repo.comparison_key() == other.repo.comparison_key();
+        if same_repo && issue.key == other.key {
+            return refused("it is the same issue", "name the issue that it repeats");
+        }
+        let req = self.clone();
+        Ok(req.with_reason(IssueReason::Duplicate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicate_of_implies_its_state_and_reason() {
+        let [one, two] = [1, 2].map(|n| IssueId::number(RepoId::local("/srv/tools"), n));
+        let mut req = SetIssueState::to(IssueState::Closed);
+        req.duplicate_of = Some(two.clone());
+        let checked = req.with_duplicate_reason(&one).unwrap();
+        assert_eq!(checked.reason, Some(IssueReason::Duplicate));
+        let completed = req.clone().with_reason(IssueReason::Completed);
+        let mut open = req.clone();
+        open.state = IssueState::Open;
+        for (req, issue) in [(&completed, &one), (&open, &one), (&req, &two)] {
+            let e = req.with_duplicate_reason(issue).unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{e}");
+        }
     }
 }

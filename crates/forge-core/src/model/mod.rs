@@ -42,7 +42,7 @@ pub use file_edit::FileEdit;
 pub use issue::{
     ClosingPull, EditIssue, Issue, IssueDetails, IssueField, IssueFields, IssueFilter, IssueId,
     IssueQuery, IssueReason, IssueRelations, IssueSet, IssueState, IssueType, NewIssue,
-    RelatedIssue, SetIssueState,
+    RelatedIssue, SetIssueState, SubIssuesSummary,
 };
 pub use label::{Label, NewLabel};
 pub use links::{Link, LinkState, Links, Subject, SubjectKind};

@@ -248,10 +248,12 @@ wire! {
         blocked_by: Option<Nodes<Issue>>, blocking: Option<Nodes<Issue>>,
         board_items: Option<Nodes<BoardItem>>, timeline_items: Option<Nodes<IssueEvent>>,
         issue_type: Option<IssueType>, is_pinned: bool, reaction_groups: Vec<ReactionGroup>,
+        sub_issues_summary: SubIssuesSummary,
         project_items: Option<Nodes<ProjectItem>>,
         closed_by_pull_requests_references: Option<Nodes<Pull>>,
     }
     IssueType { id: String, name: String, description: Option<String>, color: Option<String>, }
+    SubIssuesSummary { completed: u64, percent_completed: u64, total: u64, }
     /// An item of a board, with its values.
     BoardItem {
         id: String, is_archived: bool, project: BoardName, field_values: Nodes<FieldValue>,

@@ -258,12 +258,17 @@ impl GitHub {
         let mut document = Document::query("IssuePrepare");
         let mut variables = repo_variables(repo)?;
         lookups.add_to(&mut document, &mut variables);
+        let changes_boards = board.is_some() || lookups.reads_boards();
+        let access = match changes_boards {
+            true => TokenChoice::Board,
+            false => TokenChoice::Account,
+        };
         let mut answer: GqlAnswer<PreparedIssue> = self
             .api
-            .query_as(TokenChoice::of(board), &document.text(), &variables.into())
+            .query_as(access, &document.text(), &variables.into())
             .await?;
         answer.errors.retain(|e| !lookups.expects(e));
-        if board.is_some() || lookups.reads_boards() {
+        if changes_boards {
             self.api.may_change_boards(&answer)?;
         }
         let mut prepared = self.api.whole(answer)?;

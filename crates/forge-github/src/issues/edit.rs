@@ -159,16 +159,13 @@ impl GitHub {
         let mut stopped = self.add_items(chunk).await;
         // Requests with the separate board token need separate documents. Values are written first,
         // because a comment may report the completed changes.
-        let passes: &[(TokenChoice, Option<bool>)] = match self.api.has_board_token() {
-            true => &[
-                (TokenChoice::Board, Some(true)),
-                (TokenChoice::Account, Some(false)),
-            ],
-            false => &[(TokenChoice::Account, None)],
+        let passes: &[Option<TokenChoice>] = match self.api.has_board_token() {
+            true => &[Some(TokenChoice::Board), Some(TokenChoice::Account)],
+            false => &[None],
         };
-        for (access, on_board) in passes {
+        for access in passes {
             if stopped.is_none() {
-                stopped = self.run_pass(chunk, *access, *on_board).await;
+                stopped = self.run_pass(chunk, *access).await;
             }
         }
         self.read_back(chunk).await;
@@ -219,15 +216,14 @@ impl GitHub {
         None
     }
 
-    /// Sends the parts of one pass: those on boards, those off boards, or all.
+    /// Sends the parts of one pass: those of one token, or all.
     async fn run_pass(
         &self,
         chunk: &mut [RunningEdit<'_>],
-        access: TokenChoice,
-        on_board: Option<bool>,
+        access: Option<TokenChoice>,
     ) -> Option<Error> {
         let mut batch = Batch::default();
-        let is_in = |part: &EditPart| on_board.is_none_or(|on| part.on_board == on);
+        let is_in = |part: &EditPart| access.is_none_or(|access| part.access == access);
         for (n, edit) in chunk.iter().enumerate().filter(|(_, e)| e.goes_on()) {
             for (k, part) in edit.plan.parts.iter().enumerate().filter(|(_, p)| is_in(p)) {
                 let mut input = part.input.clone();
@@ -240,6 +236,7 @@ impl GitHub {
         if batch.is_empty() {
             return None;
         }
+        let access = access.unwrap_or_default();
         let mut answer = match self.send_as::<EditPayload>(access, &batch).await {
             Ok(answer) => answer,
             Err(error) => {

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::sections::{id_of, related, same_issue};
 use crate::{
+    api::TokenChoice,
     boards::{Board, archived, item_on, no_board},
     decorate::unique,
     gql::{
@@ -62,6 +63,8 @@ pub(super) struct EditPart {
     pub input: Value,
     /// Whether the input needs the id of the board item.
     pub on_board: bool,
+    /// The token that the mutation is sent with.
+    pub access: TokenChoice,
 }
 
 /// The remaining mutations, and the resulting values and relations, which no answer contains.
@@ -195,7 +198,7 @@ impl FoundIssue {
         for title in new.filter(|title| items(title).next().is_none()) {
             let board = names.lookups.board_id(title, &names.query, &repo)?;
             let input = json!({ "projectId": board, "contentId": self.issue.node_id });
-            plan.push(format!("project '{title}'"), ADD_TO_PROJECT, input);
+            plan.push_board(format!("project '{title}'"), ADD_TO_PROJECT, input);
         }
         for title in &edit.projects.remove {
             // A title that no board has is refused, a board without the issue changes nothing.
@@ -204,7 +207,7 @@ impl FoundIssue {
             }
             for item in items(title) {
                 let input = json!({ "projectId": item.project_id, "itemId": item.id });
-                plan.push(
+                plan.push_board(
                     format!("project '{title}' to remove"),
                     REMOVE_FROM_PROJECT,
                     input,
@@ -383,6 +386,7 @@ impl FoundIssue {
                 mutation,
                 input,
                 on_board: true,
+                access: TokenChoice::Board,
             });
         }
         Ok(())
@@ -401,6 +405,18 @@ impl EditPlan {
             mutation,
             input,
             on_board: false,
+            access: TokenChoice::Account,
+        });
+    }
+
+    /// Adds a part that changes which boards contain the issue.
+    fn push_board(&mut self, title: String, mutation: Mutation, input: Value) {
+        self.parts.push(EditPart {
+            title,
+            mutation,
+            input,
+            on_board: false,
+            access: TokenChoice::Board,
         });
     }
 }

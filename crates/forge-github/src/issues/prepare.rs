@@ -193,7 +193,12 @@ impl GitHub {
             let names = self.names_of(lookups, Map::new(), vec![]);
             return Ok(PreparedEdits { names, issues });
         }
-        let access = access(edits);
+        // The scope check below tests the token of this query, and boards are changed with the
+        // board token.
+        let access = match lookups.reads_boards() {
+            true => TokenChoice::Board,
+            false => access(edits),
+        };
         let mut answer: GqlAnswer<Map<String, Value>> = self
             .api
             .query_as(access, &document.text(), &variables.into())

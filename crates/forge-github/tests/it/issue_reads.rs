@@ -5,8 +5,8 @@ use std::sync::Arc;
 use forge_core::{
     Capability, Client, PageReq, Policy, Repo,
     model::{
-        DirectoryEntry, EditIssue, Issue, IssueFields, IssueId, IssueSet, IssueState, PathContent,
-        SetChange, StatusEvent, StatusEventKind,
+        DirectoryEntry, EditIssue, Issue, IssueFields, IssueId, IssueSet, IssueState, NewIssue,
+        PathContent, SetChange, StatusEvent, StatusEventKind,
     },
 };
 use forge_github::{FixedToken, GitHub};
@@ -467,4 +467,38 @@ async fn board_token_is_limited_to_board_requests() {
     let e = broken.edit_issue(&one, &edit).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     assert_eq!(b.world.double.seed().comments_of(REPO, 1).len(), 1);
+}
+
+#[tokio::test]
+async fn projects_are_changed_with_board_token() {
+    let b = Board::new(0);
+    let mut seed = b.world.double.seed();
+    seed.token("gho_0canary0plain", "ada", &["repo"]);
+    seed.token("gho_0canary0board", "planner", &["repo", "project"]);
+    seed.collaborator(REPO, "planner", Permission::Read);
+    drop(seed);
+    let repo = with_board_token(&b, "gho_0canary0plain", "gho_0canary0board");
+    let titles = async |id: &IssueId| {
+        let mut fields = IssueFields::NONE;
+        fields.projects = true;
+        let items = b.world.ada.issue(id, &fields).await.unwrap().projects;
+        let titles = items.unwrap().into_iter().map(|item| item.title);
+        titles.collect::<Vec<String>>()
+    };
+    let mut new = NewIssue::new("Made", "");
+    new.projects = vec!["Plan".into()];
+    let made = repo.create_issue(&new).await.unwrap();
+    assert!(made.steps.iter().all(|s| s.done), "{:?}", made.warnings);
+    let one = made.value.id;
+    assert_eq!(titles(&one).await, ["Plan"]);
+    let mut edit = EditIssue::default();
+    edit.title = Some("Renamed".into());
+    edit.projects.remove = vec!["Plan".into()];
+    repo.edit_issue(&one, &edit).await.unwrap();
+    assert!(titles(&one).await.is_empty());
+    // The scope check tests the token that would change the board.
+    let broken = with_board_token(&b, "gho_0canary0ada", "gho_0canary0plain");
+    let (made, sent) = b.sent(broken.create_issue(&new)).await;
+    assert_eq!(made.unwrap_err().code(), "permission_denied");
+    assert_eq!(sent, ["IssuePrepare"]);
 }

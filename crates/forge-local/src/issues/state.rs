@@ -1,7 +1,7 @@
 //! Closes, reopens and deletes issues.
 
 use forge_core::{
-    Action, Error, Hint, Op, Outcome, Param, Result, Warning,
+    Action, Hint, Op, Outcome, Param, Result, Warning,
     model::{EditIssue, Issue, IssueId, IssueState, SetIssueState},
 };
 
@@ -23,7 +23,7 @@ impl Local {
         edit.comment = req.comment.clone();
         if let Some(other) = &req.duplicate_of {
             edit.comment = Some(
-                self.duplicate_comment(number, other, req.comment.as_deref())
+                self.duplicate_comment(other, req.comment.as_deref())
                     .await?,
             );
         }
@@ -36,21 +36,9 @@ impl Local {
         Ok(outcome)
     }
 
-    /// The closing comment, with a line that names the issue `other` of which issue `number` is a
-    /// duplicate.
-    async fn duplicate_comment(
-        &self,
-        number: u64,
-        other: &IssueId,
-        comment: Option<&str>,
-    ) -> Result<String> {
+    /// The closing comment of a duplicate, with a line that names the issue `other`.
+    async fn duplicate_comment(&self, other: &IssueId, comment: Option<&str>) -> Result<String> {
         let other = self.related_number("duplicate_of", other)?;
-        if other == number {
-            let message = format!("issue #{number} cannot be a duplicate of itself");
-            return Err(
-                Error::invalid("duplicate_of", message).with_hint("name the issue that it repeats")
-            );
-        }
         self.store.read_issue(&mut self.store.cat(), other).await?;
         let line = format!("Duplicate of #{other}");
         Ok(match comment {

@@ -96,8 +96,17 @@ impl Tool for IssueEdit {
                 .into());
         }
         // Some strict modes require a choice for every argument, so that an edit of the title has
-        // a state and a reason as well.
-        let ignores_reason = reason.is_some() && state == Some(IssueState::Open);
+        // a state and a reason as well. Such a choice must not reopen a closed issue.
+        let ignores_state = reason.is_some() && state == Some(IssueState::Open);
+        if ignores_state {
+            let issue = repo.issue(&target.id, &IssueFields::NONE).await?;
+            if issue.state == IssueState::Closed {
+                let message = "a reason is only for closing, and the issue is closed already";
+                return Err(Error::invalid("reason", message)
+                    .with_hint("omit reason to reopen the issue; omit both to keep it closed")
+                    .into());
+            }
+        }
         let parent = match non_blank(args.parent).as_deref() {
             None => None,
             Some(CLEARED) => Some(None),
@@ -133,8 +142,8 @@ impl Tool for IssueEdit {
             add: related(call, repo, "blocked_by", blockers).await?,
             remove: related(call, repo, "blocked_by", unblocked).await?,
         };
-        edit.state = state;
-        edit.reason = reason.filter(|_| !ignores_reason);
+        edit.state = state.filter(|_| !ignores_state);
+        edit.reason = reason.filter(|_| !ignores_state);
         edit.expected_version = non_blank(args.expected_version);
         let [all_labels, all_assignees] =
             [&edit.labels.remove, &edit.assignees.remove].map(|names| is_all(names));
@@ -150,7 +159,7 @@ impl Tool for IssueEdit {
                 );
             }
         }
-        if changes_nothing(&edit) {
+        if changes_nothing(&edit) && !ignores_state {
             return Err(Error::invalid("title", "there is nothing to change")
                 .with_hint(
                     "pass title, body, state, values, or labels, assignees, parent or blocked_by",
@@ -171,8 +180,9 @@ impl Tool for IssueEdit {
         }
         let edited = repo.edit_issue(&target.id, &edit).await;
         let mut outcome = edited.map_err(|e| if labelled { with_setup(e) } else { e })?;
-        if ignores_reason {
-            let message = "the reason was ignored: only state=closed takes one";
+        if ignores_state {
+            let message = "state and reason were ignored: the issue is open, and only \
+                           state=closed takes a reason";
             outcome.warnings.push(Warning::new(message));
         }
         Ok(of_issue(call, "edited", &outcome))

@@ -1,5 +1,5 @@
-use forge::workflow::{ClaimRequest, DEFAULT_LEASE_S, PickRequest, Workflow, took_effect};
-use forge_core::{Error, model::IssueId};
+use forge::workflow::{Claim, ClaimRequest, DEFAULT_LEASE_S, PickRequest, took_effect};
+use forge_core::{Error, Outcome, Warning, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -98,12 +98,12 @@ impl Tool for WorkflowClaim {
                 .await?;
             let workflow = workflow_of(call, &target).await?;
             if let ClaimAction::Heartbeat = action {
+                let mut outcome = workflow.heartbeat(&target.id, claim_id()?).await?;
                 if reason.is_some() {
-                    return Err(Error::invalid("reason", "a heartbeat records no reason")
-                        .with_hint("leave reason away; claim and release record it")
-                        .into());
+                    let message = "the reason was ignored: a heartbeat records none";
+                    outcome.warnings.push(Warning::new(message));
                 }
-                return Ok(renewed(call, &workflow, &target, claim_id()?).await?);
+                return Ok(renewed(call, &target, &outcome));
             }
             let state = non_blank(args.state);
             let outcome = workflow
@@ -176,13 +176,12 @@ fn changed(
     }
 }
 
-async fn renewed(
+/// The result of a heartbeat.
+fn renewed(
     call: &CallContext,
-    workflow: &Workflow,
     target: &IssueTarget,
-    claim: &str,
-) -> Result<ToolOutput<WorkflowClaimOut>, Error> {
-    let outcome = workflow.heartbeat(&target.id, claim).await?;
+    outcome: &Outcome<Claim>,
+) -> ToolOutput<WorkflowClaimOut> {
     let claim = ClaimOut::of(call, &outcome.value);
     let warnings = WarningOut::all(&outcome.warnings, &call.about(), &call.cleaner);
     let said = match took_effect(&outcome.ingestion) {
@@ -192,12 +191,12 @@ async fn renewed(
     let mut text = format!("{}: {said}\n{}", target.id, claim.text());
     warnings.iter().for_each(|w| text.push_str(&w.text()));
     text.truncate(text.trim_end().len());
-    Ok(ToolOutput {
+    ToolOutput {
         text,
         data: WorkflowClaimOut {
             claim: Some(claim),
             warnings,
             ..WorkflowClaimOut::default()
         },
-    })
+    }
 }

@@ -405,6 +405,8 @@ impl Tangled {
             None => issue.record.uri.clone(),
         };
         shown.comments = beside.comment_models;
+        // The links of an issue name no pull request that closes it.
+        shown.closing_pulls = Some(Vec::new());
         shown.values = beside.values;
         shown.warnings = beside.warnings;
         shown

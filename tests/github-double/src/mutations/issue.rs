@@ -80,6 +80,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
             milestone,
             issue_type,
             locked: None,
+            pinned: false,
             sub_issues: Vec::new(),
             blocked_by: Vec::new(),
             events: Vec::new(),

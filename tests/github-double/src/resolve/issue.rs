@@ -86,6 +86,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             Val::option(found.map(issue_type))
         }
         "comments" => common::comments(ctx, id, args),
+        "isPinned" => issue.pinned.into(),
         "locked" => issue.locked.is_some().into(),
         "activeLockReason" => Val::option(issue.locked.flatten()),
         "participants" => common::actors(ctx, &[issue.author]),
@@ -160,7 +161,7 @@ fn issue_type(found: &IssueType) -> Val {
         vec![
             ("id", found.node_id().into()),
             ("name", (&found.name).into()),
-            ("description", Val::NULL),
+            ("description", format!("{} of a user", found.name).into()),
             ("color", "GRAY".into()),
             ("isEnabled", true.into()),
             ("isPrivate", false.into()),

@@ -33,6 +33,8 @@ pub struct Issue {
     pub issue_type: Option<Id>,
     /// Reason of a lock; the outer `None` means that the issue is not locked.
     pub locked: Option<Option<String>>,
+    /// True if pinned to the top of the list.
+    pub pinned: bool,
     /// Sub-issues, in order.
     pub sub_issues: Vec<Id>,
     /// The issues that block this one, the oldest dependency first.

@@ -91,6 +91,11 @@ struct IssueDraft {
     milestone: Option<String>,
     issue_type: Option<String>,
     projects: Vec<String>,
+    parent: Option<String>,
+    blocked_by: Vec<String>,
+    blocking: Vec<String>,
+    values: ValueArgs,
+    attach: Vec<String>,
 }
 
 impl IssueDraft {
@@ -106,6 +111,8 @@ impl IssueDraft {
             (&mut draft.assignees, &args.assignee),
             (&mut draft.labels, &args.label),
             (&mut draft.projects, &args.project),
+            (&mut draft.blocked_by, &args.blocked_by),
+            (&mut draft.blocking, &args.blocking),
         ] {
             if !flag.is_empty() {
                 *list = names(flag);
@@ -113,6 +120,13 @@ impl IssueDraft {
         }
         draft.milestone = non_empty(args.milestone.as_ref()).or(draft.milestone);
         draft.issue_type = non_empty(args.issue_type.as_ref()).or(draft.issue_type);
+        draft.parent = non_empty(args.parent.as_ref()).or(draft.parent);
+        let values = args.values.clone();
+        draft.values.estimate = values.estimate.or(draft.values.estimate);
+        draft.values.priority = values.priority.or(draft.values.priority);
+        if !args.attach.attach.is_empty() {
+            draft.attach.clone_from(&args.attach.attach);
+        }
         Ok(draft)
     }
 }
@@ -135,10 +149,18 @@ impl IssueCreateArgs {
                 "must provide `--title` and `--body` when not running interactively",
             ));
         }
-        match self.web && !self.attach.attach.is_empty() {
-            true => Err(attach::not_with("--web")),
-            false => Ok(()),
+        if self.web && !self.attach.attach.is_empty() {
+            return Err(attach::not_with("--web"));
         }
+        // The page takes the numbers of projects, and this flag their titles.
+        if self.web && !self.project.is_empty() {
+            return Err(Error::invalid(
+                "projects",
+                "the `--project` flag is not supported with `--web`",
+            )
+            .with_hint("leave one of them out"));
+        }
+        Ok(())
     }
 }
 
@@ -150,38 +172,55 @@ impl IssueCreateArgs {
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     args.check(ctx)?;
     let repo = ctx.repo(repo).await?;
-    let files = Files::read(ctx, &args.attach, &repo, args.body.body_file.as_deref())?;
+    // The page reads the templates of its own repository.
+    let template = args.template.as_deref().filter(|_| !args.web);
+    if let Some(name) = template {
+        templates::check_work_tree(ctx, &repo, name).await?;
+    }
     let mut draft = IssueDraft::read(args, &repo)?;
     if args.web {
         let form = with_draft(NewIssue::default(), &draft);
-        let url = match repo.web_page(&WebPage::NewIssue(&form)) {
+        let page = WebPage::NewIssue {
+            request: &form,
+            template: args.template.as_deref(),
+        };
+        let url = match repo.web_page(&page) {
             Some(url) => url,
             None => repo.info().await?.url,
         };
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
-    if let Some(name) = &args.template {
+    let attach = AttachArgs {
+        attach: draft.attach.clone(),
+    };
+    let files = Files::read(ctx, &attach, &repo, args.body.body_file.as_deref())?;
+    if let Some(name) = template {
         let template = templates::selected(ctx, TemplateKind::Issue, name).await?;
-        draft.body = template.body;
-        if draft.title.is_empty() {
-            draft.title = template.title;
+        // Recovered text wins.
+        for (text, start) in [
+            (&mut draft.title, template.title),
+            (&mut draft.body, template.body),
+        ] {
+            if text.is_empty() {
+                *text = start;
+            }
         }
     }
     let mut new = NewIssue::default();
-    if let Some(parent) = non_empty(args.parent.as_ref()) {
-        new.parent = Some(related(ctx, &repo, &parent).await?);
+    if let Some(parent) = &draft.parent {
+        new.parent = Some(related(ctx, &repo, parent).await?);
     }
-    new.blocked_by = all_related(ctx, &repo, &args.blocked_by).await?;
-    let sized = match args.values.is_given() {
-        true => Some(sized(ctx, &repo, args).await?),
+    new.blocked_by = all_related(ctx, &repo, &draft.blocked_by).await?;
+    let sized = match draft.values.is_given() {
+        true => Some(sized(ctx, &repo, &draft.values).await?),
         false => None,
     };
-    let blocking = all_related(ctx, &repo, &args.blocking).await?;
+    let blocking = all_related(ctx, &repo, &draft.blocking).await?;
     let is_given = args.title.is_some() && args.has_body();
     let typed = args.editor || !is_given && ctx.ui.can_prompt();
     let asked = match typed {
-        true => ask_text(ctx, args, &mut draft).await,
+        true => ask_text(ctx, &repo, args, &mut draft).await,
         false => Ok(()),
     };
     if let Err(e) = asked {
@@ -207,7 +246,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         if typed {
             draft::keep(&ctx.ui, &draft, COMMAND);
         }
-        args.values.with_setup(e)
+        draft.values.with_setup(e)
     })?;
     let made = ctx.ui.outcome(made)?;
     ctx.ui.url(&made.url)?;
@@ -236,15 +275,20 @@ fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
 }
 
 /// Estimate and priority, as an edit of the new issue.
-async fn sized(ctx: &Ctx, repo: &Repo, args: &IssueCreateArgs) -> Result<EditIssue> {
+async fn sized(ctx: &Ctx, repo: &Repo, values: &ValueArgs) -> Result<EditIssue> {
     let workflow = ctx.forges()?.workflow(repo).await?;
     let mut edit = EditIssue::default();
-    args.values.put(&workflow, None, &mut edit)?;
+    values.put(&workflow, None, &mut edit)?;
     Ok(edit)
 }
 
 /// Asks for title and text, except for those that a flag gives.
-async fn ask_text(ctx: &Ctx, args: &IssueCreateArgs, draft: &mut IssueDraft) -> Result<()> {
+async fn ask_text(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &IssueCreateArgs,
+    draft: &mut IssueDraft,
+) -> Result<()> {
     let program = ctx.config()?.editor();
     if args.editor {
         let start = format!("{}\n\n{}", draft.title, draft.body);
@@ -258,7 +302,8 @@ async fn ask_text(ctx: &Ctx, args: &IssueCreateArgs, draft: &mut IssueDraft) -> 
         draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
     }
     if !args.has_body() {
-        if args.template.is_none() && args.recover.is_none() {
+        let chooses = args.template.is_none() && args.recover.is_none();
+        if chooses && templates::has_work_tree(ctx, repo).await {
             let blank = "Open a blank issue";
             draft.body = templates::choose(ctx, TemplateKind::Issue, blank).await?;
         }

@@ -8,7 +8,7 @@ use forge_core::{
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::shared::{board, label_names, state_word, with_values};
+use super::shared::{label_names, selected_sections, state_word, with_values};
 use crate::{
     args::output::JsonArgs,
     cmd::{
@@ -138,7 +138,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         return Ok(Exit::Ok);
     }
     if let Some(selection) = &selection {
-        query.fields = selection.issue_sections(board(ctx, &repo)?);
+        query.fields = selected_sections(ctx, &repo, selection)?;
     }
     let mut found = collect(ctx, &repo, args.limit, async |page| {
         repo.issues(&query, page).await

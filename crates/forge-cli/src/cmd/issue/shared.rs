@@ -1,24 +1,29 @@
 use clap::Args;
 use forge::workflow::{Workflow, WorkflowValue, check_size, with_setup};
 use forge_core::{
-    Action, Call, Capability, Error, Hint, Op, PrId, PrKey, Repo, Result,
+    Action, Call, Capability, Error, Hint, Op, PrId, PrKey, Repo, Result, Warning,
     model::{
-        BoardId, ClosingPull, EditIssue, Issue, IssueFields, IssueId, IssueState, RelatedIssue,
-        Subject,
+        BoardId, ClosingPull, EditIssue, Issue, IssueFields, IssueId, IssueState, Link, LinkState,
+        RelatedIssue, Subject,
     },
     text,
 };
+use futures::{StreamExt as _, stream};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     cmd::{
         Ctx,
-        pr::shared::{has, names, repo_name},
+        pr::{
+            merged_issues::warning_of,
+            shared::{has, names, repo_name},
+        },
     },
     ui::json::{Selection, ShownIssue},
 };
 
 /// `--estimate` and `--priority`
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueArgs {
     /// The estimate, such as M; "" for none
     #[arg(long, value_name = "value")]
@@ -220,12 +225,28 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     Ok(fields)
 }
 
+/// The sections for the selected fields.
+///
+/// # Errors
+/// The errors of [`board`].
+pub(super) fn selected_sections(
+    ctx: &Ctx,
+    repo: &Repo,
+    selection: &Selection<ShownIssue, IssueFields>,
+) -> Result<IssueFields> {
+    let mut fields = selection.issue_sections(board(ctx, repo)?);
+    // Only the details of a forge with types have a summary; elsewhere the relations are counted.
+    let has_summary = has(repo, Capability::IssueTypes);
+    fields.relations |= !has_summary && selection.shows(&["subIssuesSummary"]);
+    Ok(fields)
+}
+
 /// Adds to issues what the output shows and the forge does not keep in the issue: estimate,
 /// priority, and the pull requests that close the issue.
 ///
 /// # Errors
 ///
-/// `config` for an unusable workflow; the errors of [`Repo::links`].
+/// `config` for an unusable workflow.
 pub(super) async fn with_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -233,9 +254,7 @@ pub(super) async fn with_values(
     selection: &Selection<ShownIssue, IssueFields>,
 ) -> Result<Vec<ShownIssue>> {
     if selection.shows(&["closedByPullRequestsReferences"]) {
-        for issue in issues.iter_mut().filter(|i| i.closing_pulls.is_none()) {
-            issue.closing_pulls = Some(closing_pulls(ctx, repo, &issue.id).await?);
-        }
+        issues = with_closing_pulls(ctx, repo, issues).await;
     }
     let workflow = match selection.shows(&["estimate", "priority"]) {
         true => Some(ctx.forges()?.workflow(repo).await?),
@@ -256,13 +275,40 @@ pub(super) async fn with_values(
     Ok(shown.collect())
 }
 
-/// Returns the pull requests that close an issue, from the issue's links.
-async fn closing_pulls(ctx: &Ctx, repo: &Repo, id: &IssueId) -> Result<Vec<ClosingPull>> {
-    let links = repo.links(&Subject::Issue(id.clone())).await?;
-    for warning in &links.warnings {
-        ctx.ui.warning(warning);
+/// Adds the pull requests that close the issues, from the issues' links where the forge does not
+/// name them. Links that could not be read become warnings.
+async fn with_closing_pulls(ctx: &Ctx, repo: &Repo, issues: Vec<Issue>) -> Vec<Issue> {
+    let at_once = repo.client().forge().concurrency().get();
+    let read = issues.into_iter().map(|mut issue| async move {
+        if issue.closing_pulls.is_some() {
+            return (issue, Vec::new());
+        }
+        let warnings = match repo.links(&Subject::Issue(issue.id.clone())).await {
+            Ok(links) => {
+                issue.closing_pulls = Some(closing_pulls(&issue.id, links.closed_by));
+                links.warnings
+            }
+            Err(e) => vec![warning_of(
+                &e,
+                "cannot read the pull requests that close the issue",
+            )],
+        };
+        (issue, warnings)
+    });
+    let read: Vec<(Issue, Vec<Warning>)> = stream::iter(read).buffered(at_once).collect().await;
+    let rows = read.iter();
+    let rows = rows.map(|(issue, warnings)| (issue.id.key.to_string(), warnings.as_slice()));
+    for warning in Warning::of_rows(rows, &[]) {
+        ctx.ui.warning(&warning);
     }
-    let pulls = links.closed_by.into_iter().map(|link| {
+    read.into_iter().map(|(issue, _)| issue).collect()
+}
+
+/// Returns the pull requests that close an issue. Like gh, this leaves out pull requests that were
+/// closed without a merge.
+fn closing_pulls(id: &IssueId, closed_by: Vec<Link>) -> Vec<ClosingPull> {
+    let open_or_merged = |link: &Link| link.state != Some(LinkState::Closed);
+    let pulls = closed_by.into_iter().filter(open_or_merged).map(|link| {
         let pull = PrId {
             repo: link.repo.unwrap_or_else(|| id.repo.clone()),
             key: link.key,
@@ -270,7 +316,7 @@ async fn closing_pulls(ctx: &Ctx, repo: &Repo, id: &IssueId) -> Result<Vec<Closi
         let locator = pull.to_string();
         ClosingPull::new(pull, locator)
     });
-    Ok(pulls.collect())
+    pulls.collect()
 }
 
 /// Formats a related issue: `#7 Its title`, marked if closed.

@@ -4,7 +4,7 @@ use clap::Args;
 use forge_core::{Result, model::IssueFields};
 
 use super::{
-    shared::{board, select, shown_sections, with_values},
+    shared::{select, selected_sections, shown_sections, with_values},
     view_text::{piped, piped_comments, render_issue},
 };
 use crate::{
@@ -43,7 +43,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<
     let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
     let selected = select(ctx, repo, &args.selector).await?;
     let fields = match &selection {
-        Some(selection) => selection.issue_sections(board(ctx, &selected.repo)?),
+        Some(selection) => selected_sections(ctx, &selected.repo, selection)?,
         None if args.web => IssueFields::NONE,
         None => shown_sections(ctx, &selected.repo, args.comments)?,
     };

@@ -106,12 +106,15 @@ pub(super) async fn write(
     let mut draft = recovered(args)?;
     // Known values are shown on a terminal; values without a flag are asked for.
     let mut start = None;
-    // In the browser, the page reads the template itself.
-    if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
+    if args.recover.is_some() {
+        start = Some(std::mem::take(&mut draft.body));
+    }
+    // In the browser, the page reads the template itself. Recovered text wins.
+    if let Some(name) = args.template.as_ref().filter(|_| !args.web)
+        && start.as_ref().is_none_or(String::is_empty)
+    {
         let template = templates::selected(ctx, TemplateKind::Pull, name).await?;
         start = Some(template.body);
-    } else if args.recover.is_some() {
-        start = Some(std::mem::take(&mut draft.body));
     }
     let recovered_title = std::mem::take(&mut draft.title);
     let is_given = title.is_some() && text.is_some() && !args.editor;

@@ -102,7 +102,7 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
 }
 
 /// Converts an error into a warning.
-pub(super) fn warning_of(e: &Error, what: &str) -> Warning {
+pub(crate) fn warning_of(e: &Error, what: &str) -> Warning {
     let warning = Warning::new(format!("{what}: {}", e.message()));
     match e.hint() {
         Some(hint) => warning.with_hint(hint),

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge_core::{Error, Result, text};
+use forge_core::{Error, Repo, Result, text};
 use forge_git::{Git, TreeFile, read_tree_file};
 
 use crate::{ctx::Ctx, ui::prompt};
@@ -123,6 +123,29 @@ async fn root(ctx: &Ctx) -> Option<PathBuf> {
         .ok()?;
     let text = String::from_utf8(output).ok()?;
     Some(Path::new(text.trim_end_matches('\n')).to_owned())
+}
+
+/// Returns true if the work tree belongs to `repo`: the templates of any other work tree are those
+/// of another repository.
+pub(crate) async fn has_work_tree(ctx: &Ctx, repo: &Repo) -> bool {
+    ctx.is_here(repo).await || ctx.clone_of(repo).await.is_some()
+}
+
+/// Refuses the template `name` of the work tree of another repository than `repo`.
+///
+/// # Errors
+///
+/// `invalid_input` without [`has_work_tree`].
+pub(crate) async fn check_work_tree(ctx: &Ctx, repo: &Repo, name: &str) -> Result<()> {
+    if has_work_tree(ctx, repo).await {
+        return Ok(());
+    }
+    let message = format!(
+        "template '{name}' cannot be used: this directory is not a clone of {}",
+        repo.id()
+    );
+    Err(Error::invalid("template", message)
+        .with_hint("run the command in a clone, or pass the text with --body-file"))
 }
 
 /// The template of `-T`.

@@ -62,14 +62,23 @@ fn relation(to: &RelatedIssue) -> Json {
     ])
 }
 
-/// The numbers of all and of closed sub-issues, in gh's form.
+/// The numbers of all and of closed sub-issues, in gh's form. Without details, the sub-issues in the
+/// relations are counted.
 fn sub_issues_summary(issue: &Issue) -> Json {
+    if let Some(details) = &issue.details {
+        let summary = details.sub_issues;
+        return summary_json(summary.completed, summary.percent_completed, summary.total);
+    }
     let relations = issue.relations.as_ref();
     let parts = relations.map(|r| r.sub_issues.as_slice());
     let parts = parts.unwrap_or_default();
     let closed = parts.iter().filter(|i| i.state == IssueState::Closed);
     let (total, completed) = (parts.len() as u64, closed.count() as u64);
     let percent = (completed * 100).checked_div(total).unwrap_or(0);
+    summary_json(completed, percent, total)
+}
+
+fn summary_json(completed: u64, percent: u64, total: u64) -> Json {
     Json::Object(vec![
         ("completed", Json::Number(completed)),
         ("percentCompleted", Json::Number(percent)),
@@ -161,7 +170,7 @@ fields! {
         None => "",
     });
     "subIssues" RELATIONS, |i| related(i, |r| &r.sub_issues);
-    "subIssuesSummary" RELATIONS, |i| sub_issues_summary(i);
+    "subIssuesSummary" DETAILS, |i| sub_issues_summary(i);
     "title" PLAIN, |i| Json::text(&i.title);
     "updatedAt" PLAIN, |i| time(Some(i.updated_at));
     "url" PLAIN, |i| Json::text(&i.url);
