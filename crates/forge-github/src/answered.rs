@@ -17,7 +17,7 @@ use crate::{
     mutate::Payloads,
 };
 
-/// Input fields whose text the answer repeats under the same name.
+/// Input fields that the answer repeats as text under the same name.
 const TEXTS: &[&str] = &[
     "title",
     "body",
@@ -28,8 +28,8 @@ const TEXTS: &[&str] = &[
 ];
 
 impl GitHub {
-    /// Refuses an answer that contradicts a part of the batch, or that has an error outside all
-    /// parts. The write may have happened, so it is not sent again.
+    /// Refuses an answer that contradicts the request, or that has an error outside all mutations
+    /// of the batch. The write may have happened, so it is not sent again.
     pub(crate) fn check_answered(
         &self,
         batch: &Batch,
@@ -62,8 +62,8 @@ impl GitHub {
         Ok(())
     }
 
-    /// Checks that the answer is about `asked`, the object with this number. A selection may omit
-    /// the number, which then reads as 0.
+    /// Checks that the answer is about the object with the number `asked`. A query that does not
+    /// select the number reads it as 0, which passes.
     pub(crate) fn check_number(
         &self,
         asked: &dyn fmt::Display,
@@ -79,7 +79,7 @@ impl GitHub {
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
 
-    /// The URL of a new object, if its host is neither this host nor the host of its API.
+    /// Returns the URL of a new object if its host is neither this host nor the host of its API.
     fn elsewhere<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
         let url = made.get("url").and_then(Value::as_str)?;
         let api = authority(&self.api.endpoint.graphql);
@@ -119,7 +119,8 @@ fn member(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
 
-/// The name of the first field whose value differs from the input, and that value.
+/// Returns the first field whose value in the answer differs from the input, with the answer's
+/// value.
 fn differs<'a>(
     mutation: Mutation,
     input: &Value,

@@ -45,7 +45,7 @@ pub(crate) struct Api {
     account: TokenSlot,
     /// The token for project boards, if a separate one is configured.
     boards: Option<TokenSlot>,
-    /// Set once GitHub refused a document because the token may not read teams.
+    /// Set once GitHub has refused a document because the token may not read teams.
     no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
 }

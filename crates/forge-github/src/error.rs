@@ -1,8 +1,9 @@
 //! Maps GitHub's failures to the workspace's errors: by GraphQL type, by HTTP status, or by message
-//! where an answer has nothing else.
+//! if an answer has neither.
 //!
 //! Sources for shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public
-//! issue threads, and the output of gh. A message missing from the table is passed through.
+//! issue threads, and the output of gh. A message that is not in the table is shown as GitHub sent
+//! it.
 
 use std::{error::Error as StdError, fmt};
 
@@ -72,7 +73,7 @@ impl GqlError {
 pub(crate) struct ErrorContext<'a> {
     pub host: &'a str,
     pub http: &'a Http,
-    /// The source of the token, whose origin messages name.
+    /// The source of the token; error messages name it.
     pub tokens: &'a dyn TokenSource,
     /// Whether the request was a write.
     pub write: bool,
@@ -119,8 +120,8 @@ struct RestBody {
 }
 
 impl RestBody {
-    /// Joins the message with those of the single errors, which are more specific than "Validation
-    /// Failed".
+    /// Joins the message with the messages of the listed errors, which are more specific than
+    /// "Validation Failed".
     fn sentence(&self) -> String {
         let parts: Vec<String> = self
             .errors

@@ -66,7 +66,8 @@ pub use token_source::{FixedToken, TokenSource};
 
 use api::Api;
 
-/// GitHub's limit for writes: 80 a minute that make content (docs.github.com, REST, "Rate limits").
+/// GitHub's limit for writes that create content: 80 a minute (docs.github.com, REST, "Rate
+/// limits").
 pub const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),

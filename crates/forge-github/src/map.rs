@@ -78,7 +78,8 @@ pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
     }
 }
 
-/// Returns whether a team has no name in the answer, which means that the token may not read teams.
+/// Returns whether the answer lacks the name of a team, which means that the token may not read
+/// teams.
 pub(crate) fn is_unnamed_team(r: &wire::Requested) -> bool {
     r.kind == "Team" && r.combined_slug.is_empty()
 }
@@ -109,7 +110,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     comment
 }
 
-/// Replaces a time that is missing after a partial failure.
+/// The time that stands for one that is missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -124,8 +125,8 @@ fn review_state(word: &str) -> ReviewState {
     }
 }
 
-/// The threads that a review opened, in the order of the review's comments: each thread begins with
-/// one of these comments.
+/// Returns the keys of the threads that a review opened, in the order of the review's comments.
+/// Each thread begins with one of these comments.
 fn opened_threads(r: &wire::Review) -> Vec<String> {
     fn first(thread: &wire::Thread) -> Option<&String> {
         let mut comments = thread.comments.nodes.iter().flatten().flatten();
@@ -157,7 +158,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
     let mut thread = Thread::new(t.id, t.path);
-    // An outdated thread has line numbers only in the diff on which it was opened.
+    // An outdated thread has line numbers only in the diff of the commit on which it was opened.
     (thread.line, thread.start_line) = if t.is_outdated {
         (t.original_line, t.original_start_line)
     } else {

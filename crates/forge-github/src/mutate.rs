@@ -34,7 +34,7 @@ pub(crate) struct PullPayload {
     pub branch: Option<wire::Id>,
 }
 
-/// A place in a merge queue.
+/// An entry of a merge queue.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueEntry {
@@ -188,8 +188,9 @@ pub(crate) fn last_pull(
         .find_map(|alias| payloads.remove(alias).flatten()?.into_pull())
 }
 
-/// The error of a failed part: its path ends at the mutation, or the payload is missing. An error
-/// deeper in the path means that the mutation ran, but a field of the result could not be read.
+/// Returns the error of a failed mutation: its path ends at the mutation, or the payload is
+/// missing. An error deeper in the path means that the mutation ran, but a field of the result
+/// could not be read.
 pub(crate) fn failed<'a, T>(
     answer: &'a GqlAnswer<Payloads<T>>,
     alias: &str,

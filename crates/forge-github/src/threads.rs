@@ -142,7 +142,7 @@ impl GitHub {
     }
 
     /// Resolves or reopens a thread, after a check that the thread belongs to this pull request.
-    /// For a resolved thread, resolving does nothing on GitHub either.
+    /// GitHub, too, accepts a repeated resolve and does nothing.
     pub(crate) async fn set_resolved(
         &self,
         id: &ThreadId,

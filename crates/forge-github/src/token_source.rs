@@ -29,18 +29,19 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     fn origin(&self, host: &str) -> Option<String>;
 }
 
-/// The same token for every host, or no token; for tests and for callers that already have a token.
+/// A source that returns the same token for every host, or none; for tests and for callers that
+/// already have a token.
 #[derive(Clone, Debug)]
 pub struct FixedToken(Option<Secret>);
 
 impl FixedToken {
-    /// Returns this token for every host.
+    /// Creates a source that returns this token for every host.
     #[must_use]
     pub fn new(token: impl Into<String>) -> Self {
         Self(Some(Secret::new(token)))
     }
 
-    /// Returns no token for any host.
+    /// Creates a source that returns no token.
     #[must_use]
     pub fn none() -> Self {
         Self(None)

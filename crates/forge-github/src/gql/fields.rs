@@ -131,7 +131,7 @@ impl Section {
         Self::ALL.iter().copied().find(|s| s.key() == key)
     }
 
-    /// Returns whether the newest page is enough for [`PrFields::NEWEST`].
+    /// Returns whether the section can be read as its newest page only ([`PrFields::NEWEST`]).
     const fn can_be_newest(self) -> bool {
         matches!(self, Self::Comments | Self::Reviews | Self::Commits)
     }
@@ -226,7 +226,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     ),
 ];
 
-/// Parts that are included unless the caller excludes them.
+/// Parts that are queried unless the caller excludes them.
 pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_DESCRIPTION, "body"),
     (PrFields::NO_MILESTONE, "...PullMilestone"),
@@ -236,7 +236,7 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Returns whether `fields` exclude a part that goes into the version.
+/// Returns whether `fields` exclude a part that the version is computed from.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
@@ -272,7 +272,8 @@ pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) 
     text
 }
 
-/// The selection of further pages; each section comes with the variable of its position.
+/// Builds the selection of further pages. Each section is paired with the variable that holds its
+/// position.
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {

@@ -141,8 +141,8 @@ impl Lookups {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
 
-    /// Looks up files of a branch at some paths; without a branch, of the default branch. [`onto`]
-    /// reads the result.
+    /// Looks up the files at `paths` in a branch, or in the default branch if none is given.
+    /// [`onto`] reads the result.
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
@@ -565,7 +565,7 @@ pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
 }
 
-/// The id of the fork, if a fork has the given name.
+/// Returns the id of the fork, if a fork has the name that was looked up.
 pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
     query.get(FORK)?.get("id")?.as_str()
 }
@@ -699,7 +699,7 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
         .into_vec()
 }
 
-/// The matches for one name, followed by the first page of all names.
+/// Returns the matches for one name, followed by the first page of all names.
 fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like: &str) -> Vec<T> {
     let mut found = nodes(map, like);
     found.extend(nodes(map, all));

@@ -9,8 +9,8 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// Maximum number of nodes in a page: more than any requested page has. Even an empty node takes up
-/// to some kilobytes.
+/// Maximum number of nodes in a page. No query requests so many. The limit exists because even an
+/// empty node takes up to some kilobytes of memory.
 const MAX_NODES: usize = 1_000;
 
 /// A GraphQL connection.
@@ -252,7 +252,7 @@ wire! {
         closed_by_pull_requests_references: Option<Nodes<Pull>>,
     }
     IssueType { id: String, name: String, description: Option<String>, color: Option<String>, }
-    /// An item of a board, with its values.
+    /// An item of a board, with the values of its fields.
     BoardItem {
         id: String, is_archived: bool, project: BoardName, field_values: Nodes<FieldValue>,
     }

@@ -35,7 +35,7 @@ use crate::{
     repo_variables,
 };
 
-/// How many of the newest issues are searched after a lost answer.
+/// Number of newest issues to search after a lost answer.
 const MAX_RECENT_ISSUES: usize = 20;
 
 #[derive(Deserialize)]

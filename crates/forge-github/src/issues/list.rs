@@ -118,7 +118,7 @@ impl GitHub {
                 scanned += 1;
                 let number = issue.number;
                 let comments = issue.all_comments.take().unwrap_or_default();
-                // A search index can lag, so the state is checked again.
+                // A search index can lag, so the state is checked again here.
                 let own = query.search.as_deref().unwrap_or_default();
                 // The caller's search text may name other repositories (`repo:`).
                 let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);

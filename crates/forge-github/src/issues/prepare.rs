@@ -31,7 +31,7 @@ use crate::{
 
 /// The board items of an issue, including archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
-/// The comments that show whether a new comment was created.
+/// The newest comments: they show after a lost answer whether the new comment was created.
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -102,8 +102,8 @@ fn selection(edit: &IndexedEdit<'_>) -> String {
     text
 }
 
-/// Builds the query before edits. Also returns the comparison key of each repository in which names
-/// are looked up.
+/// Builds the query before edits. Also returns the comparison keys of the repositories in which
+/// names are looked up.
 pub(crate) fn document(
     host: &str,
     edits: &[IndexedEdit<'_>],

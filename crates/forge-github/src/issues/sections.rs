@@ -55,12 +55,12 @@ pub(super) fn access(fields: &IssueFields) -> TokenChoice {
 }
 
 /// Returns whether an error concerns the board values. Values that could not be read must not look
-/// like missing values.
+/// like values that are not set.
 pub(super) fn is_about_boards(error: &GqlError) -> bool {
     error.names().contains(&ITEMS_KEY)
 }
 
-/// Refuses an answer that lacks the requested board values.
+/// Fails if the answer lacks the requested board values.
 pub(super) fn need_board<T>(
     github: &GitHub,
     fields: &IssueFields,
@@ -112,7 +112,7 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
     RelatedIssue::new(id_of(host, repo, issue), &issue.title, state, &issue.url)
 }
 
-/// The id of an issue, with the repository spelled as the caller did.
+/// Returns the id of an issue. Keeps the caller's spelling of the repository.
 pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     let found = map::repo_id(host, &issue.repository);
     let known = found.comparison_key() == repo.comparison_key();
@@ -165,8 +165,9 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Fails if the board does not exist. GitHub gives no values both for a missing board and for
-    /// an issue off the board, so the board itself is read if none of `read` has values.
+    /// Fails if the board does not exist. GitHub returns no values for a missing board, and none
+    /// for an issue that is not on the board. The board itself is therefore read if none of `read`
+    /// has values.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());
@@ -192,7 +193,7 @@ impl GitHub {
                 Ok((page, more)) => {
                     warnings.extend(more);
                     comments.extend(page);
-                    // A host that repeats the position would cause an endless loop.
+                    // A host that repeats the same position would cause an endless loop.
                     if comments.next().as_ref() == Some(&after) {
                         warnings.push(cut_comments("the pages repeat themselves"));
                         break;

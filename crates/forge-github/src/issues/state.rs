@@ -113,7 +113,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends the batch; `comment` is the body of the comment in it.
+    /// Sends the batch. `comment` is the body of the comment that the batch adds.
     async fn state_changed(
         &self,
         id: &IssueId,

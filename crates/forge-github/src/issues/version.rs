@@ -18,7 +18,7 @@ pub(crate) struct ReadParts {
 }
 
 impl ReadParts {
-    /// The body, without a board.
+    /// The body, and no board values.
     pub const BODY: Self = Self {
         body: true,
         values: false,

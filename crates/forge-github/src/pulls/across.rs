@@ -27,7 +27,7 @@ type AcrossOf = BTreeMap<String, Value>;
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
-    /// The name for messages, the alias, and whether it is a repository's.
+    /// For each place: its name for messages, its alias, and whether it is a repository.
     named: Vec<(String, String, bool)>,
     variables: Map<String, Value>,
 }
@@ -91,7 +91,7 @@ impl GitHub {
     ) -> Result<PullsAcross> {
         let mut across = PullsAcross::new(queries.len());
         let mut places = places(scope, &mut across);
-        // A search without scope words would cover all of GitHub.
+        // A search without scope words would search all of GitHub.
         if places.words.is_empty() && !scope.everywhere {
             return Ok(across);
         }
@@ -224,7 +224,7 @@ impl GitHub {
     }
 }
 
-/// Turns the scope into search words and named places. Names that are invalid on GitHub become
+/// Converts the scope into search words and named places. Names that cannot exist on GitHub become
 /// failures.
 fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     let mut places = SearchedPlaces::default();

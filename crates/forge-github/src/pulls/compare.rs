@@ -202,7 +202,7 @@ fn whole(ends: &HeadAndBase, since: SinceHead, body: Vec<u8>, base: Option<&Stri
     diff
 }
 
-/// The warning for a comparison of which GitHub lists only some commits.
+/// Returns a warning if GitHub lists only some commits of the comparison.
 fn unlisted(found: &Comparison) -> Option<Warning> {
     let listed = found.commits.len();
     (listed < found.total_commits).then(|| {

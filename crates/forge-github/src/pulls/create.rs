@@ -1,6 +1,6 @@
 //! Opens a pull request: one query for all checks, one mutation that opens it with any file edits,
-//! and another for labels, people, milestone and boards. For a stack, the stack is read before the
-//! opening and updated after the opening.
+//! and another for labels, people, milestone and boards. A stack is read before the pull request is
+//! opened, and updated afterwards.
 
 use std::fmt;
 
@@ -108,8 +108,8 @@ impl GitHub {
             written => written,
         };
         let written = or_read_back(written, || async {
-            // The first query found no such pull request, so a matching one by the viewer is the
-            // new one.
+            // The first query found no such pull request, so a matching one by the viewer must be
+            // new.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })

@@ -214,8 +214,8 @@ impl CheckedEdits {
 }
 
 impl GitHub {
-    /// Deletes the branch after GitHub refused the opening. Returns the error of the first failed
-    /// part; the error mentions the branch if it could not be deleted.
+    /// Deletes the branch after GitHub refused to open the pull request. Returns the error of the
+    /// first failed mutation; it mentions the branch if the branch could not be deleted.
     pub(super) async fn not_opened(
         &self,
         answer: &GqlAnswer<Payloads<PullPayload>>,
@@ -238,8 +238,8 @@ impl GitHub {
         }
     }
 
-    /// Adds the branch, if it now exists, to the error of a lost attempt that opened no pull
-    /// request.
+    /// Adds the branch to the error of a lost attempt, if the branch exists but no pull request was
+    /// opened.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,

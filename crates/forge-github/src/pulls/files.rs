@@ -193,7 +193,7 @@ pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
 }
 
-/// The number of the last page, if a `Link` header contains that number.
+/// Returns the number of the last page from a `Link` header, if the header has one.
 fn last_page(headers: &HeaderMap) -> Option<usize> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     let last = link.split(',').find(|part| part.contains("rel=\"last\""))?;

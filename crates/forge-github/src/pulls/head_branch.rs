@@ -14,7 +14,7 @@ use crate::{
     owner_and_name,
 };
 
-/// Owner and name of the head's repository, if it is not `repo`.
+/// Returns owner and name of the head's repository, if it is not `repo`.
 pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
     let (owner, name) = owner_and_name(repo).ok()?;
     let head_owner = req.head.owner.as_deref()?;
@@ -30,7 +30,7 @@ pub(super) fn quote_branch(branch: &str) -> String {
 
 impl GitHub {
     /// Deletes the head branch of a closed pull request as [`Self::delete_head`] does, but keeps a
-    /// moved branch and a fork's branch.
+    /// branch that has moved or is in a fork.
     pub(super) async fn delete_left_head(
         &self,
         pr: &PrId,

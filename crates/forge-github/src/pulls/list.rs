@@ -81,8 +81,8 @@ impl PullSearchData {
     }
 }
 
-/// Splits a cursor into the number of the last row shown and the position of that row's GitHub
-/// page.
+/// Splits a cursor into two: the number of the last row shown, and the position of the GitHub page
+/// with that row.
 fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
     let (number, after) = position.split_once('@').unwrap_or(("", position));
     let after = Some(after).filter(|after| !after.is_empty());
@@ -207,8 +207,8 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // This page is full before the end of GitHub's page, so the next page continues
-                    // after this row.
+                    // This page is full before GitHub's page ends, so the next page continues after
+                    // this row.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());
@@ -286,8 +286,8 @@ impl GitHub {
         Ok(result)
     }
 
-    /// Returns whether a pull request changes a wanted file. Files after the first hundred are read
-    /// only if the first do not decide. Fails with warnings if files cannot be read.
+    /// Returns whether a pull request changes a wanted file. Reads the files after the first
+    /// hundred only if those do not decide. Fails with warnings if files cannot be read.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -386,7 +386,8 @@ impl GitHub {
     }
 }
 
-/// The part of a row that an error concerns: its name for messages, and its field of the model.
+/// Returns the part of a row that an error concerns: its name for messages, and its field of the
+/// model.
 pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     let names = e.names();
     let nodes = names.iter().position(|name| *name == "nodes");
@@ -425,7 +426,7 @@ pub(super) fn checks_unread() -> Warning {
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
-/// Returns whether a smaller page may succeed; `heavy` rows are large.
+/// Returns whether a smaller page may succeed. `heavy` says that the rows are large.
 pub(super) fn needs_smaller_pages(heavy: bool, error: &Error) -> bool {
     forge_http::is_too_long(error) || heavy && is_too_much(error)
 }

@@ -75,8 +75,8 @@ impl Stack {
     }
 }
 
-/// The number of the pull request to build on. Fails if the new pull request and that one cannot be
-/// in one stack.
+/// Returns the number of the pull request to build on. Fails if it cannot be in one stack with the
+/// new pull request.
 pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
@@ -107,7 +107,7 @@ pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u6
 }
 
 impl StackParent {
-    /// Checks that the pull request with the given number can be the lower one.
+    /// Checks that a new pull request can build on the pull request `id`, as `found`.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
         let found = found.ok_or_else(|| error::missing(id))?;
         let (why, is) = match found.state.as_str() {
@@ -137,7 +137,7 @@ impl StackParent {
             .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
     }
 
-    /// The error for a base branch that differs from the lower pull request's head branch.
+    /// The error for a requested base branch that is not the lower pull request's head branch.
     pub fn other_base(&self, base: &str) -> Error {
         Error::invalid(
             "base",
@@ -154,7 +154,7 @@ impl StackParent {
         )
     }
 
-    /// The error for a lower pull request with another one already on top.
+    /// The error for a lower pull request that already has another one on top.
     fn taken(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
@@ -175,7 +175,8 @@ impl StackParent {
 }
 
 impl GitHub {
-    /// The position of the lower pull request; fails if another pull request is on top.
+    /// Returns the position of the lower pull request. Fails if another pull request is on top of
+    /// it.
     pub(super) async fn place_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {

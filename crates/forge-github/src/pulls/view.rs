@@ -1,4 +1,5 @@
-//! Reads one pull request, with one request for each hundred entries of its longest section.
+//! Reads one pull request. Each section is read in pages of a hundred entries, and one request
+//! reads a page of every section.
 
 use forge_core::{
     Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
@@ -160,7 +161,7 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules that the viewer may not see are no failure: the section itself lists them as
+        // Rules that the viewer may not see need no warning: the section itself lists them as
         // unread.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
@@ -285,7 +286,7 @@ impl GitHub {
             .await
     }
 
-    /// Reads further comments of the reviews and threads with more than a hundred.
+    /// Reads further comments of reviews and threads that have more than a hundred.
     async fn complete_comments(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         let reviews = pull
             .reviews
@@ -343,8 +344,8 @@ struct CommentsOf {
     comments: Nodes<wire::Comment>,
 }
 
-/// Returns whether `rows` are all files of `pull`, with correct counts: past some 20,000 lines,
-/// REST reports counts of 0 (github.com/orgs/community/discussions/213491).
+/// Returns whether `rows` are all files of `pull` with correct counts. Past some 20,000 lines, REST
+/// reports counts of 0 (github.com/orgs/community/discussions/213491).
 fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
     let sum = |of: fn(&wire::File) -> u64| Some(rows.iter().map(of).sum::<u64>());
     pull.changed_files == Some(rows.len() as u64)
@@ -432,8 +433,8 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Returns whether a query failed because of the boards in `fields`; it is then repeated without
-/// them.
+/// Returns whether a query failed because of the boards in `fields`, so that it can be repeated
+/// without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -513,8 +514,8 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // A sum over an incomplete list would be wrong, so a list whose page is missing stays marked as
-    // unfinished.
+    // A list stays unfinished if its page is missing, because a sum over an incomplete list would
+    // be wrong.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);
