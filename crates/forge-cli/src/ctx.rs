@@ -21,13 +21,13 @@ pub struct Ctx {
     pub cwd: PathBuf,
     /// The flags of every command.
     pub global: GlobalArgs,
-    /// Kept as a result: a broken configuration stops only the commands that need it.
+    /// Stored as a result, so that a broken configuration stops only the commands that need it.
     forges: Result<Forges>,
     place: WorkingDir,
 }
 
-/// Records the repository of the pull request or issue on the command line, so that hints can name
-/// this repository.
+/// Records which repository the command line's pull request or issue is in, so that hints can name
+/// it.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();
@@ -72,7 +72,7 @@ impl Ctx {
         self
     }
 
-    /// The user's working directory.
+    /// Returns the user's working directory.
     pub fn place(&self) -> &WorkingDir {
         &self.place
     }
@@ -100,9 +100,10 @@ impl Ctx {
         Ok(self.forges()?.config())
     }
 
-    /// The configuration for `repo`, including the repository's own settings.
+    /// Returns the configuration for `repo`, including settings from the repository itself.
     ///
     /// # Errors
+    ///
     /// The errors of [`Forges::config_for`].
     pub async fn config_for(&self, repo: &Repo) -> Result<Cow<'_, Config>> {
         self.forges()?.config_for(&self.place, repo).await
@@ -152,8 +153,8 @@ impl Ctx {
         }
     }
 
-    /// Decides how far to trust the base repository. The current repository is the user's own.
-    /// Another local repository, found through a remote or `forge.repo`, must not run anything.
+    /// Decides how far to trust the base repository. The current repository is the user's own. A
+    /// local repository that a remote or `forge.repo` names must not be able to run anything.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);

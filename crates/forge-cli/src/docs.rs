@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::cli::Cli;
 
-/// Text that the definitions do not contain.
+/// Text of the page that is not generated from the definitions.
 const NOTES: &str = r#"
 ## Output and exit codes
 

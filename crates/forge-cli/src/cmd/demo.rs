@@ -158,7 +158,8 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
                 if cfg!(windows) { "NUL" } else { "/dev/null" },
             )
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // The directory `.git` has no configuration of forge, so the user's own has no effect.
+            // `.git` contains no configuration of forge, so the user's own configuration has no
+            // effect.
             .env("FORGE_CONFIG_DIR", dir.join(".git"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

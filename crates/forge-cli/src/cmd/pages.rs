@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 
 /// Maximum number of pages if a whole list is read.
 const MAX_PAGES: usize = 100;
-/// Maximum number of pages of a list with a limit, however large the limit is.
+/// Maximum number of pages to read for a list with a limit.
 const MAX_LIMITED_PAGES: usize = 1_000;
 
 /// The items of a list, with the metadata of its pages.
@@ -16,7 +16,8 @@ pub(super) struct PagedItems<T> {
     pub total: Option<u64>,
     /// True if more items exist.
     more: bool,
-    /// The number of items read, if this program filters them and not the forge.
+    /// The number of items read before filtering, if this program filters them instead of the
+    /// forge.
     scanned: u64,
     /// The service that answered, if several can.
     source: Option<String>,
@@ -68,7 +69,8 @@ async fn pages<T>(
         found.tell(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
-            // If the backend read the whole list at once, each page repeats the list's length.
+            // If the backend read the whole list at once, every page reports the length of the
+            // whole list.
             Some(_) => found.scanned.max(scanned),
             None => found.scanned.saturating_add(scanned),
         };

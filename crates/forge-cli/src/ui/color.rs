@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// A colour switch for one stream.
+/// Colours of one stream, or none if colours are off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
     /// True if colours are on.

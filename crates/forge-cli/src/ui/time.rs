@@ -55,7 +55,8 @@ pub fn plural(count: i64, unit: &str) -> String {
     }
 }
 
-/// Formats a duration in Go's format, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
+/// Formats a duration as Go does, because scripts know that format: `1m26s`, `2h0m5s`, `0` for
+/// none.
 #[must_use]
 pub fn elapsed(seconds: i64) -> String {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

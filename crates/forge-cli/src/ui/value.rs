@@ -45,7 +45,7 @@ impl Json {
     /// Serializes on one line. Terminal escapes are escaped, as in [`Self::pretty`].
     #[must_use]
     pub fn compact(&self) -> String {
-        // Texts, numbers and string keys cannot fail to serialise.
+        // Serialising texts, numbers and string keys cannot fail.
         safe(serde_json::to_string(self).unwrap_or_default())
     }
 

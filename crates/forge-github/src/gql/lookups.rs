@@ -115,8 +115,8 @@ impl Lookups {
         self.projects.extend_from_slice(titles);
     }
 
-    /// Looks up boards that may already contain the pull request or issue; [`Self::resolve`] accepts missing
-    /// ones.
+    /// Looks up boards that may already contain the pull request or issue. [`Self::resolve`]
+    /// accepts missing boards.
     pub fn known_projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
     }

@@ -424,7 +424,7 @@ const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
 const PIPELINES: &[&str] = &["spindle_pipelines"];
 const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
-/// Replaces each protocol name, given by its key. Two keys with one name get one new name.
+/// Replaces each protocol name, given by its key. Keys with equal names get equal new names.
 fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut nsids: BTreeMap<&str, String> = BTreeMap::new();
     let mut others = BTreeMap::new();

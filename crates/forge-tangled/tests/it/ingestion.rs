@@ -161,8 +161,8 @@ async fn repeated_change_is_pending_if_index_lost_record() {
     assert_eq!(pds.record(&made.node_id), stored, "nothing was written");
 }
 
-/// A repeated call still adds a comment and deletes a branch although the state is already set. A
-/// third call finds both steps done.
+/// A repeated call still adds a comment and deletes a branch although the state is already set. The
+/// next call finds both steps done.
 #[tokio::test]
 async fn steps_of_repeated_change_are_reported() {
     const COMMENT: &str = "sh.tangled.feed.comment";

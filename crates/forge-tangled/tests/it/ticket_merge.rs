@@ -363,7 +363,7 @@ async fn unreadable_branch_after_push_stays_undecided() {
     assert_eq!(ground.state(), "merged");
 }
 
-/// The change is recognized by its content, although it could not be rebased again.
+/// The changes are recognized by their content, even if the same commits cannot be made again.
 #[tokio::test]
 async fn merge_onto_moved_branch_is_recorded_later() {
     let ground = Ground::new().await;

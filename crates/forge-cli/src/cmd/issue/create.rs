@@ -80,7 +80,7 @@ pub struct IssueCreateArgs {
     pub wait: WaitArgs,
 }
 
-/// The input that is kept if the issue cannot be created.
+/// The user's input, saved to a file if the issue cannot be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct IssueDraft {
@@ -117,7 +117,7 @@ impl IssueDraft {
     }
 }
 
-/// The command that saves and restores drafts.
+/// The command name under which drafts are saved and restored.
 const COMMAND: &str = "issue create";
 
 impl IssueCreateArgs {
@@ -203,7 +203,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     }
     let made = make(&repo, files, new).await;
     let (made, attached) = made.map_err(|e| {
-        // Text that the user typed is kept.
+        // Save the text only if the user typed it.
         if typed {
             draft::keep(&ctx.ui, &draft, COMMAND);
         }
@@ -235,7 +235,7 @@ fn with_draft(mut new: NewIssue, draft: &IssueDraft) -> NewIssue {
     new
 }
 
-/// Estimate and priority, as an edit of the new issue.
+/// Returns estimate and priority as an edit of the new issue.
 async fn sized(ctx: &Ctx, repo: &Repo, args: &IssueCreateArgs) -> Result<EditIssue> {
     let workflow = ctx.forges()?.workflow(repo).await?;
     let mut edit = EditIssue::default();

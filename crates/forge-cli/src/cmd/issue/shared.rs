@@ -34,7 +34,7 @@ impl ValueArgs {
         self.estimate.is_some() || self.priority.is_some()
     }
 
-    /// Adds the recovery for a missing field or label to the failure of a write.
+    /// Adds a recovery to a failed write: how to create the missing field or label.
     pub(super) fn with_setup(&self, e: Error) -> Error {
         match self.is_given() {
             true => with_setup(e),
@@ -154,9 +154,10 @@ pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<Is
     }
 }
 
-/// Resolves a comma-separated list like [`related`].
+/// Resolves each entry of a comma-separated list, as [`related`] does.
 ///
 /// # Errors
+///
 /// The errors of [`select`].
 pub(crate) async fn all_related(ctx: &Ctx, repo: &Repo, listed: &[String]) -> Result<Vec<IssueId>> {
     let mut all = Vec::new();
@@ -188,7 +189,7 @@ async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
     Ok(SelectedIssue { repo, id })
 }
 
-/// If the selector is the URL of a pull request, adds the command for pull requests to the error.
+/// If the selector is the URL of a pull request, adds the `forge pr` command to the error.
 fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     let views = |hint: &Hint| {
         let action = hint.action();
@@ -220,8 +221,8 @@ pub(super) fn shown_sections(ctx: &Ctx, repo: &Repo, comments: bool) -> Result<I
     Ok(fields)
 }
 
-/// Adds to issues what the output shows and the forge does not keep in the issue: estimate,
-/// priority, and the pull requests that close the issue.
+/// Adds what the output shows but the forge does not store in the issue: estimate, priority, and
+/// the pull requests that close the issue.
 ///
 /// # Errors
 ///

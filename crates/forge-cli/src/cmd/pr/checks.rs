@@ -146,8 +146,8 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
         checks.retain(|c| c.required == Some(true));
     }
     let commit = text::one_line(&commit);
-    // A check that was not read may have failed, so an incomplete list without failures is an
-    // error.
+    // A check that was not read may have failed, so an incomplete list without failures is reported
+    // as an error.
     if truncated && count(&checks, CheckStatus::Failure) == 0 {
         return Err(Error::new(
             ErrorKind::Upstream {
@@ -200,7 +200,7 @@ fn took(c: &Check) -> String {
     }
 }
 
-/// gh prints a cancelled check as failed.
+/// Returns gh's word for the status: gh prints a cancelled check as failed.
 fn word(c: &Check) -> &'static str {
     if c.status == CheckStatus::Cancelled {
         "fail"

@@ -32,7 +32,7 @@ pub(super) struct PullText {
     pub(super) typed: bool,
 }
 
-/// The base of the commits.
+/// Where the commits of the pull request begin.
 #[derive(Clone, Copy)]
 pub(super) struct CommitBase<'a> {
     /// The base branch; `None` for the default branch.
@@ -104,9 +104,9 @@ pub(super) async fn write(
         text = text.or(Some(filled_body));
     }
     let mut draft = recovered(args)?;
-    // Known values are shown on a terminal; values without a flag are asked for.
+    // A terminal shows the known values and asks for those without a flag.
     let mut start = None;
-    // In the browser, the page reads the template itself.
+    // In the browser, the forge's page reads the template itself.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
         let template = templates::selected(ctx, TemplateKind::Pull, name).await?;
         start = Some(template.body);
@@ -127,7 +127,7 @@ pub(super) async fn write(
     let recovers = args.recover.is_some();
     let (offered_title, offered_body) = match title.is_some() && (text.is_some() || recovers) {
         true => <(String, String)>::default(),
-        // A failure to find a default text is ignored.
+        // The default texts are optional, so failures to find them are ignored.
         false => offered(ctx, repo, onto, head).await,
     };
     draft.title = match title {
@@ -204,7 +204,7 @@ async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
 }
 
-/// The initial description, if no flag gives a description.
+/// The initial description, used if no flag gives one.
 struct DescriptionStart {
     /// The template or the recovered text; `None` if a template is still to be chosen.
     text: Option<String>,
@@ -213,7 +213,7 @@ struct DescriptionStart {
 }
 
 impl DescriptionStart {
-    /// The description; `template` replaces a missing text.
+    /// Returns the description. `template` is used if the text is missing.
     fn with(self, template: String) -> String {
         let text = self.text.unwrap_or(template);
         match (self.commits.trim_end(), text.is_empty()) {
@@ -224,7 +224,7 @@ impl DescriptionStart {
     }
 }
 
-/// The next step after title and description.
+/// What the user wants to do after title and description.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextStep {
     Submit,
@@ -257,7 +257,7 @@ async fn ask_text(
         return Ok(NextStep::Submit);
     }
     if args.title.is_none() {
-        // Subjects of others' commits may hold terminal escapes.
+        // Another person's commit subject may contain terminal escapes.
         draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
     }
     draft.body = match body {
@@ -378,7 +378,7 @@ enum RangeStart {
 }
 
 impl RangeStart {
-    /// Resolves the start in a clone: the head commit of the pull request, else the pull request's
+    /// Resolves the start in a clone: to the head commit of the pull request, or else to its
     /// branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {
@@ -391,7 +391,7 @@ impl RangeStart {
                 return Ok(commit);
             }
         }
-        // A fork's branch may have the same name as another branch here.
+        // A fork's branch may have the name of an unrelated branch here.
         if pull.head_repo.is_none()
             && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
         {

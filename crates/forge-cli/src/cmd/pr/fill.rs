@@ -80,7 +80,7 @@ pub(super) async fn has(git: &Git, name: &str) -> bool {
     git.run(args).await.is_ok_and(|found| found.status == 0)
 }
 
-/// The first local ref for `branch` of the base repository.
+/// Returns the first ref in this clone that stands for `branch` of the base repository.
 pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Result<String> {
     let tracked = remotes.iter().map(|r| format!("refs/remotes/{r}/{branch}"));
     for name in tracked.chain([format!("refs/heads/{branch}")]) {

@@ -114,8 +114,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         let mut page = repo.pulls(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
-            // A page with too few rows means that the scan ended at its limit. The scan is not
-            // resumed.
+            // A page with too few rows means that the scan ended at its limit. The scan cannot be
+            // continued.
             page.next = None;
         }
         Ok(page)

@@ -62,7 +62,7 @@ fn counted(count: usize, unit: &str) -> String {
 }
 
 /// Refuses a merge that would fail, before the user answers questions. `can_wait` says whether the
-/// forge merges automatically later.
+/// forge can merge automatically later.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
     Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
 }
 
-/// The refusal of a merge before the pull request `below`.
+/// The error for a merge while the pull request `below` is still open.
 fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
     let first = PrId {
         repo: pull.id.repo.clone(),

@@ -1,7 +1,8 @@
-//! Templates of descriptions of pull requests and issues from the work tree.
+//! Templates for descriptions of pull requests and issues, from the work tree.
 //!
-//! The text becomes public and the repository chooses the file, so only files within the work tree
-//! are read, and links only to tracked files: a link to `.env` would publish that file.
+//! The repository chooses the file, and its text becomes public. Only files within the work tree
+//! are therefore read, and symbolic links only to tracked files: a link to `.env` would publish
+//! that file.
 
 use std::{
     fs,
@@ -46,7 +47,8 @@ impl TemplateKind {
         }
     }
 
-    /// Returns true for `PULL_REQUEST_TEMPLATE.md`, in any case, also without `.md` or with `.txt`.
+    /// Returns true for `PULL_REQUEST_TEMPLATE.md` in upper or lower case, also with `.txt` or
+    /// without an extension.
     fn is_template(self, path: &Path) -> bool {
         let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
             return false;
@@ -146,8 +148,8 @@ pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     found.map(|template| template.body).unwrap_or_default()
 }
 
-/// Asks for one of several templates; without a choice of templates, the default one. `blank` is
-/// the answer for no template.
+/// Asks for one of several templates. If there are not several, returns the default template.
+/// `blank` is the answer for no template.
 ///
 /// # Errors
 ///
@@ -173,7 +175,7 @@ pub(crate) async fn choose(ctx: &Ctx, kind: TemplateKind, blank: &str) -> Result
     })
 }
 
-/// The default template of a description, if the work tree has one.
+/// Returns the default template, if the work tree has one.
 async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template> {
     for place in PLACES {
         let Ok(entries) = fs::read_dir(root.join(place)) else {
@@ -193,7 +195,7 @@ async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template>
     None
 }
 
-/// The templates to choose from; empty if there is only [`default`].
+/// Returns the templates to choose from; empty if there is only the [`default`] one.
 async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<Template> {
     let mut found: Vec<Template> = Vec::new();
     for place in PLACES {

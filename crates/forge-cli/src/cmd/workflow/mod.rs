@@ -164,7 +164,7 @@ impl DefinitionArgs {
     }
 }
 
-/// The configured definition. The repository is opened only if the definition is in it.
+/// Returns the configured definition. Opens the repository only if the definition is stored in it.
 async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
     let config = ctx.config()?;
     let named = config.workflow_definition();

@@ -9,7 +9,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use super::{Attr, HtmlWriter};
 use crate::ui::markdown::cut;
 
-/// Writes `source` in its own element, cut as on a terminal.
+/// Writes `source` in an element of its own, cut at the same length as on a terminal.
 pub(super) fn render(source: &str, html: &mut HtmlWriter) {
     let (read, rest) = beginning(source);
     let safe = text::neutralise(read);
@@ -33,11 +33,11 @@ pub(super) fn render(source: &str, html: &mut HtmlWriter) {
 
 struct HtmlRenderer<'a> {
     html: &'a mut HtmlWriter,
-    /// The open links: targets, and whether each is a real link.
+    /// The open links: the target of each, and whether it is written as a link.
     links: Vec<(String, bool)>,
     /// The current block of HTML.
     raw: Option<String>,
-    /// The head of a table is being read.
+    /// True while the head of a table is read.
     is_head: bool,
 }
 

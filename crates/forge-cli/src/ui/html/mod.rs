@@ -1,4 +1,5 @@
-//! HTML that is safe by its types: markup is `&'static str`, and all other text passes `escape`.
+//! HTML that is safe by its types: markup is `&'static str`, and all other text goes through
+//! `escape`.
 
 mod markdown;
 
@@ -283,7 +284,7 @@ fn is_safe_url(url: &str) -> bool {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     });
-    // A URL never contains angle brackets; the markers in cleaned text do.
+    // A URL never contains angle brackets, but the markers in a cleaned text do.
     let is_plain =
         !url.contains(|c: char| c.is_whitespace() || c.is_control() || "<>\"".contains(c));
     has_scheme && is_plain && text::neutralise(url) == url

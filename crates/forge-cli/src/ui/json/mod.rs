@@ -29,11 +29,11 @@ pub use super::value::Json;
 use super::{Ui, jq, template};
 use crate::args::output::JsonArgs;
 
-/// A field: gh's name, the data to read, and its value.
+/// A field of `--json`: gh's name, the sections to read for it, and its value.
 pub struct Field<T: 'static, N: 'static = ()> {
     /// The name, in camelCase.
     pub name: &'static str,
-    /// The data to read.
+    /// The sections to read.
     pub needs: N,
     /// Computes the value.
     pub get: fn(&T) -> Json,
@@ -46,7 +46,7 @@ pub struct Selection<T: 'static, N: 'static = ()> {
     template: Option<template::Template>,
 }
 
-/// Default sections that are skipped unless their field is selected.
+/// Sections that are read by default, but not for `--json` unless one of their fields is selected.
 const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
     ("body", PrFields::NO_DESCRIPTION),
     ("labels", PrFields::NO_LABELS),
@@ -68,8 +68,8 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// Returns the sections for a list; fewer than [`Self::sections`] if the rows already have all
-    /// selected fields.
+    /// Returns the sections to read for a list. There are fewer than in [`Self::sections`] if rows
+    /// already have all selected fields.
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
@@ -94,7 +94,7 @@ impl<T> Selection<T, IssueFields> {
         self.fields.iter().any(|f| names.contains(&f.name))
     }
 
-    /// Returns true if a selected field may be missing in an index row.
+    /// Returns true if a row of an index may lack one of the selected fields.
     #[must_use]
     pub fn shows_more_than_rows(&self) -> bool {
         self.shows(&["assignees", "closedAt", "labels"])

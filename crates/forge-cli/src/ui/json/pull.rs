@@ -73,8 +73,8 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// The fields available with [`PrFields::ROW`] from every source: an index may not know the head or
-/// the closing time.
+/// The fields that every source has with [`PrFields::ROW`]. An index may not know the head or the
+/// closing time.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",

@@ -24,7 +24,7 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The elements of a layout; longer ones precede their prefixes.
+/// The elements of a layout. An element comes before its own prefixes.
 const ELEMENTS: &[&str] = &[
     "January", "Jan", "Monday", "Mon", "MST", "2006", "-07:00", "-0700", "Z07:00", "01", "02",
     "03", "04", "05", "06", "15", "PM", "pm", "_2", "1", "2", "3", "4", "5",

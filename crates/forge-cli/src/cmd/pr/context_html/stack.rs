@@ -9,7 +9,7 @@ use crate::ui::html::{Anchor, Attr, HtmlWriter};
 
 /// The width of the drawing; about one pixel per unit on a narrow screen.
 const WIDTH: usize = 360;
-/// The height of a box, and the distance between boxes.
+/// The height of a box, which is also the distance between boxes.
 const BOX: usize = 48;
 const STEP: usize = 62;
 /// Maximum number of columns of a title in a box.
