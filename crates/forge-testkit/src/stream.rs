@@ -36,7 +36,7 @@ impl Run {
     }
 
     /// Reads like [`Self::read`], with `shim` as git. The shim releases the last block of a diff
-    /// after the first line was read.
+    /// only after the first line was read.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Builds [`Forges`] with the backends that a program brings itself.
+//! Builds [`Forges`] for a program that registers backends of its own.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -7,11 +7,11 @@ use futures::{FutureExt as _, future::BoxFuture};
 
 use crate::{Config, Forges, registry};
 
-/// Opens a repository; returns its forge, and its canonical id.
+/// Opens a repository. Returns its forge and its canonical id.
 type OpenRepo =
     dyn Fn(RepoId, Trust) -> BoxFuture<'static, Result<(Arc<dyn Forge>, RepoId)>> + Send + Sync;
 
-/// A backend from outside of this crate, for [`ForgesBuilder::backend`].
+/// A backend from outside this crate, for [`ForgesBuilder::backend`].
 #[derive(Clone)]
 pub struct ExternalBackend {
     kind: ForgeKind,

@@ -49,7 +49,7 @@ fn word(support: Support) -> &'static str {
     }
 }
 
-/// Writes how each capability of a backend is provided, and why others are missing.
+/// Writes for each capability of a backend how it is provided, or why it is missing.
 fn details(out: &mut String, backend: &Backend) {
     let rows = Capability::ALL
         .iter()

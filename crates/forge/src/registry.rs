@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 
 use crate::{Config, Forges, auth::Pin, config::Var};
 
-/// Opens the backend of a repository, and returns the repository's canonical id with it.
+/// Opens the backend of a repository. Also returns the repository's canonical id.
 type OpenBackend =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
@@ -42,7 +42,7 @@ impl Backend {
         self.title
     }
 
-    /// Capabilities of the backend, regardless of the repository.
+    /// Capabilities of the backend, before restrictions of a single repository.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         self.capabilities
@@ -155,8 +155,8 @@ impl AccountShape {
     }
 }
 
-/// Finds no pin, for forges whose account names do not change owners and for backends that this
-/// build lacks.
+/// Finds no pin. Used for forges on which account names do not change owners, and for backends that
+/// this build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
 /// The pin for a login at a host of `kind`, by the account's name.
@@ -215,7 +215,7 @@ static ACCOUNTS: &[AccountShape] = &[
         account: "Login",
         secret: "Token",
         name_rule: |_| Ok(()),
-        // gh's rule: `GH_TOKEN` is never sent to a host other than GitHub's own.
+        // gh's rule: `GH_TOKEN` is sent only to GitHub's own hosts.
         variables: |host| Variables {
             account: None,
             secret: if host == "github.com"
@@ -284,7 +284,8 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// Host of a repository known only by its DID: the default host, if it is a tangled host.
+/// Returns the host for a repository that is known only by its DID: the default host, if it is a
+/// tangled host.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();

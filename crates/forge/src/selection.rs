@@ -17,7 +17,7 @@ pub struct SelectedPull {
     pub id: PrId,
     /// The pull request with its sections, if the search already read it.
     found: Option<(PrFields, PullRequest)>,
-    /// The head branch used for the search, and the pull requests of that branch, this one first.
+    /// The head branch that was searched for, and its pull requests, this one first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
 }
 
@@ -56,7 +56,8 @@ impl SelectedPull {
     /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        // A merged pull request from the default branch is unrelated to current work there.
+        // A merged pull request of the default branch has nothing to do with current work on that
+        // branch.
         if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()
@@ -174,8 +175,8 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
-    /// Returns true if `repo` is the repository at this place. If so, the branches of `repo` are
-    /// the work tree's branches, wherever those are pushed to.
+    /// Returns true if `repo` is the repository at this place. Then its branches are those of the
+    /// work tree, wherever they are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -254,8 +255,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it. For a branch pushed to another repository, the owner of that
-    /// repository is added, and also its name if the two repositories have different names.
+    /// Names a branch as `repo` does. For a branch that is pushed to another repository, adds that
+    /// repository's owner and, if the two names differ, its name.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {
@@ -281,7 +282,7 @@ impl<'a> WorkingCopy<'a> {
     }
 }
 
-/// Meaning of the current branch.
+/// What the current branch stands for.
 enum CurrentBranch {
     /// The pull request with this number.
     Number(u64),

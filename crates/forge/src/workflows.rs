@@ -11,7 +11,7 @@ use crate::{Config, Forges};
 const MAX_DEFINITION: u64 = 1 << 20;
 /// Default prefix of state labels.
 const DEFAULT_PREFIX: &str = "state: ";
-/// Prefix of a path in the repository, in `workflow.definition`.
+/// Prefix that marks a path in `workflow.definition` as one in the repository.
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
@@ -91,7 +91,8 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
             "it is kept in a repository, and no repository is named".to_owned(),
         ));
     };
-    // Only the default branch: a head under review must not define the effects of its own merge.
+    // Reads only the default branch, because a head under review must not define the effects of its
+    // own merge.
     let bytes = repo.repo_file(path, None).await?;
     let bytes = bytes.ok_or_else(|| wrong("the default branch has no such file".to_owned()))?;
     String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))

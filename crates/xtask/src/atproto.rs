@@ -34,7 +34,7 @@ pub fn find() -> Result<PathBuf> {
     let dir = root().join("target/peers/atproto-world");
     fs::create_dir_all(&dir)?;
     let wanted = fs::read(from.join("package-lock.json")).context("no lock file")?;
-    // A copy of the lock file, written last: it proves that the installation is complete.
+    // A copy of the lock file. It is written last, so it proves that the installation is complete.
     let mark = dir.join("installed");
     if fs::read(&mark).ok().as_ref() != Some(&wanted) {
         for name in MANIFESTS {

@@ -47,7 +47,7 @@ pub fn has(args: &[&str]) -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// Runs `command` and passes its output through; returns whether it succeeded, and its output
+/// Runs `command` and passes its output through. Returns whether it succeeded, and its output
 /// without colours.
 pub fn watched(command: &mut Command) -> Result<(bool, String)> {
     println!("$ {}", line(command));

@@ -35,7 +35,7 @@ const PAGES: &[&str] = &[
     "skills/forge/SKILL.md",
 ];
 
-/// First parts of the names of licence files, in capitals.
+/// Beginnings of the names of licence files, in capitals.
 const LICENCE_FILES: &[&str] = &[
     "COPYING",
     "COPYRIGHT",

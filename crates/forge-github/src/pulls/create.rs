@@ -326,8 +326,8 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Adds labels, people, milestone and projects to a new pull request. A failure becomes a warning
-    /// whose hint adds the missing part, because the pull request is open already.
+    /// Adds labels, people, milestone and projects to a new pull request. The pull request is
+    /// already open, so a failure becomes a warning; its hint adds the missing part.
     async fn decorate(
         &self,
         req: &CreatePull,

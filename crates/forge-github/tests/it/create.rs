@@ -1,4 +1,5 @@
-//! Opening: two requests, three with labels and people. All checks come before the first mutation.
+//! Opening a pull request: two requests, or three with labels and people. All checks come before
+//! the first mutation.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param,

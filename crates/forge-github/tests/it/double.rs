@@ -35,7 +35,7 @@ pub fn http(double: &GitHubDouble) -> Http {
     Http::new(settings).unwrap()
 }
 
-/// A repository handle on the double.
+/// Returns a repository handle on the double.
 pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
     let token = Arc::new(FixedToken::new(token));
     let forge = GitHub::new("github.localhost", http(double), token);
@@ -498,7 +498,7 @@ async fn stack_is_merged_from_bottom() {
         .await;
     let made = made.unwrap();
     assert_eq!(made.value.pull_request.state, PrState::Merged);
-    // Five requests: the query, the refusal, the stack route, one poll, and the merged pull
+    // Five requests: the query, the refused merge, the stack route, one poll, and the merged pull
     // request.
     assert_eq!(n, 5);
     let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();

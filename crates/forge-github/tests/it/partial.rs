@@ -1,4 +1,4 @@
-//! Answers of which a part failed.
+//! Answers in which one part failed.
 
 use forge_core::{
     PageReq,

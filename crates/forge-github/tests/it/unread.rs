@@ -1,4 +1,4 @@
-//! Data that could not be read is reported and does not look like missing data.
+//! Data that could not be read is reported, and must not look like data that does not exist.
 
 use forge_core::{
     PageReq,
@@ -225,7 +225,7 @@ async fn mutation_selects_only_changeable_fields() {
     ] {
         assert!(!mutation.contains(part), "{part} in {mutation}");
     }
-    // The mutation does not select the other fields, so their earlier values are kept.
+    // The mutation does not select the other fields, so the result keeps their earlier values.
     let seen = (closed.state, closed.labels.len(), closed.approvals);
     assert_eq!(seen, (PrState::Closed, 1, 1));
     assert_eq!(closed.latest_reviews.len(), 1);

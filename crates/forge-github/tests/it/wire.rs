@@ -129,7 +129,7 @@ pub fn thread(id: &str, resolved: bool) -> Value {
     })
 }
 
-/// The answer that says to which pull request (`number`) a comment or thread belongs.
+/// The answer that names the pull request to which a comment or thread belongs.
 pub fn belongs(number: u64) -> Value {
     let node = json!({ "pullRequest": { "id": format!("PR_{number}") } });
     json!({ "node": node, "repository": { "pullRequest": { "id": "PR_7" } } })

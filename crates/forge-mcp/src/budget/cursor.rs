@@ -57,7 +57,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// The usual `what` of [`unpin`]: the content of earlier pages.
+/// The usual argument `what` of [`unpin`]: it names the content of earlier pages.
 pub(crate) const SHOWN: &str = "what was shown";
 
 /// Binds a position to a hash of the content before the position; [`unpin`] checks the hash.

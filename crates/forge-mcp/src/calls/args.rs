@@ -65,8 +65,8 @@ pub(super) fn read<A: DeserializeOwned>(args: &JsonObject, schema: &JsonObject) 
     })
 }
 
-/// Explains the wrong argument at a path. The words come from the schema, because serde's message
-/// has names of Rust types.
+/// Explains the wrong argument at a path. The words are from the schema, because serde's message
+/// contains names of Rust types.
 fn refusal(args: &Value, path: &serde_path_to_error::Path, schema: &Value) -> Error {
     let (mut at, mut is_optional) = (String::new(), false);
     let (mut value, mut of) = (Some(args), Some(schema));
@@ -88,7 +88,7 @@ fn refusal(args: &Value, path: &serde_path_to_error::Path, schema: &Value) -> Er
                 let item = value.and_then(|value| value.get(*index));
                 (item, of.and_then(|of| of.get("items")))
             }
-            // The path of an enum's value is the path of the enum.
+            // The value of an enum has the same path as the enum.
             Segment::Enum { .. } | Segment::Unknown => break,
         };
         (value, of) = (inner, inner_schema);
@@ -155,7 +155,7 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
 fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Error {
     let kind = schema.get("type").and_then(Value::as_str);
     let takes = match kind {
-        // Some numbers are 32 bits long; larger ones have no use in any argument.
+        // Some numbers have 32 bits, and no argument needs a larger one.
         Some("integer") => format!("a whole number from 0 to {}", u32::MAX),
         _ => in_words(schema).unwrap_or_else(|| "another value".to_owned()),
     };
@@ -207,7 +207,7 @@ fn missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
     names.filter(|name| !args.contains_key(*name)).collect()
 }
 
-/// The advice to pass a missing argument, with the values that it takes.
+/// Returns the advice to pass a missing argument, with the values that are possible.
 fn describe(at: &str, name: &str, properties: Option<&JsonObject>) -> String {
     let of = properties.and_then(|properties| properties.get(name));
     let Some((of, what)) = of.and_then(|of| Some((of, in_words(of)?))) else {
@@ -266,7 +266,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         };
         let of = properties.and_then(|p| p.get(&name));
         let is_text = of.and_then(|s| s.get("type")).and_then(Value::as_str) == Some("string");
-        // This check precedes the conversion to text, which turns 0 into "0".
+        // Check this before the conversion to text, which turns 0 into "0".
         let is_zero_text = is_text && value.is_number() && is_blank(&value);
         let value = coerced(value, of)?;
         let may_go = name != "content" && !is_required(schema, &name);
@@ -309,8 +309,8 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
-/// Puts `owner` in front of `repo`, since other servers split repository names. Without the owner,
-/// the call would go to another repository.
+/// Puts `owner` in front of `repo`, because other servers split the name of a repository. If the
+/// owner were ignored, the call would go to another repository.
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
@@ -357,7 +357,7 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-/// Converts a value to the schema's type, if possible.
+/// Converts a value to the type in the schema, if possible.
 ///
 /// # Errors
 ///
@@ -391,7 +391,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             coerced(Value::String(on.to_string()), schema)?
         }
         (Some("string"), Value::String(text)) => {
-            // An enum value may be in another case, in the plural, or with blanks around it.
+            // An enum value may be in another case, in the plural, or between blanks.
             let choices = schema.and_then(choices);
             let same = |c: &&Value| {
                 c.as_str()
@@ -402,7 +402,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
                 .unwrap_or(Value::String(text))
         }
         (Some("array"), Value::String(text)) => {
-            // A list may be sent as JSON text, or as words with commas.
+            // A list may be sent as JSON text, or as words between commas.
             match serde_json::from_str::<Value>(&text) {
                 Ok(written @ (Value::Array(_) | Value::Object(_))) => coerced(written, schema)?,
                 _ => {
@@ -437,7 +437,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             });
             pairs.collect()
         }
-        // A list may be sent as its only item.
+        // A list with one item may be sent as that item.
         (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
             coerced(Value::Array(vec![one]), schema)?
         }
@@ -510,7 +510,7 @@ mod tests {
         side: Option<Choice>,
     }
 
-    /// The choices of all arguments.
+    /// Covers the choices of all arguments.
     #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "snake_case")]
     enum Choice {
@@ -836,7 +836,7 @@ mod tests {
         assert_eq!(got, json!(["Points=3", "Size=M"]));
     }
 
-    /// The message and the hint of a refused argument, next to the required arguments.
+    /// Returns the message and the hint for a refused argument that is sent with the required ones.
     fn refused_with(name: &str, value: Value) -> (String, String) {
         let mut sent = json!({"repo": "o/r", "number": 1});
         sent[name] = value;

@@ -1,11 +1,13 @@
 //! Asks the user to confirm a merge, a deletion or a force operation.
 //!
-//! With 2026-07-28 the result contains a question and a seal, and the client calls again with the
-//! answer and the seal. With 2025-11-25 the client is asked during the call. A seal is bound to the
-//! tool, the arguments, the repository, the head and all facts in the question. A seal can be used
-//! once, within five minutes. A client that cannot ask the user gets the question and a seal, and
-//! passes the seal as `confirm` in its next call, unless the server requires that a person is
-//! asked.
+//! With 2026-07-28, the result contains a question and a seal, and the client repeats the call with
+//! the answer and the seal. With 2025-11-25, the client is asked during the call.
+//!
+//! A client that cannot ask the user also gets the question and a seal. It passes the seal as
+//! `confirm` in its next call, unless the server requires that a person is asked.
+//!
+//! A seal is bound to the tool, the arguments, the repository, the head and all facts in the
+//! question. It can be used once, within five minutes.
 
 use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
 use rmcp::{
@@ -138,10 +140,11 @@ pub(crate) async fn confirm(
     }
 }
 
-/// Everything that a seal is bound to, as one text.
+/// Returns everything that a seal is bound to, as one text.
 fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let mut args = call.params.arguments.clone().unwrap_or_default();
-    // The head is bound separately, whether or not the caller passes `expected_head`.
+    // The head is bound separately, so `expected_head` is left out whether the caller passes it or
+    // not.
     args.retain(|name, _| !["confirm", "expected_head"].contains(&name.as_str()));
     // The keys are sorted, so that the order of the client's arguments does not matter.
     let args: std::collections::BTreeMap<String, Value> = args.into_iter().collect();
@@ -186,8 +189,9 @@ fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {
     .with_hint("nothing was done; the client has to send the form with confirm true or false")
 }
 
-/// Checks the seal of a client that cannot ask: the call must pass the seal of an earlier question.
-/// Refuses the call if the server requires a person, because a model would confirm its own request.
+/// Checks the call of a client that cannot ask the user: it must pass the seal of an earlier
+/// question. Fails if the server requires a person, because otherwise a model would confirm its own
+/// request.
 fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {
         return Err(no_elicitation_error(&call.params.name, ask));

@@ -146,7 +146,7 @@ impl Route {
     }
 }
 
-/// A call that may write. Dropping this value drops the cached bundles, whatever the call's result.
+/// A call that may write. Dropping this value drops the cached bundles, even if the call fails.
 struct Write(ServerState);
 
 impl Drop for Write {

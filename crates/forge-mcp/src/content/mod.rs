@@ -136,8 +136,8 @@ impl Cleaner {
     }
 
     /// Cleans the lines of a diff, which start with a sign. A carriage return within a line is
-    /// shown as `␍`, because a terminal would show the text after it as a line without a sign. A
-    /// line outside the diff, such as a mail message between two patches, is quoted with `> `.
+    /// shown as `␍`, because a terminal would show the rest as a line without a sign. A line that
+    /// is not part of the diff, such as a mail message between two patches, is quoted with `> `.
     #[must_use]
     pub fn diff(&self, text: &str) -> String {
         let mut reader = LineReader::default();
@@ -214,7 +214,7 @@ impl Cleaner {
 }
 
 /// Quotes multi-line text: every line starts with `> `, so that no line can imitate the server's
-/// text. A carriage return also ends a line, as in Markdown; [`Clean`] text has no other line
+/// text. As in Markdown, a carriage return also ends a line. [`Clean`] text has no other line
 /// separators.
 #[must_use]
 pub fn quote(text: &Clean) -> String {
@@ -244,7 +244,8 @@ fn is_of_diff(kind: DiffLine<'_>, line: &str) -> bool {
     }
 }
 
-/// Formats a login, branch, id or address within a line; only a single plain word has no quotes.
+/// Formats a login, branch, id or address within a line. Quotes it unless it is a single plain
+/// word.
 pub(crate) fn name(text: &Clean) -> String {
     match is_plain(&text.0) {
         true => text.0.clone(),
@@ -252,7 +253,7 @@ pub(crate) fn name(text: &Clean) -> String {
     }
 }
 
-/// Formats a text that is not cleaned yet as [`name`] does.
+/// Cleans a text, then formats it as [`name`] does.
 pub(crate) fn name_of(text: &str) -> String {
     name(&Cleaner::new().line(text))
 }
@@ -261,7 +262,7 @@ pub(crate) fn name_of(text: &str) -> String {
 /// look like a state.
 fn is_plain(text: &str) -> bool {
     let bare = text.strip_suffix("[bot]").unwrap_or(text);
-    // A reference such as `octo/tools#7`.
+    // A reference such as `octo/tools#7` is plain.
     let numbered = bare.split_once('#').filter(|(_, number)| {
         !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
     });

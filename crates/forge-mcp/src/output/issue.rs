@@ -56,7 +56,7 @@ impl IssueOut {
         }
     }
 
-    /// Cuts long name lists of the data, for a text of at most `max` characters.
+    /// Cuts long name lists in the data. `max` is the length limit of the text, in characters.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         let mut fits = |length: usize| {

@@ -14,7 +14,7 @@ use crate::{
 /// Maximum length of a comment in a concise result, in characters.
 const MAX_CONCISE_CHARS: usize = 1_000;
 
-/// A text as a quotation, cut if the result is concise.
+/// Quotes a text, and cuts it if the result is concise.
 pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cleaner) -> String {
     if detailed {
         return quote(body);
@@ -34,12 +34,12 @@ pub(crate) trait SectionItem: Serialize {
     /// The lines of the item, including line ends.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
-    /// The long texts of the data that the lines also contain.
+    /// Returns the long texts in the data, which the lines repeat.
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
 
-    /// Returns true if the item continues the previous item and is not counted.
+    /// Returns true if the item continues the previous one, so that it is not counted.
     fn continues(&self) -> bool {
         false
     }
@@ -154,7 +154,7 @@ impl CheckOut {
     }
 }
 
-/// Formats one line; for a check that did not succeed, also the reason and the URL.
+/// Formats a check as one line. If the check did not succeed, adds the reason and the URL.
 impl SectionItem for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {

@@ -97,7 +97,7 @@ impl ReviewsOut {
         }
     }
 
-    /// The requested reviewers, as the end of the line.
+    /// Returns the requested reviewers, as the end of the line.
     fn asked(&self) -> String {
         match self.pending.is_empty() {
             true => String::new(),
@@ -181,7 +181,7 @@ impl RowOut {
         }
     }
 
-    /// Cuts the name lists of the data to a result of `max` characters, and counts the omitted
+    /// Cuts the name lists in the data for a result of `max` characters, and counts the omitted
     /// names. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
@@ -400,7 +400,7 @@ impl PullOut {
         }
     }
 
-    /// Cuts the name lists of the data, except the conflicting files, to a result of `max`
+    /// Cuts the name lists in the data, except the conflicting files, for a result of `max`
     /// characters, and counts the omitted names. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));

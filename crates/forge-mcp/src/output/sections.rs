@@ -35,7 +35,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // The length of the bodies is subtracted, because long data omits the bodies.
+            // Long data omits the bodies, so their length is subtracted.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
@@ -44,7 +44,7 @@ impl Blocks {
     }
 }
 
-/// The items of a list, whose blocks begin at block `first`.
+/// The items of a list. The first one is in block `first`.
 #[derive(Debug)]
 pub(crate) struct BlockList<T> {
     first: usize,

@@ -13,7 +13,7 @@ use crate::calls::Route;
 /// Tools, prompts and resources that a program adds to the server. If a method returns `None`, the
 /// server handles the request itself.
 pub trait Extension: Send + Sync + 'static {
-    /// Additional tools, which are offered whether or not `write` is set.
+    /// Additional tools. They are offered even if `write` is not set.
     fn tools(&self) -> Vec<Route>;
     /// Additional prompts.
     fn prompts(&self) -> Vec<Prompt>;

@@ -8,11 +8,11 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Maximum memory of a parsed message, in bytes: twice the memory of the longest message that is a
-/// single text.
+/// Maximum memory of a parsed message, in bytes. The longest message that is a single text takes
+/// half of it.
 const MAX_WEIGHT: usize = 32 * 1024 * 1024;
 
-/// The error for invalid bytes, with the request id if the bytes contain an id. Bytes that would
+/// Returns the error for invalid bytes, with the request id if they contain one. Bytes that would
 /// take too much memory are not parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     if weight_of_json(bytes) > MAX_WEIGHT {
@@ -70,7 +70,8 @@ fn fault(message: &Value, has_id: bool) -> Option<Fault> {
         return Some(Fault::Params("arguments have to be an object"));
     }
     let hello = || serde_json::from_value::<InitializeRequestParams>(params.cloned()?).ok();
-    // In a request that names its protocol version, `initialize` is an unknown method.
+    // A request that names its protocol version cannot use `initialize`, which is then an unknown
+    // method.
     let names_version = params
         .and_then(|params| params.get("_meta")?.as_object())
         .is_some_and(|meta| meta.contains_key("io.modelcontextprotocol/protocolVersion"));
@@ -94,7 +95,7 @@ fn request_id(id: &Value) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    /// Each of these objects takes a hundred times its length in memory.
+    /// In memory, each of these objects takes a hundred times its length.
     #[test]
     fn message_of_many_small_values_is_not_parsed() {
         let message = |count: usize| {

@@ -68,22 +68,23 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
 /// Maximum length of a title in a question, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// A title in a question, cut and without quotes, so that the closing quote ends the title.
+/// Formats a title for a question: cut and without quotes, so that the closing quote is the end of
+/// the title.
 pub(super) fn titled(call: &CallContext, pull: &PullRequest) -> String {
     quotable(call.cleaner.line(&pull.title).as_data())
 }
 
-/// Cuts foreign text and removes quotes from it.
+/// Cuts foreign text and removes its quotes.
 pub(super) fn quotable(text: &str) -> String {
     short(text).replace('"', "'")
 }
 
-/// Maximum length of each name in a list of names, and maximum number of these names.
+/// Maximum length of a name in a list of names, and maximum number of names in the list.
 const MAX_BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
-/// A count and quoted foreign names. The quotes prevent a name from imitating the next name or the
-/// count.
+/// Formats a count with quoted foreign names. Because of the quotes, no name can imitate the next
+/// one or the count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
         let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF).replace('"', "'");
@@ -100,8 +101,8 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
     }
 }
 
-/// Formats a branch or file for a question. Hidden characters could make a name look like another
-/// name, so they are shown as numbers. A name that could be mistaken for other text is cut and
+/// Formats a branch or file for a question. Hidden characters are shown as numbers, because they
+/// could make one name look like another. A name that could be mistaken for other text is cut and
 /// quoted.
 pub(super) fn named(name: &str) -> String {
     if is_plain(name) {
@@ -111,7 +112,7 @@ pub(super) fn named(name: &str) -> String {
     format!("\"{}\"", neutralise(&escaped))
 }
 
-/// A person in a question, cleaned because forges store arbitrary logins.
+/// Formats a person for a question. Forges store arbitrary logins, so the login is cleaned.
 pub(super) fn mentioned(call: &CallContext, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),

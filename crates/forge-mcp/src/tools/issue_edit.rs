@@ -95,8 +95,8 @@ impl Tool for IssueEdit {
                 .with_hint("pass state=closed with it, or omit reason")
                 .into());
         }
-        // Some strict modes require a choice for every argument, so that an edit of the title has
-        // a state and a reason as well.
+        // Some strict modes require a choice for every argument, so that an edit of only the title
+        // also sends a state and a reason.
         let ignores_reason = reason.is_some() && state == Some(IssueState::Open);
         let parent = match non_blank(args.parent).as_deref() {
             None => None,
@@ -108,7 +108,7 @@ impl Tool for IssueEdit {
         let values: BTreeMap<String, Option<String>> = values.collect();
         let (mut blockers, mut unblocked) = (Vec::new(), Vec::new());
         for named in names(args.blocked_by) {
-            // A leading `-` marks a removal, because no number or locator begins with `-`.
+            // A leading `-` marks a removal. No number or locator begins with `-`.
             match named.trim().strip_prefix('-') {
                 None => blockers.push(named),
                 Some("") => return Err(no_blocker().into()),

@@ -69,7 +69,8 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
     }
 }
 
-/// The issue's id as that of a pull request, whose result types issue writes share.
+/// Converts the id of an issue to that of a pull request, because results of writes take such an
+/// id.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),
@@ -123,8 +124,8 @@ pub(super) fn board(call: &CallContext, repo: &Repo) -> Result<Option<BoardId>> 
 }
 
 /// Checks estimate and priority in `edit`, and moves them to the field or label where the workflow
-/// stores them. Without a board, issue `id` is read first, because an old label may have to be
-/// removed or a field may be spelled differently. Returns true if a label stores a value.
+/// stores them. Without a board, reads the issue `id` first: an old label may have to be removed,
+/// or a field may be spelled differently. Returns true if a label stores a value.
 ///
 /// # Errors
 ///

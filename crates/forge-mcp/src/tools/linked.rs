@@ -59,7 +59,7 @@ impl LinkedIssuesPlan {
         self
     }
 
-    /// The imperative for a question: `Close` or `Move`.
+    /// Returns the verb of the question: `Close` or `Move`.
     pub fn verb(&self) -> &'static str {
         match self.plan.moves {
             true => "Move",
@@ -79,7 +79,7 @@ impl LinkedIssuesPlan {
         lines.join(", ")
     }
 
-    /// All issues to close or move, as the text that a seal is bound to.
+    /// Formats all issues to close or move, as a text that a seal can be bound to.
     pub fn bound(&self) -> String {
         let names: Vec<String> = self.plan.steps.iter().map(MergeStep::in_words).collect();
         format!("{names:?}")

@@ -83,8 +83,8 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         rows: Vec<ListRow<'_, R>>,
         shorten: impl Fn(&mut R, usize),
     ) -> Result<Listing<R>> {
-        // The position is pinned to the keys, because a newly opened or closed item shifts the
-        // rows.
+        // The position is pinned to the keys of earlier rows, because an item that is opened or
+        // closed meanwhile shifts the rows.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
         let before = |at: ResultPosition| {
             let shown = at.block + usize::from(at.offset > 0);

@@ -153,7 +153,7 @@ impl Tool for PrView {
 
         let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
-        // Continuing after a change of earlier content could skip or repeat an item.
+        // If earlier content has changed, continuing could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))

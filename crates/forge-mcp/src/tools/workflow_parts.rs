@@ -59,7 +59,7 @@ pub(super) struct MemberOut {
 }
 
 impl MemberOut {
-    /// Converts an issue; omits the title if this server may not read the issue's repository.
+    /// Converts an issue. Omits the title if this server may not read the issue's repository.
     pub fn of(
         call: &CallContext,
         of: &IssueId,
@@ -269,13 +269,14 @@ pub(super) fn moved(
 }
 
 impl WorkflowChangeOut {
-    /// Takes the claim, for a result that shows it separately.
+    /// Takes the claim out, for a result that shows it separately.
     pub fn take_claim(&mut self) -> Option<ClaimOut> {
         self.claim.take()
     }
 }
 
-/// The issue's id as that of a pull request, because questions and results take such an id.
+/// Converts the id of an issue to that of a pull request, because questions and results take such
+/// an id.
 pub(super) fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

@@ -215,7 +215,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     assert!(merged.value.already_merged, "{merged:?}");
     git.set_branch("main", &main);
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
-    // The knot sends these bytes as it would send a file with U+FFFD.
+    // The knot sends these bytes as U+FFFD, as if the file contained that character.
     git.commit_bytes("latin1", &Identity::ADA, "Latin-1", &files);
     let req = CreatePull::new("latin1", "Latin-1");
     let made = forge.create(stage.repo_id(), &req).await.unwrap();

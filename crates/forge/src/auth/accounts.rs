@@ -60,10 +60,10 @@ pub struct Credential {
     pub account: Option<String>,
     /// A token, or for tangled an app password.
     pub secret: Secret,
-    /// Identity that the secret was issued for; `None` if the account's name is permanent, or was
-    /// not resolved yet.
+    /// Identity that the secret was issued for. `None` if account names are permanent on the forge,
+    /// or if the name was not resolved yet.
     pub pin: Option<Pin>,
-    /// Origin.
+    /// Where the credential comes from.
     pub source: CredentialSource,
 }
 
@@ -359,8 +359,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Sessions of the old secret are removed last. If this fails, the remaining sessions do no
-        // harm: they do not work with the new secret.
+        // Sessions of the old secret are removed last. If this fails, they do no harm, because they
+        // do not work with the new secret.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -511,10 +511,11 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    /// The token for project boards of `host`, if the environment has a separate one. The token
-    /// applies to the hosts of `GH_TOKEN`.
+    /// Returns the token for project boards of `host`, if the environment has a separate one. The
+    /// token is for the same hosts as `GH_TOKEN`.
     ///
     /// # Errors
+    ///
     /// `config` if the variable's value cannot be a token.
     #[cfg(feature = "github")]
     pub(crate) fn board_token(&self, host: &str) -> Result<Option<Secret>> {
@@ -535,10 +536,11 @@ impl Accounts {
         self.config.dir().map(CredentialFile::in_dir)
     }
 
-    /// The credential in the environment; see [`AccountShape`](crate::AccountShape).
+    /// Returns the credential from the environment; see [`AccountShape`](crate::AccountShape).
     ///
     /// # Errors
-    /// `config` if the variable's value cannot be a token: falling back to the store would use
+    ///
+    /// `config` if the variable's value cannot be a token. Using the store instead would use
     /// another account than the requested one.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
         let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
@@ -548,7 +550,7 @@ impl Accounts {
         let variables = shape.variables(host);
         let account = variables.account.and_then(|var| env.get(var));
         let found = match variables.account {
-            // A secret without its account name is useless.
+            // Without the account's name, the secret cannot be used.
             Some(_) if account.is_none() => None,
             _ => env.first(variables.secret),
         };

@@ -1,4 +1,4 @@
-//! The JIRA account: one base URL with one token.
+//! The JIRA account: one base URL and one token.
 
 use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Secret, fingerprint};
 use toml_edit::{Item, Table, value};
@@ -12,7 +12,7 @@ use crate::config::{
     load,
 };
 
-/// Name of the table in the store, and of the kind in `forge auth status`.
+/// Name of the table in the store, and name of the kind in `forge auth status`.
 const JIRA: &str = "jira";
 
 /// Base URL and credentials of JIRA.
@@ -57,7 +57,8 @@ impl Accounts {
     pub(crate) fn jira(&self) -> Result<Option<JiraAccount>> {
         let configured = self.config().value("jira.base_url");
         let from_env = self.jira_token()?;
-        // A token from the environment with a configured address needs no store.
+        // If the environment has the token and the configuration the address, the store is not
+        // needed.
         let stored = match from_env.is_some() && configured.is_some() {
             true => None,
             false => self.stored_jira()?,
@@ -78,7 +79,7 @@ impl Accounts {
         }))
     }
 
-    /// Key of the JIRA account for caches: another account sees other tickets.
+    /// Returns a cache key for the JIRA account, because another account may see other tickets.
     #[must_use]
     pub fn jira_fingerprint(&self) -> u64 {
         let account = self.jira().ok().flatten();

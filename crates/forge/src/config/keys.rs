@@ -225,7 +225,7 @@ pub struct ConfigKey {
     pub env: &'static [Var],
     /// Variables that count if no file sets the key.
     pub fallback: &'static [Var],
-    /// The key's value if the variable is set, whatever the variable's text.
+    /// The value that the key has if the variable is set, whatever its text.
     pub env_means: Option<&'static str>,
     /// True if the value may name an environment variable, as `${NAME}`.
     pub expands: bool,

@@ -243,7 +243,7 @@ impl Config {
         Ok(self.entry(&Self::name(name)?))
     }
 
-    /// Every key without placeholders, and each key with a host or state that a file sets.
+    /// Returns every key without placeholders, and every key with a host or state that a file sets.
     #[must_use]
     pub fn list(&self) -> Vec<ConfigEntry> {
         let named = self.named();
@@ -258,9 +258,9 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or state that a file sets, each once. Keys that differ only in case are
-    /// the same key, as states are; the key of the repository's file then replaces that of the
-    /// user's file. Two spellings in one file are both returned.
+    /// Returns the keys with a host or state that a file sets, each once. Keys that differ only in
+    /// case are the same key, because states ignore case. The key in the repository's file then
+    /// replaces that in the user's file. Two spellings in one file are both returned.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -358,7 +358,8 @@ impl Config {
         }
     }
 
-    /// A value of the user's file; `${NAME}` is replaced by the variable if it is set and valid.
+    /// Returns a value of the user's file. Replaces `${NAME}` by the variable if it is set and
+    /// valid.
     fn expanded(&self, name: &Name, value: &str) -> Option<String> {
         match keys::variable_name(value).filter(|_| name.key.expands) {
             Some(variable) => name.key.ty.parse(&self.env.named(variable)?),
@@ -373,7 +374,8 @@ impl Config {
         })
     }
 
-    /// The value that a variable gives to a key; the error is the variable's invalid text.
+    /// Returns the value that a variable gives to a key. The error is the invalid text of the
+    /// variable.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
         // `PAGER=` means no pager; other empty variables count as unset.
         let text = if name.key.name == "pager" {
@@ -432,14 +434,15 @@ fn config_dir(env: &Env) -> Option<PathBuf> {
     Some(base.join("forge"))
 }
 
-/// The home directory; read from the system only for the process's own environment.
+/// Returns the home directory. It is read from the system only if the environment is that of the
+/// process.
 pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
     env.path(Var::Home)
         .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
-/// The nearest directory at or above `cwd` with a `.git`. Does not run git, which would cost a
-/// process per command.
+/// Returns the nearest directory at or above `cwd` that contains `.git`. Running git instead would
+/// cost a process per command.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
     cwd.ancestors()

@@ -15,8 +15,8 @@ pub struct HtmlWriter {
     out: String,
 }
 
-/// An attribute. No variant can name a resource, style or script; only [`HtmlWriter::link`] writes link
-/// targets.
+/// An attribute. No variant can name a resource, style or script; only [`HtmlWriter::link`] writes
+/// link targets.
 #[derive(Clone, Copy, Debug)]
 pub enum Attr<'a> {
     /// `class`

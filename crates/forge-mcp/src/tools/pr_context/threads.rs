@@ -31,8 +31,8 @@ pub(super) struct ContextThreadOut {
 }
 
 impl ContextThreadOut {
-    /// Splits a thread as [`ThreadOut::parts`] does; the hunk is with the first part. A resolved
-    /// thread has neither comments nor hunk.
+    /// Splits a thread as [`ThreadOut::parts`] does. The first part has the hunk. A resolved thread
+    /// has neither comments nor hunk.
     fn parts(thread: &Thread, most: usize, c: &Cleaner) -> Vec<Self> {
         let (parts, hunk) = match thread.resolved {
             true => (vec![ThreadOut::bare(thread, c)], None),
@@ -68,7 +68,7 @@ impl SectionItem for ContextThreadOut {
     }
 }
 
-/// The hunk of a thread, which a backend stores with the first comment or with each.
+/// Returns the hunk of a thread. Some backends store it with every comment, others with the first.
 fn hunk_of(thread: &Thread) -> Option<&str> {
     let mut comments = thread.comments.iter();
     comments.find_map(|c| {
@@ -78,8 +78,8 @@ fn hunk_of(thread: &Thread) -> Option<&str> {
     })
 }
 
-/// The last lines of a hunk in at most `most` characters, and the number of lines before them. A
-/// line that is longer is cut.
+/// Returns the last lines of a hunk in at most `most` characters, and the number of lines before
+/// them. Cuts a line that is longer.
 fn last_lines(hunk: &str, most: usize, c: &Cleaner) -> (Clean, usize) {
     let shown = c.diff(hunk);
     let mut room = most;
