@@ -92,7 +92,7 @@ impl Ctx {
         })
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -117,7 +117,7 @@ impl Ctx {
         }
     }
 
-    /// The policy of a command: the configured deadline, a spinner, and the output of `-v`.
+    /// Returns the policy of a command: the configured deadline, a spinner, and the output of `-v`.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -130,7 +130,7 @@ impl Ctx {
         Ok(policy)
     }
 
-    /// The repository of `-R`, or that of the working directory.
+    /// Returns the repository of `-R`, or that of the working directory.
     ///
     /// # Errors
     /// The errors of [`Forges::open_locator`] and [`Forges::base_repo`].
@@ -170,7 +170,7 @@ impl Ctx {
         })
     }
 
-    /// The user's directory, with the forges of its remotes.
+    /// Returns the user's directory, with the forges of its remotes.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -199,7 +199,7 @@ impl Ctx {
         self.working_copy().ok()?.remote_of(repo, owner).await
     }
 
-    /// The user's clone, if `repo` is one of its remotes.
+    /// Returns the user's clone, if `repo` is one of its remotes.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         self.forges().ok()?.clone_of(&self.place, repo).await
     }

@@ -175,7 +175,7 @@ differences are intended.
   is.
 "#;
 
-/// The text of `docs/reference/cli.md`.
+/// Returns the text of `docs/reference/cli.md`.
 #[must_use]
 pub fn cli_docs() -> String {
     let mut out = String::from(
@@ -264,7 +264,7 @@ fn row(arg: &Arg) -> String {
     format!("| `{}` | {help}{words} |", name.trim())
 }
 
-/// The definition of all commands and flags, for generating other pages.
+/// Returns the definition of all commands and flags, for generating other pages.
 #[must_use]
 pub fn definition() -> Command {
     Cli::command()

@@ -106,7 +106,7 @@ const FLAGS: &[Habit] = &[
 /// The start of the usage line if no command is given.
 const ROOT: &str = "forge [OPTIONS]";
 
-/// The advice for the command or flag that `e` refuses.
+/// Returns the advice for the command or flag that `e` refuses.
 pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let (habits, typed) = match e.kind() {
         ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),

@@ -98,7 +98,7 @@ impl GitHub {
     }
 }
 
-/// The created or changed object in a payload.
+/// Returns the created or changed object in a payload.
 fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
     let member = member(mutation);
     let payload = payload.filter(|payload| !payload.is_null())?;
@@ -114,7 +114,7 @@ fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value>
     (!made.is_null()).then_some(made)
 }
 
-/// The first field of the payload's selection.
+/// Returns the first field of the payload's selection.
 fn member(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
@@ -167,7 +167,7 @@ fn differs<'a>(
     })
 }
 
-/// The host and port of a web address; empty for another address.
+/// Returns the host and port of a web address; empty for another address.
 fn authority(url: &str) -> &str {
     let rest = match url.split_once("://") {
         Some(("http" | "https", rest)) => rest,

@@ -158,7 +158,7 @@ impl Api {
         }
     }
 
-    /// The context for errors from this host.
+    /// Returns the context for errors from this host.
     pub fn about(&self, write: bool) -> ErrorContext<'_> {
         self.about_as(TokenChoice::Account, write)
     }
@@ -369,7 +369,7 @@ impl Api {
         }
     }
 
-    /// The scopes for changing pull requests that the token is known to lack.
+    /// Returns the scopes for changing pull requests that the token is known to lack.
     pub fn missing_scopes<T>(&self, answer: &GqlAnswer<T>) -> Vec<String> {
         error::missing_for_pulls(&answer.headers)
     }

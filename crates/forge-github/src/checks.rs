@@ -129,7 +129,7 @@ struct RunNodes {
 }
 
 impl wire::RunDetails {
-    /// The messages of level FAILURE; without any, the failed steps.
+    /// Returns the messages of level FAILURE; without any, the failed steps.
     fn reason(self) -> Option<String> {
         let notes = self.annotations.into_vec().into_iter().filter(|note| {
             note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
@@ -162,7 +162,7 @@ impl wire::Annotation {
     }
 }
 
-/// The job number in the URL of a check run: `…/actions/runs/<run>/job/<job>`.
+/// Returns the job number in the URL of a check run: `…/actions/runs/<run>/job/<job>`.
 fn job_of(url: &str) -> Option<u64> {
     let (_, rest) = url.split_once("/actions/runs/")?;
     let (run, job) = rest.split_once("/job/")?;

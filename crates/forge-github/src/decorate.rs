@@ -151,7 +151,7 @@ pub(crate) fn add_reviewers(
     }
 }
 
-/// The login of a bot in review requests.
+/// Returns the login of a bot in review requests.
 pub(crate) fn bot_login(reviewer: &Reviewer) -> Option<String> {
     let login = lookups::bot(reviewer)?;
     Some(format!("{}[bot]", login.trim_end_matches("[bot]")))

@@ -23,7 +23,7 @@ use crate::{
     reply, summary,
 };
 
-/// A GitHub repository at `host`.
+/// Returns a GitHub repository at `host`.
 pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
     RepoId {
         kind: ForgeKind::GITHUB,
@@ -35,7 +35,7 @@ pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
     }
 }
 
-/// The ids of a repository and its owner, if they were requested.
+/// Returns the ids of a repository and its owner, if they were requested.
 fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
     (!name.id.is_empty()).then(|| {
         let mut node = RepoNode::new(&name.id, &name.owner.id);
@@ -110,7 +110,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     comment
 }
 
-/// The time that stands for one that is missing after a partial failure.
+/// Returns the time that stands for one that is missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -578,8 +578,8 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
     pull
 }
 
-/// The error for an unknown state. The message quotes the text only if its form is that of a state,
-/// because any other text may be a credential.
+/// Returns the error for an unknown state. The message quotes the text only if its form is that of
+/// a state, because any other text may be a credential.
 pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
     let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
     let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {

@@ -175,7 +175,7 @@ fn takes_all(error: &GqlError, payload: &Value) -> bool {
     }
 }
 
-/// The latest state of the pull request among the payloads of a batch.
+/// Returns the latest state of the pull request among the payloads of a batch.
 pub(crate) fn last_pull(
     batch: &Batch,
     payloads: Option<Payloads<PullPayload>>,
@@ -221,7 +221,7 @@ where
     }
 }
 
-/// The warning for a write that happened although the answer was lost.
+/// Returns the warning for a write that happened although the answer was lost.
 pub(crate) fn it_happened(error: &Error) -> Warning {
     Warning::new(format!("it happened, although {}", lower(error.message())))
 }

@@ -134,7 +134,7 @@ impl GitHub {
         }
     }
 
-    /// The error for a list that lacks a thread: the missing thread may be unresolved.
+    /// Returns the error for a list that lacks a thread: the missing thread may be unresolved.
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)

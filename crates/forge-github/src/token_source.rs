@@ -7,7 +7,7 @@ use forge_core::Secret;
 /// A source of tokens by host: the environment, a store, gh's login.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
-    /// The token of `host`; `None` without an account.
+    /// Returns the token of `host`; `None` without an account.
     ///
     /// # Errors
     ///
@@ -24,8 +24,8 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     /// Fails as [`Self::token`] does.
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>>;
 
-    /// The origin of the token last returned for `host`, for error messages: a variable, a file or
-    /// a program, if known.
+    /// Returns the origin of the token last returned for `host`, for error messages: a variable, a
+    /// file or a program, if known.
     fn origin(&self, host: &str) -> Option<String>;
 }
 

@@ -70,7 +70,7 @@ impl McpClient {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The configuration for a program and its arguments.
+    /// Returns the configuration for a program and its arguments.
     #[must_use]
     pub fn snippet(&self, program: &str, args: &[String]) -> String {
         let json = |key: &str, server: Value| {

@@ -189,7 +189,7 @@ impl Terminal {
             .expect("a terminal to type on");
     }
 
-    /// The id of the program's process.
+    /// Returns the id of the program's process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -191,7 +191,7 @@ impl Forges {
         Ok(self.open(&id, policy.clone()).await?.client().clone())
     }
 
-    /// The hosts with an account that this build can use, gh's login included.
+    /// Returns the hosts with an account that this build can use, gh's login included.
     async fn logged_in(&self) -> Result<Vec<String>> {
         let accounts = self.accounts().status()?;
         let mut hosts: Vec<String> = accounts
@@ -239,8 +239,8 @@ impl HostGroup {
         self.client.list_across(&self.scope, queries, limit).await
     }
 
-    /// The queries of a status: the viewer's own pull requests and, on forges with review requests,
-    /// those that wait for the viewer's review.
+    /// Returns the queries of a status: the viewer's own pull requests and, on forges with review
+    /// requests, those that wait for the viewer's review.
     fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
         let capabilities = self.client.forge().capabilities();
         let fields = match capabilities.has(Capability::Checks) {

@@ -20,7 +20,7 @@ pub struct ExternalBackend {
 }
 
 impl ExternalBackend {
-    /// A backend for forges of `kind`. `open` returns the forge of a repository, and the
+    /// Creates a backend for forges of `kind`. `open` returns the forge of a repository, and the
     /// repository's canonical id; the backend manages its own credentials.
     pub fn new<F, O>(kind: ForgeKind, open: F) -> Self
     where

@@ -4,8 +4,8 @@ use forge_core::{Capability, Support};
 
 use crate::registry::{self, Backend};
 
-/// The text of `docs/reference/capabilities.md`: one column per backend of this build, with reason
-/// and alternative for every "no".
+/// Returns the text of `docs/reference/capabilities.md`: one column per backend of this build, with
+/// reason and alternative for every "no".
 #[must_use]
 pub fn capabilities_docs() -> String {
     let backends = registry::backends();

@@ -67,14 +67,14 @@ pub struct Forges {
 }
 
 impl Forges {
-    /// A builder, for a program with backends of its own.
+    /// Returns a builder, for a program with backends of its own.
     #[must_use]
     pub fn builder() -> ForgesBuilder {
         ForgesBuilder::default()
     }
 
-    /// The forges of the user who runs this process in `cwd`: reads the user's `config.toml`, and
-    /// `.forge.toml` of the repository around `cwd`, if they exist.
+    /// Returns the forges of the user who runs this process in `cwd`: reads the user's
+    /// `config.toml`, and `.forge.toml` of the repository around `cwd`, if they exist.
     ///
     /// # Errors
     /// The errors of [`Config::load`].
@@ -155,7 +155,7 @@ impl Forges {
         self
     }
 
-    /// The registered backend of `kind`, if there is one.
+    /// Returns the registered backend of `kind`, if there is one.
     pub(crate) fn external(&self, kind: &ForgeKind) -> Option<&ExternalBackend> {
         self.external.iter().find(|b| b.kind() == kind)
     }
@@ -166,7 +166,7 @@ impl Forges {
         &self.github
     }
 
-    /// The cache that the repositories on this machine share.
+    /// Returns the cache that the repositories on this machine share.
     #[cfg(feature = "local")]
     pub(crate) fn local(&self) -> Arc<forge_local::StoreCache> {
         Arc::clone(&self.local)
@@ -178,14 +178,14 @@ impl Forges {
         &self.tangled
     }
 
-    /// The configuration. [`Self::config_for`] adds settings of a repository.
+    /// Returns the configuration. [`Self::config_for`] adds settings of a repository.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The configuration for work on `repo` at `place`: the `.forge.toml` at `place` counts only
-    /// for its own repository.
+    /// Returns the configuration for work on `repo` at `place`: the `.forge.toml` at `place` counts
+    /// only for its own repository.
     ///
     /// # Errors
     /// `config` for an error in the `.forge.toml` that counts.
@@ -201,20 +201,20 @@ impl Forges {
         Ok(Cow::Borrowed(&self.config))
     }
 
-    /// The known hosts.
+    /// Returns the known hosts.
     #[must_use]
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
-    /// The accounts.
+    /// Returns the accounts.
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
-    /// The pin for a login: the permanent id of the account that the name refers to now. `None` on
-    /// forges where names do not change owners.
+    /// Returns the pin for a login: the permanent id of the account that the name refers to now.
+    /// `None` on forges where names do not change owners.
     ///
     /// # Errors
     /// The errors of [`Accounts::login`]; the forge's errors if the name cannot be resolved.
@@ -274,7 +274,7 @@ impl Forges {
         tickets
     }
 
-    /// The default request for a bundle, from the configuration.
+    /// Returns the default request for a bundle, from the configuration.
     #[must_use]
     pub fn context_req(&self) -> ContextReq {
         let mut req = ContextReq::new(self.hosts.clone());
@@ -284,8 +284,8 @@ impl Forges {
         req
     }
 
-    /// The policy from the configuration: its timeout, with write access. Waiting for an index does
-    /// not count towards the timeout.
+    /// Returns the policy from the configuration: its timeout, with write access. Waiting for an
+    /// index does not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
@@ -368,7 +368,7 @@ impl Forges {
         }
     }
 
-    /// The repository that a command without `-R` uses at `place`.
+    /// Returns the repository that a command without `-R` uses at `place`.
     ///
     /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
     /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and any others,
@@ -452,7 +452,7 @@ impl Forges {
     }
 }
 
-/// The error of a login whose secret the host did not confirm.
+/// Returns the error of a login whose secret the host did not confirm.
 fn not_verified(host: &str, e: Error) -> Error {
     let hint = match (e.kind(), e.hint()) {
         (ErrorKind::Unauthenticated { .. }, _) => {

@@ -70,7 +70,7 @@ impl SharedGithub {
     }
 }
 
-/// The account of a token at `host`, from one request with this token.
+/// Returns the account of a token at `host`, from one request with this token.
 ///
 /// # Errors
 /// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses; `network` for
@@ -98,7 +98,7 @@ pub(crate) fn token_owner<'a>(
     })
 }
 
-/// The token of gh's login at `host`.
+/// Returns the token of gh's login at `host`.
 ///
 /// # Errors
 /// The errors of [`Tokens::of_gh`].
@@ -112,7 +112,7 @@ pub(crate) fn gh_login<'a>(
     })
 }
 
-/// The API endpoints of a host: the defaults, unless the configuration overrides them.
+/// Returns the API endpoints of a host: the defaults, unless the configuration overrides them.
 fn endpoint(host: &str, config: &Config) -> Endpoint {
     let usual = Endpoint::of_host(host);
     let configured = |key: &str| config.value(&format!("hosts.{host}.{key}"));

@@ -49,7 +49,7 @@ impl Backend {
     }
 }
 
-/// The backends of this build, in the order of the docs.
+/// Returns the backends of this build, in the order of the docs.
 #[must_use]
 pub fn backends() -> &'static [Backend] {
     BACKENDS
@@ -118,13 +118,13 @@ pub(crate) struct Variables {
 }
 
 impl AccountShape {
-    /// The account's name, as the label of a prompt.
+    /// Returns the account's name, as the label of a prompt.
     #[must_use]
     pub fn account(&self) -> &'static str {
         self.account
     }
 
-    /// The secret's name, as the label of a prompt.
+    /// Returns the secret's name, as the label of a prompt.
     #[must_use]
     pub fn secret(&self) -> &'static str {
         self.secret
@@ -141,7 +141,7 @@ impl AccountShape {
         (self.name_rule)(name)
     }
 
-    /// The environment variables of a host of this kind.
+    /// Returns the environment variables of a host of this kind.
     pub(crate) fn variables(&self, host: &str) -> Variables {
         (self.variables)(host)
     }
@@ -159,7 +159,7 @@ impl AccountShape {
 /// this build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
-/// The pin for a login at a host of `kind`, by the account's name.
+/// Returns the pin for a login at a host of `kind`, by the account's name.
 ///
 /// # Errors
 /// The backend's errors: a login fails if its name cannot be resolved.
@@ -175,8 +175,8 @@ pub(crate) async fn pin_login(
     }
 }
 
-/// The account that `secret` belongs to at a host of `kind`; `None` on forges that check a secret
-/// only at its first use.
+/// Returns the account that `secret` belongs to at a host of `kind`; `None` on forges that check a
+/// secret only at its first use.
 ///
 /// # Errors
 /// The backend's errors: `unauthenticated` if the host refuses the secret.
@@ -192,8 +192,8 @@ pub(crate) async fn secret_owner(
     }
 }
 
-/// The secret of another program's login at a host of `kind`, which is used if the store has no
-/// account there.
+/// Returns the secret of another program's login at a host of `kind`, which is used if the store
+/// has no account there.
 ///
 /// # Errors
 /// `unauthenticated` for a login that cannot be read.
@@ -316,7 +316,7 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 
-/// The error for a kind without a backend.
+/// Returns the error for a kind without a backend.
 fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     let name = match kind.as_str() {
         "github" => "GitHub",
@@ -342,7 +342,7 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     .with_context("kind", kind.as_str())
 }
 
-/// The error for a record whose repository only the tangled backend could find.
+/// Returns the error for a record whose repository only the tangled backend could find.
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
 }

@@ -33,7 +33,7 @@ struct PullMatch {
 const MAX_NAMED: usize = 5;
 
 impl SelectedPull {
-    /// The pull request with this key, without reading it.
+    /// Returns the pull request with this key, without reading it.
     #[must_use]
     pub fn by_key(repo: Repo, key: PrKey) -> Self {
         let id = PrId {
@@ -48,9 +48,9 @@ impl SelectedPull {
         }
     }
 
-    /// The pull request with the head branch `head`, with these sections: the newest open pull
-    /// request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose among
-    /// several open pull requests.
+    /// Returns the pull request with the head branch `head`, with these sections: the newest open
+    /// pull request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose
+    /// among several open pull requests.
     ///
     /// # Errors
     /// `not_found` if no pull request has this head.
@@ -94,7 +94,7 @@ impl SelectedPull {
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
-    /// The pull request with the data of the search; `None` before the first read.
+    /// Returns the pull request with the data of the search; `None` before the first read.
     #[must_use]
     pub fn found(&self) -> Option<&PullRequest> {
         self.found.as_ref().map(|(_, pull)| pull)
@@ -149,7 +149,8 @@ impl SelectedPull {
         })
     }
 
-    /// The pull request with these sections, without another request if the search has read them.
+    /// Returns the pull request with these sections, without another request if the search has read
+    /// them.
     ///
     /// # Errors
     /// The errors of [`Repo::pull`].
@@ -169,7 +170,7 @@ pub struct WorkingCopy<'a> {
 }
 
 impl<'a> WorkingCopy<'a> {
-    /// The working copy at `place`.
+    /// Returns the working copy at `place`.
     #[must_use]
     pub fn new(forges: &'a Forges, place: &'a WorkingDir) -> Self {
         Self { forges, place }
@@ -185,7 +186,7 @@ impl<'a> WorkingCopy<'a> {
         self.place.root().await == Some(dir.as_path())
     }
 
-    /// The pull request of the current branch.
+    /// Returns the pull request of the current branch.
     ///
     /// # Errors
     /// `not_found` on a detached head, and as [`SelectedPull::by_head`].
@@ -196,7 +197,7 @@ impl<'a> WorkingCopy<'a> {
         }
     }
 
-    /// The number of the current branch's pull request in git's configuration
+    /// Returns the number of the current branch's pull request in git's configuration
     /// (`branch.<name>.merge` is `refs/pull/<number>/head`).
     ///
     /// # Errors
@@ -208,7 +209,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The head of the current branch, as `repo` names it; `None` on a detached head.
+    /// Returns the head of the current branch, as `repo` names it; `None` on a detached head.
     ///
     /// # Errors
     /// Fails if git fails.
@@ -219,7 +220,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The pull request or head of the current branch; `None` on a detached head.
+    /// Returns the pull request or head of the current branch; `None` on a detached head.
     async fn current(&self, repo: &Repo) -> Result<Option<CurrentBranch>> {
         if self.is(repo).await {
             let branch = forge_git::current_branch(self.place.git()).await?;

@@ -74,7 +74,7 @@ impl SharedTangled {
         Ok((forge as Arc<dyn Forge>, id))
     }
 
-    /// The pull request of a record.
+    /// Returns the pull request of a record.
     ///
     /// # Errors
     /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not a pull
@@ -84,7 +84,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.pull_of_record(uri)).await
     }
 
-    /// The issue of a record.
+    /// Returns the issue of a record.
     ///
     /// # Errors
     /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
@@ -93,7 +93,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
-    /// The default host, for ids without a host.
+    /// Returns the default host, for ids without a host.
     ///
     /// # Errors
     /// The errors of [`Self::open`].
@@ -101,7 +101,7 @@ impl SharedTangled {
         self.host(registry::tangled_host(forges), forges)
     }
 
-    /// The pin for a login of `account` at `host`.
+    /// Returns the pin for a login of `account` at `host`.
     ///
     /// # Errors
     /// The errors of [`Self::open`] and [`Tangled::pin_login`].

@@ -15,8 +15,8 @@ const DEFAULT_PREFIX: &str = "state: ";
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
-    /// The workflow of `repo` in the user's configuration. The defaults are the preset `ralph`,
-    /// stored in fields on forges that have them without setup, else in labels.
+    /// Returns the workflow of `repo` in the user's configuration. The defaults are the preset
+    /// `ralph`, stored in fields on forges that have them without setup, else in labels.
     ///
     /// # Errors
     /// `config` for an unusable definition or board.
@@ -31,7 +31,7 @@ impl Forges {
         ))
     }
 
-    /// The workflow by which merges move issues; `None` if no store is configured.
+    /// Returns the workflow by which merges move issues; `None` if no store is configured.
     ///
     /// # Errors
     /// The errors of [`Self::workflow`].
@@ -49,8 +49,8 @@ impl Forges {
     }
 }
 
-/// The text of the definition in the user's configuration. `repo` is used for a definition in the
-/// repository.
+/// Returns the text of the definition in the user's configuration. `repo` is used for a definition
+/// in the repository.
 ///
 /// # Errors
 /// `config` for a file that cannot be read or is missing.

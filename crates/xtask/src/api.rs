@@ -192,7 +192,7 @@ fn changes(before: &str, after: &str) -> Vec<String> {
     gone.chain(new).collect()
 }
 
-/// The snapshot of a package, relative to the root.
+/// Returns the snapshot of a package, relative to the root.
 fn snapshot(library: &str) -> String {
     format!("docs/reference/api/{library}.txt")
 }
@@ -207,7 +207,7 @@ fn is_library(name: &str) -> bool {
         .any(|(library, _)| crate_name(library) == name)
 }
 
-/// The crate in the arguments of rustdoc.
+/// Returns the crate in the arguments of rustdoc.
 fn named_crate(args: &[OsString]) -> Option<&str> {
     let flag = args.iter().position(|arg| arg == "--crate-name")?;
     args.get(flag + 1)?.to_str()

@@ -16,8 +16,8 @@ const MANIFESTS: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 /// Scripts to run in the installation.
 const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
 
-/// The directory of the installation: `FORGE_ATPROTO_WORLD`, else `target/peers/atproto-world`,
-/// which is reinstalled if it differs from the lock file.
+/// Returns the directory of the installation: `FORGE_ATPROTO_WORLD`, else
+/// `target/peers/atproto-world`, which is reinstalled if it differs from the lock file.
 ///
 /// # Errors
 /// Fails if npm is missing, or cannot install the packages.

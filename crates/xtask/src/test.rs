@@ -417,8 +417,8 @@ const BUILD: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
 /// The features of the library, one for each backend.
 const BACKENDS: [&str; 3] = ["github", "local", "tangled"];
 
-/// The program with one backend and without the MCP server. The program is only checked, not built:
-/// no other lane uses the result.
+/// Returns the command that checks the program with one backend and without the MCP server. Nothing
+/// is built, because no other lane uses the result.
 fn alone(backend: &str) -> Command {
     let program = ["check", "--locked", "--package", "forge-cli", "--bin=forge"];
     cargo(
@@ -488,7 +488,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
     cargo(&args)
 }
 
-/// The tests of some targets that run another program.
+/// Returns the command for the tests of some targets that run another program.
 fn peers(nextest: bool, targets: &[&str]) -> Command {
     if nextest {
         let filter: Vec<String> = targets.iter().map(|b| format!("binary({b})")).collect();

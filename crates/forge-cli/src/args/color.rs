@@ -53,7 +53,7 @@ impl ColorArg {
         }
     }
 
-    /// The colour of a label.
+    /// Returns the colour of a label.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         match self {

@@ -410,7 +410,7 @@ async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exi
     Ok(exit)
 }
 
-/// The account's identity at the host; `None` for an inactive account.
+/// Returns the account's identity at the host; `None` for an inactive account.
 async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Result<Actor>> {
     if !line.active {
         return None;

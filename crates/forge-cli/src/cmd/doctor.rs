@@ -172,7 +172,7 @@ async fn git_version(ctx: &Ctx) -> String {
     }
 }
 
-/// The configuration files that exist.
+/// Returns the configuration files that exist.
 fn config_files(forges: &Forges) -> Vec<String> {
     let config = forges.config();
     let files = [config.user_file(), config.repo_file()];

@@ -135,7 +135,7 @@ pub(super) fn advice(hint: &Hint, named: &CommandNames) -> String {
     }
 }
 
-/// The complete command of an action.
+/// Returns the complete command of an action.
 fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<String> {
     let args = action.args();
     let has = |wanted| args.iter().find(|(param, _)| *param == wanted);
@@ -249,7 +249,7 @@ fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String
     Some(flag.into_iter().chain(value).collect())
 }
 
-/// The argument of `command` for a parameter.
+/// Returns the argument of `command` for a parameter.
 fn definition<'c>(command: &'c Command, param: Param, arg: &Arg) -> Option<&'c clap::Arg> {
     let mut switches = VALUES.iter().filter(|(of, ..)| *of == param).peekable();
     if let (Arg::Set(value), Some(_)) = (arg, switches.peek()) {
@@ -265,7 +265,7 @@ fn argument<'c>(command: &'c Command, ids: &[&str]) -> Option<&'c clap::Arg> {
     ids.iter().find_map(known)
 }
 
-/// The flag in the form that gh's users type.
+/// Returns the flag in the form that gh's users type.
 fn flag(of: &clap::Arg) -> String {
     match (of.get_short(), of.get_long()) {
         (Some('R'), _) | (_, None) => format!("-{}", of.get_short().unwrap_or_default()),

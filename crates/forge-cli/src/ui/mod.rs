@@ -98,7 +98,7 @@ impl Ui {
         }
     }
 
-    /// The names on the command line.
+    /// Returns the names on the command line.
     #[must_use]
     pub fn named(&self) -> &CommandNames {
         &self.named
@@ -143,13 +143,13 @@ impl Ui {
         self.term.can_prompt
     }
 
-    /// The width of the terminal in columns.
+    /// Returns the width of the terminal in columns.
     #[must_use]
     pub fn width(&self) -> usize {
         self.term.width
     }
 
-    /// The width limit of a table; outside of a terminal the width is unlimited.
+    /// Returns the width limit of a table; outside of a terminal the width is unlimited.
     #[must_use]
     pub fn table_width(&self) -> usize {
         match self.is_tty() {
@@ -180,7 +180,7 @@ impl Ui {
         self.now
     }
 
-    /// A relative time such as `2 hours ago`.
+    /// Returns a relative time such as `2 hours ago`.
     #[must_use]
     pub fn ago(&self, at: Timestamp) -> String {
         time::ago(self.now, at)
@@ -318,7 +318,7 @@ impl Ui {
         text::neutralise(&action::advice(hint, &self.named)).into_owned()
     }
 
-    /// The writes of this command, for [`progress::Progress`].
+    /// Returns the writes of this command, for [`progress::Progress`].
     #[must_use]
     pub fn writes(&self) -> WriteLog {
         Arc::clone(&self.writes)

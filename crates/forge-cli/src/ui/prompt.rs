@@ -80,7 +80,7 @@ fn failed(e: dialoguer::Error) -> Error {
     }
 }
 
-/// The error for a cancelled prompt.
+/// Returns the error for a cancelled prompt.
 #[must_use]
 pub fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "cancelled; nothing was changed")

@@ -15,7 +15,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell without colour.
+    /// Creates a cell without colour.
     pub fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -23,7 +23,7 @@ impl Cell {
         }
     }
 
-    /// A cell with a colour.
+    /// Creates a cell with a colour.
     pub fn painted(text: impl Into<String>, paint: Paint) -> Self {
         Self {
             text: text.into(),

@@ -27,17 +27,17 @@ pub enum Json {
 }
 
 impl Json {
-    /// A text.
+    /// Creates a text.
     pub fn text(value: impl Into<String>) -> Self {
         Self::Text(value.into())
     }
 
-    /// A list of the results of `each`.
+    /// Creates a list of the results of `each`.
     pub fn list<T>(items: &[T], each: impl Fn(&T) -> Self) -> Self {
         Self::Array(items.iter().map(each).collect())
     }
 
-    /// The result of `each`, or `null`.
+    /// Returns the result of `each`, or `null`.
     pub fn maybe<T>(item: Option<&T>, each: impl Fn(&T) -> Self) -> Self {
         item.map_or(Self::Null, each)
     }
@@ -57,7 +57,7 @@ impl Json {
         out
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub(super) fn members(&self) -> Vec<(&str, &Self)> {
         match self {
             Self::Object(members) => members.iter().map(|(name, m)| (*name, m)).collect(),

@@ -64,8 +64,8 @@ impl Section {
         Self::LatestOpinions,
     ];
 
-    /// The bit that requests this section. The latest reviews have no bit: `PullReviews` includes
-    /// them.
+    /// Returns the bit that requests this section. The latest reviews have no bit: `PullReviews`
+    /// includes them.
     pub const fn field(self) -> Option<PrFields> {
         Some(match self {
             Self::Comments => PrFields::COMMENTS,
@@ -85,7 +85,7 @@ impl Section {
         self.field().is_some_and(|field| fields.contains(field))
     }
 
-    /// The section's key in the answer.
+    /// Returns the section's key in the answer.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Comments => "allComments",
@@ -101,7 +101,7 @@ impl Section {
         }
     }
 
-    /// The section's name in messages.
+    /// Returns the section's name in messages.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Comments => "comments",
@@ -116,7 +116,7 @@ impl Section {
         }
     }
 
-    /// The section's field in the model.
+    /// Returns the section's field in the model.
     pub const fn model_field(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -136,7 +136,7 @@ impl Section {
         matches!(self, Self::Comments | Self::Reviews | Self::Commits)
     }
 
-    /// The section's GraphQL selection.
+    /// Returns the section's GraphQL selection.
     fn selection(self, part: SectionPart<'_>, required: Required) -> String {
         let first = match part {
             SectionPart::After(variable) => format!("first: 100, after: ${variable}"),
@@ -241,7 +241,7 @@ pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
 
-/// The selection of a pull request with the sections of `fields`.
+/// Returns the selection of a pull request with the sections of `fields`.
 pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) -> String {
     let mut text = match base {
         BaseFields::Row => "...PullRow".to_owned(),

@@ -60,7 +60,7 @@ pub(crate) fn is_copilot(login: &str) -> bool {
     login.eq_ignore_ascii_case(COPILOT)
 }
 
-/// The login of the bot that `reviewer` stands for.
+/// Returns the login of the bot that `reviewer` stands for.
 pub(crate) fn bot(reviewer: &Reviewer) -> Option<&str> {
     match reviewer {
         Reviewer::User { login, .. } if is_copilot(login) => Some(COPILOT_REVIEWER),
@@ -619,7 +619,7 @@ impl ResolvedIds {
         logins.into_iter().filter_map(|l| self.user_id(l)).collect()
     }
 
-    /// The ids of the people and of the teams among `reviewers`.
+    /// Returns the ids of the people and of the teams among `reviewers`.
     pub fn reviewer_ids(&self, reviewers: &[Reviewer]) -> (Vec<&str>, Vec<&str>) {
         let (mut users, mut teams) = (vec![], vec![]);
         for reviewer in reviewers.iter().filter(|r| bot(r).is_none()) {
@@ -656,7 +656,7 @@ struct Boards {
     projects_v2: types::Nodes<types::Project>,
 }
 
-/// The boards of the repository, its owner and the viewer, in this order.
+/// Returns the boards of the repository, its owner and the viewer, in this order.
 fn boards_of(query: &Map<String, Value>, repo: &Map<String, Value>) -> Vec<types::Project> {
     let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
     let of_owner: Option<Boards> = part(repo, "owner");
@@ -706,8 +706,8 @@ fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like
     found
 }
 
-/// The search text for similar names: the first letters, because typos are rare there and GitHub
-/// matches substrings.
+/// Returns the search text for similar names: the first letters, because typos are rare there and
+/// GitHub matches substrings.
 fn beginning(name: &str) -> &str {
     name.char_indices()
         .nth(3)
@@ -715,7 +715,8 @@ fn beginning(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// The error for an unknown name; suggests from `names`, the existing names that GitHub returned.
+/// Returns the error for an unknown name; suggests from `names`, the existing names that GitHub
+/// returned.
 fn unknown<'a>(
     field: &'static str,
     what: &str,

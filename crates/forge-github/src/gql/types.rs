@@ -79,7 +79,7 @@ impl<T> Default for Nodes<T> {
 }
 
 impl<T> Nodes<T> {
-    /// The nodes that are not null.
+    /// Returns the nodes that are not null.
     pub fn into_vec(self) -> Vec<T> {
         self.nodes
             .unwrap_or_default()
@@ -94,7 +94,7 @@ impl<T> Nodes<T> {
         nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
     }
 
-    /// The position of the next page.
+    /// Returns the position of the next page.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }

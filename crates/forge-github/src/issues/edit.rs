@@ -351,7 +351,7 @@ impl GitHub {
         }
     }
 
-    /// The result of an edit.
+    /// Returns the result of an edit.
     fn end(&self, edit: RunningEdit<'_>) -> Result<Outcome<Issue>> {
         let done: Vec<&str> = edit.done.iter().map(String::as_str).collect();
         let told = |error: Error| match done.is_empty() {

@@ -71,18 +71,18 @@ impl IndexedEdit<'_> {
                 .is_some_and(version::has_relations)
     }
 
-    /// The board whose values the edit reads or changes.
+    /// Returns the board whose values the edit reads or changes.
     fn board(&self) -> Option<&BoardId> {
         self.edit.board.as_ref()
     }
 }
 
-/// The token that the issues are read with.
+/// Returns the token that the issues are read with.
 fn access(edits: &[IndexedEdit<'_>]) -> TokenChoice {
     TokenChoice::of(edits.iter().find_map(IndexedEdit::board))
 }
 
-/// The selection of an issue to edit.
+/// Returns the selection of an issue to edit.
 fn selection(edit: &IndexedEdit<'_>) -> String {
     let mut text = "...IssueNode".to_owned();
     if edit.reads_relations() {

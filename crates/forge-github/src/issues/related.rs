@@ -44,7 +44,8 @@ const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) 
 const COMMENTS: &str =
     "allComments: comments(first: 50) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
-/// The document for `count` issues, with the variables `owner0`, `name0`, `number0` and so on.
+/// Returns the document for `count` issues, with the variables `owner0`, `name0`, `number0` and so
+/// on.
 pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
     let roots: Vec<String> = (0..count)
         .map(|n| {

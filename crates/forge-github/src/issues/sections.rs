@@ -31,7 +31,8 @@ const ITEMS_KEY: &str = "boardItems";
 /// The key of comments in an answer.
 pub(super) const COMMENTS_KEY: &str = "allComments";
 
-/// The selection of an issue with the sections of `fields`; `comments` selects the comments.
+/// Returns the selection of an issue with the sections of `fields`; `comments` selects the
+/// comments.
 pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     let mut text = "...IssueNode".to_owned();
     let parts = [
@@ -49,7 +50,7 @@ pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     text
 }
 
-/// The token that issues are read with.
+/// Returns the token that issues are read with.
 pub(super) fn access(fields: &IssueFields) -> TokenChoice {
     TokenChoice::of(fields.board.as_ref())
 }
@@ -73,7 +74,7 @@ pub(super) fn need_board<T>(
     }
 }
 
-/// The relations of an issue of `repo`.
+/// Returns the relations of an issue of `repo`.
 pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueRelations {
     let mut truncated = false;
     let mut list = |nodes: &Option<Nodes<wire::Issue>>| -> Vec<RelatedIssue> {
@@ -209,12 +210,12 @@ impl GitHub {
     }
 }
 
-/// The warning for missing comments.
+/// Returns the warning for missing comments.
 pub(super) fn cut_comments(why: &str) -> Warning {
     Warning::new(format!("comments could not be read in full: {why}")).of_section("comments")
 }
 
-/// The owner, name and number of an issue of this host.
+/// Returns the owner, name and number of an issue of this host.
 pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str, u64)> {
     let (owner, name) = crate::owner_and_name(&id.repo)?;
     match &id.key {
@@ -233,7 +234,7 @@ pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str
     }
 }
 
-/// The sections that an edit reads.
+/// Returns the sections that an edit reads.
 pub(super) fn fields_of(relations: bool, board: Option<&BoardId>) -> IssueFields {
     let mut fields = IssueFields::NONE;
     fields.relations = relations;

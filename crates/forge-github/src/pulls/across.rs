@@ -43,7 +43,7 @@ struct SearchState<'a> {
     rows: u64,
 }
 
-/// The document for `searches`, which also checks that everything in `named` exists.
+/// Returns the document for `searches`, which also checks that everything in `named` exists.
 pub(crate) fn document<'a>(
     sections: &str,
     searches: impl Iterator<Item = &'a str>,
@@ -263,7 +263,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     places
 }
 
-/// The error for a repository or owner that does not exist or is hidden.
+/// Returns the error for a repository or owner that does not exist or is hidden.
 fn not_there() -> Error {
     Error::not_found(
         Noun::Repo,

@@ -178,7 +178,7 @@ impl GitHub {
         })
     }
 
-    /// The diff from the merge base of two commits to the second.
+    /// Returns the diff from the merge base of two commits to the second.
     async fn compared_diff(&self, pr: &PrId, base: &str, head: &str) -> Result<Vec<u8>> {
         let path = format!("{}/compare/{base}...{head}", repo_route(&pr.repo)?);
         let (status, headers, bytes) = self.api.rest(Method::GET, &path, DIFF, None).await?;

@@ -311,7 +311,7 @@ impl GitHub {
         }
     }
 
-    /// The open pull request between the request's branches.
+    /// Returns the open pull request between the request's branches.
     async fn opened(
         &self,
         repo: &RepoId,

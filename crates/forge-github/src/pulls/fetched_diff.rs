@@ -114,7 +114,7 @@ impl GitHub {
         Ok(diff)
     }
 
-    /// The changes since the head was `old`, computed by git in the clone.
+    /// Returns the changes since the head was `old`, computed by git in the clone.
     pub(super) async fn fetched_since(
         &self,
         pr: &PrId,

@@ -100,12 +100,12 @@ pub(super) struct FilesPage {
     pub last: Option<usize>,
 }
 
-/// The REST path of a pull request.
+/// Returns the REST path of a pull request.
 pub(super) fn route(pr: &PrId) -> Result<String> {
     Ok(format!("{}/pulls/{}", repo_route(&pr.repo)?, number(pr)?))
 }
 
-/// The REST path of a repository.
+/// Returns the REST path of a repository.
 ///
 /// # Errors
 ///

@@ -89,7 +89,7 @@ fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
     (number.parse().ok(), after.map(str::to_owned))
 }
 
-/// The GraphQL selection of a row.
+/// Returns the GraphQL selection of a row.
 pub(super) fn row(fields: PrFields) -> String {
     let base = if fields.contains(PrFields::ROW) {
         BaseFields::Row
@@ -403,7 +403,7 @@ pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     }
 }
 
-/// The index of the row whose checks an error concerns.
+/// Returns the index of the row whose checks an error concerns.
 pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
     let path = e.path.as_ref()?;
     let nodes = path.iter().position(|step| step == "nodes")?;
@@ -412,7 +412,7 @@ pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
     (key == Section::Checks.key()).then_some(row)
 }
 
-/// The warning for a pull request that cannot be mapped.
+/// Returns the warning for a pull request that cannot be mapped.
 pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     let message = error.message();
     Warning::new(format!(
@@ -420,7 +420,7 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     ))
 }
 
-/// The warning for a row whose checks are incomplete.
+/// Returns the warning for a row whose checks are incomplete.
 pub(super) fn checks_unread() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)

@@ -356,7 +356,7 @@ pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     }
 }
 
-/// The requested merge method, or the repository's default.
+/// Returns the requested merge method, or the repository's default.
 fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
     let allowed = repos::methods(repo);
     let names: Vec<&str> = allowed.iter().map(|m| m.as_str()).collect();

@@ -170,7 +170,7 @@ fn add(rules: &mut BaseRules, wants: impl IntoIterator<Item = BaseRuleKind>, sou
     rules.rules.extend(wants.into_iter().map(of));
 }
 
-/// The rules of a branch whose protection could not be read at all.
+/// Returns the rules of a branch whose protection could not be read at all.
 pub(crate) fn unread() -> BaseRules {
     let mut rules = BaseRules::default();
     rules.mark_unread(UnreadRules::Protection);

@@ -67,7 +67,7 @@ impl Stack {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
-    /// The next open pull request above `number`. Closed pull requests are skipped.
+    /// Returns the next open pull request above `number`. Closed pull requests are skipped.
     fn above(&self, number: u64) -> Option<u64> {
         let from = self.pull_requests.iter();
         let mut above = from.skip_while(|it| it.number != number).skip(1);
@@ -137,7 +137,8 @@ impl StackParent {
             .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
     }
 
-    /// The error for a requested base branch that is not the lower pull request's head branch.
+    /// Returns the error for a requested base branch that is not the lower pull request's head
+    /// branch.
     pub fn other_base(&self, base: &str) -> Error {
         Error::invalid(
             "base",
@@ -154,7 +155,7 @@ impl StackParent {
         )
     }
 
-    /// The error for a lower pull request that already has another one on top.
+    /// Returns the error for a lower pull request that already has another one on top.
     fn taken(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
@@ -272,7 +273,7 @@ impl GitHub {
         Ok(warning)
     }
 
-    /// The stacks that contain a pull request; GitHub returns at most one.
+    /// Returns the stacks that contain a pull request; GitHub returns at most one.
     async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Vec<Stack>> {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self

@@ -350,7 +350,7 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
-/// The error of a failed change after its comment was added.
+/// Returns the error of a failed change after its comment was added.
 fn after_comment(error: Error) -> Error {
     let message = format!(
         "the comment was made, but not the change: {}",
@@ -364,7 +364,7 @@ fn after_comment(error: Error) -> Error {
     failed.with_source(error)
 }
 
-/// The error for changing a merged pull request; suggests sending only the comment.
+/// Returns the error for changing a merged pull request; suggests sending only the comment.
 fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     let error = Error::precondition(
         Precondition::Merged,

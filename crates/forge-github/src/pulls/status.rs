@@ -206,7 +206,7 @@ impl GitHub {
         Ok(status)
     }
 
-    /// The newest pull request of the branch, preferring open ones.
+    /// Returns the newest pull request of the branch, preferring open ones.
     async fn current(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
@@ -228,7 +228,7 @@ impl GitHub {
         Ok(own.into_iter().next())
     }
 
-    /// The open pull requests of a search, over all pages.
+    /// Returns the open pull requests of a search, over all pages.
     async fn all(
         &self,
         nodes: Option<Nodes<wire::Pull>>,

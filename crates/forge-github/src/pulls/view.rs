@@ -137,7 +137,7 @@ impl GitHub {
         }
     }
 
-    /// The error for an answer without a pull request.
+    /// Returns the error for an answer without a pull request.
     pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &GqlAnswer<T>) -> Error {
         if answer.errors.is_empty() {
             return error::missing(pr);
@@ -353,13 +353,13 @@ fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
         && pull.deletions == sum(|file| file.deletions)
 }
 
-/// The total, if it was requested, and the count of nodes read.
+/// Returns the total, if it was requested, and the count of nodes read.
 fn counts<T>(list: &Nodes<T>) -> (u64, u64) {
     let here = list.nodes.iter().flatten().count() as u64;
     (list.total_count.unwrap_or(here), here)
 }
 
-/// The document that continues several lists of line comments.
+/// Returns the document that continues several lists of line comments.
 pub(crate) fn comments_document<'a>(
     lists: impl Iterator<Item = (&'a str, Option<String>)>,
 ) -> (String, Map<String, Value>) {
@@ -383,8 +383,8 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// The part that an error concerns, for messages; `depth` is the position of the section in the
-/// path.
+/// Returns the part that an error concerns, for messages; `depth` is the position of the section in
+/// the path.
 pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
@@ -393,8 +393,8 @@ pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     }
 }
 
-/// The field of the model that an error concerns; `depth` is the position of the section in the
-/// path.
+/// Returns the field of the model that an error concerns; `depth` is the position of the section in
+/// the path.
 pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str> {
     if let Some(section) = section(error, depth) {
         return Some(section.model_field());
@@ -464,7 +464,7 @@ fn contexts(pull: &mut wire::Pull) -> Option<&mut Nodes<wire::Check>> {
     Some(&mut head.commit.status_check_rollup.as_mut()?.contexts)
 }
 
-/// The sections with further pages, and their positions.
+/// Returns the sections with further pages, and their positions.
 fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     let checks = contexts(pull).and_then(|n| n.next());
     [

@@ -12,7 +12,7 @@ use crate::{
 
 const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
 
-/// A check run of GitHub Actions.
+/// Returns a check run of GitHub Actions.
 fn run() -> Check {
     let mut check = Check::new("build", CheckStatus::Failure);
     check.progress = Some("COMPLETED".into());

@@ -60,7 +60,7 @@ fn full() -> CreatePull {
     req
 }
 
-/// The answer to opening `Add it` with this description.
+/// Returns the answer to opening `Add it` with this description.
 fn opened(description: &str) -> Value {
     let pull = changed(7, json!({ "title": "Add it", "body": description }));
     json!({ "create": { "pullRequest": pull } })

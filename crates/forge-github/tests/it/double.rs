@@ -23,7 +23,7 @@ use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";
 
-/// A transport that reaches the double through the proxy, as gh does.
+/// Returns a transport that reaches the double through the proxy, as gh does.
 pub fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
@@ -569,7 +569,7 @@ fn on_top(head: &str, below: &PrId) -> CreatePull {
     req
 }
 
-/// The numbers of the pull requests in each stack.
+/// Returns the numbers of the pull requests in each stack.
 fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
     let seed = double.seed();
     let numbers = |pulls: &[u64]| -> Vec<u64> {

@@ -411,7 +411,7 @@ async fn reading_file_of_branch_takes_one_request() {
     assert!(repo.info().await.is_ok() && Capability::RepoFile.reads());
 }
 
-/// A handle with a separate token for boards.
+/// Returns a handle with a separate token for boards.
 fn with_board_token(b: &Board, account: &str, boards: &str) -> Repo {
     let http = http(&b.world.double);
     let account = Arc::new(FixedToken::new(account));

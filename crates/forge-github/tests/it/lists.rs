@@ -426,7 +426,7 @@ async fn status_continues_long_lists_in_smaller_pages() {
     );
 }
 
-/// A pull request with more than twelve MiB of data that was not requested.
+/// Returns a pull request with more than twelve MiB of data that was not requested.
 fn long(number: u64) -> Vec<Value> {
     let groups = vec![json!({}); 60_000];
     vec![changed(number, json!({ "reactionGroups": groups }))]

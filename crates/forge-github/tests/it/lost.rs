@@ -149,7 +149,7 @@ async fn close_with_comment_and_lost_answer_is_read_back() {
     .await;
 }
 
-/// A mutation's answer that shows the old state.
+/// Returns a mutation's answer that shows the old state.
 fn denied(mutation: &'static str, pull: Value) -> Step {
     let alias = match mutation {
         "mergePullRequest" => "merge",

@@ -329,7 +329,7 @@ fn stacked() -> Vec<crate::script::Step> {
     stacked_as(json!({}))
 }
 
-/// The requests up to the stack route, for a pull request with these values.
+/// Returns the requests up to the stack route, for a pull request with these values.
 fn stacked_as(pull: Value) -> Vec<crate::script::Step> {
     let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
     vec![

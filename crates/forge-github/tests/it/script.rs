@@ -184,7 +184,7 @@ impl Script {
         self.sent().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The GraphQL documents that were sent.
+    /// Returns the GraphQL documents that were sent.
     pub fn documents(&self) -> Vec<String> {
         let play = self.player.0.lock().unwrap();
         play.sent

@@ -126,7 +126,7 @@ async fn token_without_team_scope_is_refused_once() {
     assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");
 }
 
-/// An answer that has both data and errors at these paths.
+/// Returns an answer that has both data and errors at these paths.
 fn half(data: Value, paths: &[&[&str]]) -> Value {
     let denied = "Resource not accessible by integration";
     let errors: Vec<Value> = paths
@@ -260,7 +260,7 @@ async fn list_selects_only_requested_parts() {
     }
 }
 
-/// The answer with the three lists of a status.
+/// Returns the answer with the three lists of a status.
 fn status(branch: Value, created: Value, requested: Value) -> Value {
     json!({ "repository": { "pullRequests": branch }, "created": created, "requested": requested })
 }
@@ -394,7 +394,7 @@ async fn unreadable_pull_request_is_not_reported_missing() {
     script.sent();
 }
 
-/// The checks of a head commit.
+/// Returns the checks of a head commit.
 fn head(contexts: Value) -> Value {
     json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": { "contexts": contexts } } }] })
 }

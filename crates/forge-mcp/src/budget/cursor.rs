@@ -106,7 +106,7 @@ fn position(text: &str) -> Result<ResultPosition> {
     ResultPosition::from_text(text).ok_or_else(damaged)
 }
 
-/// The error for a cursor without a valid position.
+/// Returns the error for a cursor without a valid position.
 pub(crate) fn damaged() -> Error {
     Error::invalid("cursor", "the cursor is damaged")
         .with_hint(Hint::fixed("start again without cursor", WITHOUT_CURSOR))

@@ -32,7 +32,7 @@ pub(crate) struct DiffEnds {
 }
 
 impl DiffEnds {
-    /// The current head and base of a pull request.
+    /// Returns the current head and base of a pull request.
     pub fn of(pull: &PullRequest) -> Self {
         let oid = pull.base_oid.as_ref();
         let at = oid.map_or(String::new(), |oid| format!(" at {oid}"));
@@ -95,8 +95,8 @@ pub(crate) struct FullDiff {
 }
 
 impl FullDiff {
-    /// A hash of the content. It covers both sides of each file, because headers contain the blob
-    /// ids of both.
+    /// Returns a hash of the content. It covers both sides of each file, because headers contain
+    /// the blob ids of both.
     pub fn content(&self) -> u64 {
         let files = self.files.iter();
         let parts: Vec<_> = files

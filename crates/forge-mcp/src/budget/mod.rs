@@ -28,19 +28,19 @@ const MIN_CUT: usize = 200;
 /// characters.
 const MAX_TWICE_CHARS: usize = 10_000;
 
-/// The length limit of a call, in characters.
+/// Returns the length limit of a call, in characters.
 pub(crate) fn chars(asked: Option<u64>) -> usize {
     let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MAX_CHARS));
     asked.clamp(MIN_CHARS, MAX_CHARS)
 }
 
-/// The combined limit for text and data, if the text has at most `max` characters.
+/// Returns the combined limit for text and data, if the text has at most `max` characters.
 const fn both(max: usize) -> usize {
     max / 3 * 8
 }
 
-/// The length in characters reserved for name lists in a pull request's data, if the text has at
-/// most `max` characters. The rest is for other data and the text.
+/// Returns the length in characters reserved for name lists in a pull request's data, if the text
+/// has at most `max` characters. The rest is for other data and the text.
 pub(crate) const fn names(max: usize) -> usize {
     max / 2
 }
@@ -51,7 +51,7 @@ pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
     data <= MAX_TWICE_CHARS && data + text <= both(max)
 }
 
-/// The length of data as JSON, in characters.
+/// Returns the length of data as JSON, in characters.
 pub(crate) fn length(data: &impl serde::Serialize) -> usize {
     serde_json::to_string(data).map_or(0, |json| json.chars().count())
 }
@@ -185,7 +185,8 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
 }
 
-/// The beginning of a text that has no second page; `rest` names the source of the whole text.
+/// Returns the beginning of a text that has no second page; `rest` names the source of the whole
+/// text.
 ///
 /// The cut may be within a line, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {
@@ -195,7 +196,8 @@ pub(crate) fn beginning(text: &str, rest: &str) -> String {
     }
 }
 
-/// The cut position: after the last line that fits, or within the first line if that is too long.
+/// Returns the cut position: after the last line that fits, or within the first line if that is too
+/// long.
 fn cut(text: &str, room: usize) -> usize {
     let end = text
         .char_indices()
@@ -205,7 +207,7 @@ fn cut(text: &str, room: usize) -> usize {
     fits.rfind('\n').map_or(end, |at| at + 1)
 }
 
-/// The last line of a list: how much is shown, and how to continue.
+/// Returns the last line of a list: how much is shown, and how to continue.
 pub(crate) fn tail(noun: &str, fitted: &FittedPage, total: usize, cursor: Option<&str>) -> String {
     match cursor {
         None if fitted.from == 0 => format!("All {total} {noun} shown."),

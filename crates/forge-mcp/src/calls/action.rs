@@ -378,7 +378,7 @@ impl HintContext {
         Some(RenderedAction::Words(format!(" ({words})")))
     }
 
-    /// The repository and number as arguments, if the tool has such arguments.
+    /// Returns the repository and number as arguments, if the tool has such arguments.
     fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
         // Calls about accounts take no repository.
         let repo = self.repo.as_deref();
@@ -442,7 +442,7 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
-/// The argument that identifies the issue or pull request of a call.
+/// Returns the argument that identifies the issue or pull request of a call.
 fn subject(schema: &JsonObject) -> &'static str {
     match property(schema, "issue") {
         Some(_) => "issue",
@@ -455,7 +455,7 @@ fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The tool's argument for a parameter.
+/// Returns the tool's argument for a parameter.
 fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let has = |name: &&&str| property(schema, name).is_some();
@@ -513,7 +513,7 @@ mod tests {
         }
     }
 
-    /// The tools whose names satisfy `is`.
+    /// Returns the tools whose names satisfy `is`.
     fn offered(is: impl Fn(&str) -> bool) -> Tools {
         let routes = tools::all().into_iter().map(|route| route.definition);
         let routes = routes.filter(|tool| is(&tool.name));

@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 3;
 /// The value that clears an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
-/// The new text of an argument; [`CLEARED`] becomes the empty text.
+/// Returns the new text of an argument; [`CLEARED`] becomes the empty text.
 pub(crate) fn replacement(text: String) -> String {
     match text.trim() {
         CLEARED => String::new(),
@@ -190,7 +190,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The advice in [`INSTEAD`] for an argument that is not in `properties`.
+/// Returns the advice in [`INSTEAD`] for an argument that is not in `properties`.
 fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     let snake = snake_case(name);
     let mut rows = INSTEAD.iter();
@@ -200,7 +200,7 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     row.map(|(_, _, what)| *what)
 }
 
-/// The names of the missing required arguments.
+/// Returns the names of the missing required arguments.
 fn missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
     let required = schema.get("required").and_then(Value::as_array);
     let names = required.into_iter().flatten().filter_map(Value::as_str);

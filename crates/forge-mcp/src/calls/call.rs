@@ -111,7 +111,7 @@ impl CallContext {
         Advice::of(hint, &self.about(), &self.cleaner, MAX_MESSAGE_CHARS)
     }
 
-    /// The message of an error, with the recovery.
+    /// Returns the message of an error, with the recovery.
     pub fn tell(&self, e: &Error) -> String {
         match e.hint() {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),

@@ -160,7 +160,7 @@ fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     )
 }
 
-/// The user's answer; `None` if the form was sent without an answer.
+/// Returns the user's answer; `None` if the form was sent without an answer.
 fn answered(responses: Option<&InputResponses>) -> Option<bool> {
     let answer = responses.and_then(|r| r.get(KEY));
     let accepted = answer.filter(|a| a.get("action").and_then(Value::as_str) == Some("accept"));

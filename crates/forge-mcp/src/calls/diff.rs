@@ -61,7 +61,7 @@ pub(crate) async fn read(
     Err(moved(&before, &ends))
 }
 
-/// The error for a head or base that has moved.
+/// Returns the error for a head or base that has moved.
 pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     let (what, from, to) = match from.head == to.head {
         true => ("base", &from.base, &to.base),

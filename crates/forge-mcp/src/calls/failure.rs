@@ -48,7 +48,7 @@ fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCa
     advised.or_else(|| about.call_of(&usual_recovery(e, about)?, MAX_MESSAGE_CHARS))
 }
 
-/// The usual recovery for a kind of failure.
+/// Returns the usual recovery for a kind of failure.
 fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     let is_ambiguous = e.retry() == Retry::Ambiguous;
     let pulls = || Action::op(Op::PrList).with(Param::State, "all");
@@ -155,7 +155,7 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     result
 }
 
-/// The number of seconds, rounded up.
+/// Returns the number of seconds, rounded up.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }

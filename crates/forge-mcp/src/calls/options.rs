@@ -85,7 +85,7 @@ impl ServerOptions {
             .all(|list| list.is_empty() || list.kinds().any(&can))
     }
 
-    /// The repositories that the lists name without a wildcard.
+    /// Returns the repositories that the lists name without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.repos.named().chain(self.paths.named())
     }

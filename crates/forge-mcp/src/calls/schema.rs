@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::failure::ErrorOut;
 
-/// The schema of a tool's arguments.
+/// Returns the schema of a tool's arguments.
 pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(false);
     schema.entry("type").or_insert_with(|| json!("object"));
@@ -23,7 +23,7 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-/// The schema of a tool's result. Clients also validate failures, which have only the field
+/// Returns the schema of a tool's result. Clients also validate failures, which have only the field
 /// `error`. The other fields are therefore required only if `error` is absent.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);

@@ -93,7 +93,7 @@ impl ServerState {
         })))
     }
 
-    /// The options of the server.
+    /// Returns the options of the server.
     pub fn options(&self) -> &ServerOptions {
         &self.0.options
     }
@@ -126,7 +126,7 @@ impl ServerState {
         read.await.ok()
     }
 
-    /// The offered tools.
+    /// Returns the offered tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools
     }
@@ -191,12 +191,12 @@ impl ServerState {
         }
     }
 
-    /// The directory where the server was started.
+    /// Returns the directory where the server was started.
     pub fn place(&self) -> WorkingDir {
         WorkingDir::at(&self.0.options.dir, Trust::Guarded)
     }
 
-    /// The clone at the server's start directory, if the clone is of this repository.
+    /// Returns the clone at the server's start directory, if the clone is of this repository.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
         self.0.forges.clone_of(&place, repo).await

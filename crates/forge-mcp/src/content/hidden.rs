@@ -51,7 +51,7 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     !hidden(text).is_empty()
 }
 
-/// The content of a comment, including `<?…>` and `<!…>`, which pages also hide.
+/// Returns the content of a comment, including `<?…>` and `<!…>`, which pages also hide.
 fn content_of(comment: &str) -> &str {
     let (begin, ends) = match comment.starts_with("<!--") {
         true => ("<!--", &["-->", "--!>"][..]),

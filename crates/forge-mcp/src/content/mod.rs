@@ -61,7 +61,7 @@ impl JsonSchema for Clean {
 }
 
 impl Clean {
-    /// The text without quotes, for data and comparisons. Lines of a result use `Display`.
+    /// Returns the text without quotes, for data and comparisons. Lines of a result use `Display`.
     pub(crate) fn as_data(&self) -> &str {
         &self.0
     }
@@ -72,7 +72,7 @@ impl Clean {
         self.0.is_empty()
     }
 
-    /// The first `most` characters, and the number of characters left out.
+    /// Returns the first `most` characters, and the number of characters left out.
     pub(crate) fn cut(&self, most: usize) -> Self {
         match text::truncate_chars(&self.0, most) {
             (whole, 0) => Self(whole.into_owned()),
@@ -105,7 +105,7 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// A new cleaner whose counts are zero.
+    /// Creates a new cleaner whose counts are zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -176,14 +176,14 @@ impl Cleaner {
         }
     }
 
-    /// The number of removed characters.
+    /// Returns the number of removed characters.
     #[must_use]
     pub fn hidden(&self) -> usize {
         self.hidden.load(Ordering::Relaxed)
     }
 
-    /// The last line of a result: a line break and the number of removed parts; empty if nothing
-    /// was removed.
+    /// Returns the last line of a result: a line break and the number of removed parts; empty if
+    /// nothing was removed.
     pub(crate) fn note(&self) -> String {
         match self.hidden() {
             0 => String::new(),
@@ -206,7 +206,7 @@ impl Cleaner {
         meta
     }
 
-    /// The number of HTML comments replaced by markers.
+    /// Returns the number of HTML comments replaced by markers.
     #[must_use]
     pub fn comments(&self) -> usize {
         self.comments.load(Ordering::Relaxed)

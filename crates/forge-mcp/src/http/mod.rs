@@ -89,7 +89,7 @@ impl Bearer {
         Ok(Self(hex.into()))
     }
 
-    /// The secret, to be shown to the user who started the server.
+    /// Returns the secret, to be shown to the user who started the server.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -198,7 +198,7 @@ struct ConnectionShared {
 }
 
 impl Listening {
-    /// The address to connect to.
+    /// Returns the address to connect to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.addr)

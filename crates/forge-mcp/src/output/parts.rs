@@ -31,7 +31,7 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
 
 /// An item of a section, as data and as lines.
 pub(crate) trait SectionItem: Serialize {
-    /// The lines of the item, including line ends.
+    /// Returns the lines of the item, including line ends.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
     /// Returns the long texts in the data, which the lines repeat.
@@ -105,7 +105,8 @@ impl WarningOut {
         }
     }
 
-    /// The lines of the warnings that fit in `most` characters, and the number of the others.
+    /// Returns the lines of the warnings that fit in `most` characters, and the number of the
+    /// others.
     pub fn lines(all: &[Self], most: usize) -> String {
         let mut text = String::new();
         let mut used = 0;
@@ -369,7 +370,7 @@ impl ThreadOut {
         next.continues
     }
 
-    /// The first line of a page that starts within the thread.
+    /// Returns the first line of a page that starts within the thread.
     pub fn head_of_rest(&self) -> String {
         match self.continues {
             true => format!("thread {} (continued)\n", name_of(&self.id)),
@@ -377,7 +378,7 @@ impl ThreadOut {
         }
     }
 
-    /// The line before the comments.
+    /// Returns the line before the comments.
     fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(" lines {from}-{to} of"),

@@ -52,12 +52,12 @@ pub(crate) struct BlockList<T> {
 }
 
 impl<T> BlockList<T> {
-    /// The item that is in a block.
+    /// Returns the item that is in a block.
     pub fn at(&self, block: usize) -> Option<&T> {
         self.items.get(block.checked_sub(self.first)?)
     }
 
-    /// The items that begin on a page; `None` if the page contains no part of the list.
+    /// Returns the items that begin on a page; `None` if the page contains no part of the list.
     pub fn on(self, page: &Range<usize>) -> Option<Vec<T>> {
         let behind = self.first + self.items.len().max(1);
         let (from, to) = (page.start.max(self.first), page.end.min(behind));

@@ -8,7 +8,7 @@ use crate::content::Cleaner;
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
-/// The text of the loop for `command`, or for all commands.
+/// Returns the text of the loop for `command`, or for all commands.
 pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> String {
     let who = match command {
         Some(command) => format!(" as {command}"),

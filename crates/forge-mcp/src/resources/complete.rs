@@ -135,7 +135,7 @@ async fn open_ones(
     Ok((keys.collect(), page.next))
 }
 
-/// The key of the pull request or issue with this number, if it is open.
+/// Returns the key of the pull request or issue with this number, if it is open.
 async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
     let number = number.parse().ok()?;
     let own = repo.id().clone();

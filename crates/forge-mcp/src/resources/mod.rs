@@ -139,7 +139,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     list
 }
 
-/// The error of a request that is not a tool call.
+/// Returns the error of a request that is not a tool call.
 pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     let cleaner = Cleaner::new();
     let message = cleaner.plain(e.message()).cut(MAX_MESSAGE_CHARS);
@@ -162,7 +162,7 @@ pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     }
 }
 
-/// The hint context of a resource, from its URI.
+/// Returns the hint context of a resource, from its URI.
 fn about(server: &ServerState, uri: &str) -> HintContext {
     let address = Address::parse(uri);
     let pull = |part: &Part| match part {
@@ -362,7 +362,7 @@ async fn open_issues(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Res
     ))
 }
 
-/// A request for a first page of the forge's maximum size.
+/// Returns a request for a first page of the forge's maximum size.
 fn first_page(repo: &Repo) -> PageReq {
     let limits = repo.limits();
     PageReq::first(limits.page_max.clamp(1, 100))

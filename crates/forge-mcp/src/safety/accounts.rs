@@ -104,7 +104,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The handle and the DID of a pull request's author.
+/// Returns the handle and the DID of a pull request's author.
 fn names(pull: &PullRequest) -> impl Iterator<Item = String> + use<> {
     let holder = match &pull.id {
         PrId {

@@ -92,7 +92,7 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// The patterns as texts that mean the same in every current directory.
+    /// Returns the patterns as texts that mean the same in every current directory.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|p| p.text.as_str())
     }
@@ -113,12 +113,12 @@ impl AllowList {
         self.0.iter().any(|pattern| pattern.shape.matches(id))
     }
 
-    /// The forges of the patterns.
+    /// Returns the forges of the patterns.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ForgeKind> {
         self.0.iter().map(|pattern| &pattern.kind)
     }
 
-    /// The directories that are listed without a wildcard, with symbolic links resolved.
+    /// Returns the directories that are listed without a wildcard, with symbolic links resolved.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter_map(|pattern| match &pattern.shape {
             Shape::Dir(dir) => Some(dir.as_path()),
@@ -126,7 +126,7 @@ impl AllowList {
         })
     }
 
-    /// The repositories that are listed without a wildcard.
+    /// Returns the repositories that are listed without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|p| match p.shape {
             Shape::Exact(_) | Shape::Dir(_) => Some(p.text.as_str()),

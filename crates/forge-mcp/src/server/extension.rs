@@ -30,7 +30,7 @@ pub trait Extension: Send + Sync + 'static {
     fn read(&self, uri: &str) -> Option<Result<ReadResourceResult, ErrorData>>;
     /// Completes an argument.
     fn complete(&self, params: &CompleteRequestParams) -> Option<Vec<String>>;
-    /// The server's capabilities, including those of the additions.
+    /// Returns the server's capabilities, including those of the additions.
     fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities;
     /// Returns true if clients of 2025-11-25 may subscribe to the resource.
     fn subscribes(&self, uri: &str) -> bool;

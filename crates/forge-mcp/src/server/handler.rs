@@ -289,7 +289,7 @@ impl Server {
         }
     }
 
-    /// The error of a request that failed before its parameters were read.
+    /// Returns the error of a request that failed before its parameters were read.
     fn unread(&self, e: &Error) -> ErrorData {
         let about = HintContext {
             tools: self.0.state.tools().clone(),

@@ -125,7 +125,7 @@ impl Server {
         })))
     }
 
-    /// The options of the server.
+    /// Returns the options of the server.
     #[must_use]
     pub fn options(&self) -> &ServerOptions {
         self.0.state.options()

@@ -54,7 +54,7 @@ pub(super) async fn require_confirmation(
     call.confirm(ask).await
 }
 
-/// The head in a question. The commit of a patch is its author's claim and may be wrong.
+/// Returns the head in a question. The commit of a patch is its author's claim and may be wrong.
 pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
@@ -199,7 +199,7 @@ impl QuestionFacts {
     }
 }
 
-/// The error for facts that changed after the user confirmed.
+/// Returns the error for facts that changed after the user confirmed.
 pub(super) fn changed(expected: String, actual: String, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::View,

@@ -212,7 +212,7 @@ fn doubt(call: &CallContext, warning: &Warning) -> String {
     }
 }
 
-/// The rights that the viewer lacks in this repository.
+/// Returns the rights that the viewer lacks in this repository.
 fn rights(call: &CallContext, info: &RepoInfo) -> Vec<String> {
     let right = match info.permission {
         Permission::Read => {

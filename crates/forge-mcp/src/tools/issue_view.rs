@@ -284,7 +284,7 @@ impl Relations {
     }
 }
 
-/// The events of an issue, up to [`MAX_EVENTS`]; `None` if the forge has no history.
+/// Returns the events of an issue, up to [`MAX_EVENTS`]; `None` if the forge has no history.
 async fn history(
     target: &IssueTarget,
     warnings: &mut Vec<Warning>,

@@ -41,7 +41,7 @@ pub(super) struct Listing<R> {
     pub warnings: Vec<WarningOut>,
 }
 
-/// The number of rows in a page of the forge's list.
+/// Returns the number of rows in a page of the forge's list.
 pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
     let limits = repo.limits();
     let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
@@ -49,7 +49,7 @@ pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
 }
 
 impl<'a, B: Hash> ListRequest<'a, B> {
-    /// The page to request, with the forge's own cursor.
+    /// Returns the page to request, with the forge's own cursor.
     ///
     /// # Errors
     ///

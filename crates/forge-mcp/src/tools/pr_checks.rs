@@ -152,7 +152,7 @@ const MAX_LOGS: usize = 5;
 /// Maximum bytes of a log that are shown.
 const MAX_LOG_BYTES: usize = 4_000;
 
-/// The end of a failed check's log, quoted, or the reason why there is no log.
+/// Returns the end of a failed check's log, quoted, or the reason why there is no log.
 async fn log(
     call: &CallContext,
     target: &PullTarget,
@@ -192,7 +192,7 @@ async fn log(
     }
 }
 
-/// The time to wait for a log, if the forge reports one, and the recovery.
+/// Returns the time to wait for a log, if the forge reports one, and the recovery.
 fn next(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),

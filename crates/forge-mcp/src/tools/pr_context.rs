@@ -582,7 +582,7 @@ impl VerdictOut {
     }
 }
 
-/// The lines of the verdict.
+/// Returns the lines of the verdict.
 fn head(s: &SummaryOut, v: &VerdictOut) -> String {
     let joined = |texts: &[Clean]| -> String {
         let texts: Vec<String> = texts.iter().map(Clean::to_string).collect();
@@ -777,7 +777,7 @@ impl PackedOut {
         }
     }
 
-    /// The line before the hunks, with the omissions.
+    /// Returns the line before the hunks, with the omissions.
     fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
@@ -845,7 +845,7 @@ struct DiffSection {
 }
 
 impl DiffSection {
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
         let mut begins = self.begins.into_iter();
         let files = &mut self.out.files;
@@ -936,7 +936,7 @@ impl PrContextSections {
         }
     }
 
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     fn on(
         self,
         page: &Range<usize>,

@@ -294,7 +294,7 @@ fn is_wanted(path: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|w| below(w.trim_start_matches("./")))
 }
 
-/// The hint for listing the files that the diff lacks.
+/// Returns the hint for listing the files that the diff lacks.
 fn all_files() -> Hint {
     Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
 }
@@ -328,7 +328,8 @@ fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     }
 }
 
-/// The blocks of a file: the header with the first hunk, then one block for each further hunk.
+/// Returns the blocks of a file: the header with the first hunk, then one block for each further
+/// hunk.
 fn file_blocks(
     call: &CallContext,
     file: &DiffFile,

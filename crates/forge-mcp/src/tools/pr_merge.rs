@@ -248,7 +248,7 @@ impl OpenRequirements {
         (r.rule.name(), r.source.name(), r.status)
     }
 
-    /// The earlier status of the requirement with the same rule and source.
+    /// Returns the earlier status of the requirement with the same rule and source.
     fn status_of(&self, r: &Requirement) -> RequirementStatus {
         let (rule, source, _) = Self::key(r);
         let mut open = self.0.iter();
@@ -415,7 +415,7 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
 /// Maximum length of a warning in a question, in characters.
 const MAX_WARNING: usize = 400;
 
-/// The warnings as the end of a question.
+/// Returns the warnings as the end of a question.
 pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -453,7 +453,7 @@ fn closed(target: &PullTarget) -> Error {
     .with_hint(Hint::fixed("reopen it first", Action::op(Op::PrReopen)))
 }
 
-/// The merge method: that of the argument, else of the configuration, else the repository's
+/// Returns the merge method: that of the argument, else of the configuration, else the repository's
 /// default, else squash if allowed, else the first allowed method.
 async fn method(
     call: &CallContext,
@@ -479,7 +479,7 @@ async fn method(
         .or_else(|| allowed.first().copied()))
 }
 
-/// The capabilities that the merge needs.
+/// Returns the capabilities that the merge needs.
 fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     let by = by.map(|by| match by {
         MergeMethod::Merge => Capability::MergeCommit,
@@ -491,7 +491,7 @@ fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
-/// The error for a merge with conflicts.
+/// Returns the error for a merge with conflicts.
 pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     let named = match files.is_empty() {
         true => String::new(),
@@ -590,7 +590,7 @@ const REVIEWED: [Rule; 4] = [
     Rule::LastPushApproved,
 ];
 
-/// The facts in the question besides the head, the method and the issues.
+/// Returns the facts in the question besides the head, the method and the issues.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     let threads = match pull.threads {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
@@ -650,7 +650,7 @@ fn checks(pull: &PullRequest) -> String {
     }
 }
 
-/// The question about deleting the branch of a merged pull request.
+/// Returns the question about deleting the branch of a merged pull request.
 fn about_branch(call: &CallContext, target: &PullTarget, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
@@ -723,7 +723,7 @@ fn requirements(call: &CallContext, verdict: &Readiness) -> String {
     text
 }
 
-/// The warnings of a merge that ignored requirements.
+/// Returns the warnings of a merge that ignored requirements.
 fn unmet(verdict: &Readiness) -> Vec<Warning> {
     let open = verdict.open();
     let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);

@@ -207,7 +207,7 @@ impl Tool for PrView {
     }
 }
 
-/// The events of a pull request, up to [`MAX_EVENTS`]; `None` if the forge has no history.
+/// Returns the events of a pull request, up to [`MAX_EVENTS`]; `None` if the forge has no history.
 async fn history(
     target: &PullTarget,
     notes: &mut String,
@@ -328,7 +328,7 @@ impl PrViewSections {
         }
     }
 
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     fn on(self, page: &Range<usize>, pull: PullOut, next: Option<String>) -> PrViewOut {
         PrViewOut {
             pull_request: pull,

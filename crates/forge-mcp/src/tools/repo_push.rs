@@ -102,7 +102,7 @@ fn answer(
     }
 }
 
-/// The error for a full ref name. Some forges would read `refs/heads/x` as the branch `x`.
+/// Returns the error for a full ref name. Some forges would read `refs/heads/x` as the branch `x`.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
     Error::invalid("branch", format!("'{shown}' is not a branch name"))

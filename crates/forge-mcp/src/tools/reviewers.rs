@@ -34,7 +34,7 @@ struct SkippedReviewer {
     reason: Clean,
 }
 
-/// The result of a write that requests reviews from `wanted`.
+/// Returns the result of a write that requests reviews from `wanted`.
 pub(super) fn answer(
     call: &CallContext,
     did: &str,

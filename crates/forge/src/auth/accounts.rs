@@ -126,7 +126,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// The accounts for a configuration.
+    /// Returns the accounts for a configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -135,8 +135,8 @@ impl Accounts {
         }
     }
 
-    /// The credential for `host`: from the environment, else the account of `hosts.<host>.account`,
-    /// else the active account in the store.
+    /// Returns the credential for `host`: from the environment, else the account of
+    /// `hosts.<host>.account`, else the active account in the store.
     ///
     /// # Errors
     /// `config` for an unusable store; `unauthenticated` if the configured account is not stored.
@@ -178,7 +178,7 @@ impl Accounts {
         }))
     }
 
-    /// The stored credential of one account at a host, even if another one is active.
+    /// Returns the stored credential of one account at a host, even if another one is active.
     ///
     /// # Errors
     /// `config` for an unusable store; `not_found` for an account that is not stored.

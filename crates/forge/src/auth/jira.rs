@@ -38,7 +38,7 @@ pub struct JiraLogin {
 }
 
 impl Accounts {
-    /// The base URL: from the configuration, else from the stored login.
+    /// Returns the base URL: from the configuration, else from the stored login.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -49,8 +49,8 @@ impl Accounts {
         }
     }
 
-    /// The JIRA account: the token from the environment, else the stored token. The stored token is
-    /// sent only to the base URL of its login.
+    /// Returns the JIRA account: the token from the environment, else the stored token. The stored
+    /// token is sent only to the base URL of its login.
     ///
     /// # Errors
     /// `config` for an unusable store, and for a variable without a valid token.
@@ -157,7 +157,7 @@ impl Accounts {
         Ok(stored.base_url)
     }
 
-    /// The JIRA lines of `forge auth status`.
+    /// Returns the JIRA lines of `forge auth status`.
     pub(super) fn jira_status(&self) -> Result<Vec<AccountStatus>> {
         let used = self.jira()?;
         let is_used = |source: &CredentialSource, url: &str| {
@@ -186,7 +186,7 @@ impl Accounts {
         Ok(all.into_iter().map(line).collect())
     }
 
-    /// The token in the variable that `jira.auth_token` names.
+    /// Returns the token in the variable that `jira.auth_token` names.
     fn jira_token(&self) -> Result<Option<(Secret, CredentialSource)>> {
         let value = self.config().value("jira.auth_token").unwrap_or_default();
         let Some(name) = variable_name(&value) else {
@@ -231,7 +231,7 @@ fn stored(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
     })
 }
 
-/// The host in a base URL, with its port.
+/// Returns the host in a base URL, with its port.
 pub(crate) fn host_of(base_url: &str) -> &str {
     let rest = base_url
         .split_once("://")

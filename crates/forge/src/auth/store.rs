@@ -29,7 +29,7 @@ pub(super) struct StoredAccount {
 }
 
 impl StoredHost {
-    /// The active account; a sole account is always active.
+    /// Returns the active account; a sole account is always active.
     pub fn active(&self) -> Option<&StoredAccount> {
         let named = self.active.as_ref().and_then(|active| self.account(active));
         match (named, self.accounts.as_slice()) {
@@ -38,7 +38,7 @@ impl StoredHost {
         }
     }
 
-    /// The account with this name, ignoring case.
+    /// Returns the account with this name, ignoring case.
     pub fn account(&self, name: &str) -> Option<&StoredAccount> {
         self.accounts
             .iter()
@@ -63,7 +63,7 @@ impl CredentialFile {
         &self.path
     }
 
-    /// The stored hosts; empty if there is no file.
+    /// Returns the stored hosts; empty if there is no file.
     ///
     /// # Errors
     /// `config` if the file cannot be read, is readable by others, or is malformed.

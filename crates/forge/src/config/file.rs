@@ -94,7 +94,7 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// The setting of `name`.
+    /// Returns the setting of `name`.
     pub fn get(&self, name: &Name) -> Option<&FileSetting> {
         self.settings.iter().find(|s| s.name.path == name.path)
     }
@@ -426,7 +426,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
     format!("`{name}` {value}; it takes {}", ty.accepts())
 }
 
-/// A name or value from a file, sanitised for a message.
+/// Returns a name or value from a file, sanitised for a message.
 fn sanitize_text(text: &str) -> String {
     let mut out: String = text.escape_debug().take(60).collect();
     if text.chars().nth(60).is_some() {

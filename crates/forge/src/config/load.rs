@@ -85,7 +85,7 @@ impl Config {
         config
     }
 
-    /// The configuration for work in `cwd`.
+    /// Returns the configuration for work in `cwd`.
     ///
     /// # Errors
     /// `config` if the user's file cannot be read, and for the first error in that file or in a
@@ -174,8 +174,8 @@ impl Config {
         }
     }
 
-    /// The same configuration without `.forge.toml`, for work on repositories that the file does
-    /// not belong to.
+    /// Returns the same configuration without `.forge.toml`, for work on repositories that the file
+    /// does not belong to.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -185,26 +185,26 @@ impl Config {
         config
     }
 
-    /// The problems of files and variables.
+    /// Returns the problems of files and variables.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The environment.
+    /// Returns the environment.
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// The configuration directory; `None` if there is no home directory, or for a configuration
-    /// without files.
+    /// Returns the configuration directory; `None` if there is no home directory, or for a
+    /// configuration without files.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
     }
 
-    /// The user's file, whether or not it exists.
+    /// Returns the user's file, whether or not it exists.
     ///
     /// # Errors
     /// `config` if there is no home directory.
@@ -215,7 +215,7 @@ impl Config {
             .ok_or_else(no_dir)
     }
 
-    /// The repository's file, whether or not it exists.
+    /// Returns the repository's file, whether or not it exists.
     ///
     /// # Errors
     /// `config` outside of a repository.
@@ -235,7 +235,7 @@ impl Config {
             })
     }
 
-    /// The value of a key by its dotted name.
+    /// Returns the value of a key by its dotted name.
     ///
     /// # Errors
     /// `invalid_input` for an unknown key, with a similar one in the hint.
@@ -277,7 +277,7 @@ impl Config {
         names
     }
 
-    /// The built-in hosts, and those with a kind set by the user.
+    /// Returns the built-in hosts, and those with a kind set by the user.
     #[must_use]
     pub fn hosts(&self) -> Hosts {
         let hosts = self
@@ -305,7 +305,7 @@ impl Config {
         }
     }
 
-    /// The value of a registered key.
+    /// Returns the value of a registered key.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         self.entry(&Name::parse(name)?).value
     }

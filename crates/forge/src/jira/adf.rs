@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// The text of a document; empty if `document` has another form.
+/// Returns the text of a document; empty if `document` has another form.
 pub(super) fn plain_text(document: &Value) -> String {
     let mut out = String::new();
     write(document, "", &mut out);
@@ -132,7 +132,7 @@ fn new_line(indent: &str, out: &mut String) {
     out.push_str(indent);
 }
 
-/// The day of a date node, whose timestamp is milliseconds as text.
+/// Returns the day of a date node, whose timestamp is milliseconds as text.
 fn day(node: &Value) -> String {
     let millis = attribute(node, "timestamp").as_str().unwrap_or_default();
     let seconds = millis.parse::<i64>().map(|millis| millis / 1000);

@@ -48,7 +48,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum wait when JIRA limits the rate.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The configured JIRA; `None` without an address or a token.
+/// Returns the configured JIRA; `None` without an address or a token.
 pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
     let jira = match forges.accounts().jira() {
         Ok(None) => return None,
@@ -335,7 +335,7 @@ struct TicketCommentsPage {
 }
 
 impl TicketCommentsPage {
-    /// The newest comments, oldest first; a server may send more than requested.
+    /// Returns the newest comments, oldest first; a server may send more than requested.
     fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
         let comments = self.comments.into_iter();
         let mut all: Vec<Comment> = comments

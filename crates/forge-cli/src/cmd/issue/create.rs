@@ -94,7 +94,7 @@ struct IssueDraft {
 }
 
 impl IssueDraft {
-    /// The draft of `--recover`, overridden by flags.
+    /// Returns the draft of `--recover`, overridden by flags.
     fn read(args: &IssueCreateArgs, repo: &Repo) -> Result<Self> {
         let mut draft: Self = match &args.recover {
             Some(path) => draft::load(path, COMMAND)?,

@@ -254,7 +254,7 @@ async fn attach(
     Ok(attached)
 }
 
-/// The common changes of all given issues.
+/// Returns the common changes of all given issues.
 async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIssue> {
     let parent = match non_empty(args.parent.as_ref()) {
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),

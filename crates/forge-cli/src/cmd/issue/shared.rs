@@ -72,7 +72,7 @@ impl ValueArgs {
     }
 }
 
-/// The board for reading and setting fields, if the forge uses boards.
+/// Returns the board for reading and setting fields, if the forge uses boards.
 ///
 /// # Errors
 ///
@@ -209,7 +209,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
 }
 
-/// The sections for showing an issue, with its relations if the forge has them.
+/// Returns the sections for showing an issue, with its relations if the forge has them.
 ///
 /// # Errors
 /// The errors of [`board`].
@@ -300,7 +300,7 @@ pub(super) fn with_title(issue: &Issue) -> String {
     format!("{} ({})", name(&issue.id), text::one_line(&issue.title))
 }
 
-/// The state as gh prints it: `OPEN` or `CLOSED`.
+/// Returns the state as gh prints it: `OPEN` or `CLOSED`.
 pub(super) fn state_word(state: IssueState) -> &'static str {
     match state {
         IssueState::Open => "OPEN",
@@ -308,7 +308,7 @@ pub(super) fn state_word(state: IssueState) -> &'static str {
     }
 }
 
-/// The names of the labels, sorted.
+/// Returns the names of the labels, sorted.
 pub(super) fn label_names(issue: &Issue) -> Vec<String> {
     let mut names: Vec<String> = issue.labels.iter().map(|l| l.name.clone()).collect();
     names.sort_by_key(|name| name.to_lowercase());

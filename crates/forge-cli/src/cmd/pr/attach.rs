@@ -185,7 +185,7 @@ impl Files {
     }
 }
 
-/// The error for `--attach` together with `flag`.
+/// Returns the error for `--attach` together with `flag`.
 pub(crate) fn not_with(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
         .with_hint("leave one of them out")
@@ -195,7 +195,7 @@ fn refused(message: String) -> Error {
     Error::invalid("attach", text::one_line(&message).into_owned())
 }
 
-/// The action of adding a comment with a file.
+/// Returns the action of adding a comment with a file.
 fn attach_to_comment(of_issue: bool) -> Action {
     let op = if of_issue {
         Op::IssueComment
@@ -352,7 +352,8 @@ fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<us
     Some(from..from + length)
 }
 
-/// The length of a destination without angle brackets: up to a blank or the closing parenthesis.
+/// Returns the length of a destination without angle brackets: up to a blank or the closing
+/// parenthesis.
 fn bare(rest: &str) -> usize {
     let mut depth = 0_u32;
     let mut escape = false;

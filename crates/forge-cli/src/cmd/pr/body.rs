@@ -7,7 +7,7 @@ use forge_core::{Error, Repo, Result};
 
 use crate::args::output::BodyArgs;
 
-/// The text of `--body` or `--body-file`; `None` when neither is given.
+/// Returns the text of `--body` or `--body-file`; `None` when neither is given.
 ///
 /// # Errors
 ///

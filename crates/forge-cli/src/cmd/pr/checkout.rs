@@ -162,8 +162,8 @@ async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
     }
 }
 
-/// The name of the local branch. If a fork's branch has the name of the base branch, the owner's
-/// name is prepended, as in gh.
+/// Returns the name of the local branch. If a fork's branch has the name of the base branch, the
+/// owner's name is prepended, as in gh.
 fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
     let is_base = pull.head_branch == pull.base_branch || pull.head_is_default == Some(true);

@@ -181,8 +181,8 @@ fn count(checks: &[Check], status: CheckStatus) -> usize {
     checks.iter().filter(|c| c.status == status).count()
 }
 
-/// A failed check takes precedence over a pending one. Cancelled checks are not failures (as in
-/// gh).
+/// Returns the exit code. A failed check takes precedence over a pending one. Cancelled checks are
+/// not failures (as in gh).
 fn exit(checks: &[Check]) -> Exit {
     if count(checks, CheckStatus::Failure) > 0 {
         Exit::Failure
@@ -276,7 +276,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
-/// The full name of a check: `workflow/name (event)`, as far as known.
+/// Returns the full name of a check: `workflow/name (event)`, as far as known.
 fn full_name(c: &Check) -> String {
     let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
     let workflow = known(&c.workflow).map(|w| format!("{w}/"));

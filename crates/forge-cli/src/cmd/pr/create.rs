@@ -347,7 +347,7 @@ async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<I
     Ok(issues)
 }
 
-/// The pull request of `--depends-on`.
+/// Returns the pull request of `--depends-on`.
 async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
     let none = PrFields::NONE;
     let selected = select::pull(ctx, flag, Some(named), Unnamed::NotWithRepo, none).await?;
@@ -388,7 +388,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     }
 }
 
-/// The error for a head branch that is in this clone but was not pushed.
+/// Returns the error for a head branch that is in this clone but was not pushed.
 async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if ctx.is_here(repo).await {
         return e;
@@ -406,7 +406,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
 }
 
-/// The head branch: `--head`, else the current branch.
+/// Returns the head branch: `--head`, else the current branch.
 async fn head(
     ctx: &Ctx,
     repo: &Repo,
@@ -462,7 +462,7 @@ async fn named_base(
     Ok(ctx.config_for(repo).await?.pr_base())
 }
 
-/// The default branch.
+/// Returns the default branch.
 pub(super) async fn default_base(repo: &Repo) -> Result<String> {
     repo.info().await?.default_branch.ok_or_else(|| {
         Error::invalid(

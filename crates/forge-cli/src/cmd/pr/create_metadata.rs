@@ -18,7 +18,7 @@ const KINDS: [(Capability, &str); 5] = [
     (Capability::PrMilestone, "Milestone"),
 ];
 
-/// The kinds that the forge supports.
+/// Returns the kinds that the forge supports.
 pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
     let kinds = KINDS.into_iter();
     kinds.filter(|(kind, _)| has(repo, *kind)).collect()

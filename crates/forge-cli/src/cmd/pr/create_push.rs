@@ -187,7 +187,8 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     Ok(text::one_line(&label).into_owned())
 }
 
-/// The owner of a possible fork; `None` if no fork is possible, or the owner already has a target.
+/// Returns the owner of a possible fork; `None` if no fork is possible, or the owner already has a
+/// target.
 async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
@@ -292,7 +293,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     Ok(remote.into_owned())
 }
 
-/// The URL of a fork, derived from the repository's URL.
+/// Returns the URL of a fork, derived from the repository's URL.
 fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
     let path = |id: &RepoId| {
         let (owner, name) = id.owner_and_name()?;

@@ -161,7 +161,7 @@ pub(super) async fn write(
     }))
 }
 
-/// The draft of `--recover`, overridden by flags.
+/// Returns the draft of `--recover`, overridden by flags.
 fn recovered(args: &CreateArgs) -> Result<PullDraft> {
     let mut draft = match &args.recover {
         Some(path) => PullDraft::load(path)?,
@@ -335,8 +335,8 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
     }
 }
 
-/// The commits of the branch: from this clone if it has the branch, else from the repository if it
-/// is local.
+/// Returns the commits of the branch: from this clone if it has the branch, else from the
+/// repository if it is local.
 async fn commits(
     ctx: &Ctx,
     repo: &Repo,

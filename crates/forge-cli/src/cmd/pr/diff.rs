@@ -151,7 +151,7 @@ fn path_line(path: &str) -> String {
     text::neutralise(&quote_path(path)).into_owned()
 }
 
-/// The round in the URL of a pull request.
+/// Returns the round in the URL of a pull request.
 pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>> {
     let parsed = locator::parse(selector, ctx.forges()?.hosts());
     Ok(match parsed.map(|parsed| parsed.locator) {
@@ -160,7 +160,7 @@ pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>
     })
 }
 
-/// The requested rounds: from flags, or from a URL.
+/// Returns the requested rounds: from flags, or from a URL.
 fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     let addressed = match &args.selector {
         Some(text) => addressed_round(ctx, text)?,

@@ -48,7 +48,7 @@ const ITEMS: [(MenuItem, &str, Option<Capability>); 7] = [
     ),
 ];
 
-/// The sections of the pull request that [`ask_edits`] needs.
+/// Returns the sections of the pull request that [`ask_edits`] needs.
 pub(super) fn fields(repo: &Repo) -> PrFields {
     match has(repo, Capability::PrProjects) {
         true => PrFields::PROJECTS,

@@ -168,7 +168,7 @@ pub(super) fn query(
     query
 }
 
-/// A line for a pipe: gh's columns, separated by tabs.
+/// Formats a row for a pipe: gh's columns, separated by tabs.
 pub(super) fn row(p: &PullRequest) -> String {
     format!(
         "{}\t{}\t{}\t{}\t{}",
@@ -241,7 +241,7 @@ pub(super) const COLUMNS: [Column; 4] = [
     },
 ];
 
-/// A line of the table.
+/// Formats a row of the table.
 pub(super) fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
     let color: fn(Palette, &str) -> String = match p.state {
         PrState::Open if p.draft => Palette::gray,

@@ -282,8 +282,8 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
     }
 }
 
-/// The error if no method is given and the user cannot be asked: gh's message, with the available
-/// methods.
+/// Returns the error if no method is given and the user cannot be asked: gh's message, with the
+/// available methods.
 fn unnamed(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
     let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);

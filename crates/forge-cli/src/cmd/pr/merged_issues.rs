@@ -119,7 +119,7 @@ pub(crate) fn warn_of_unread(ctx: &Ctx, pull: &PullRequest) {
     }
 }
 
-/// A line for each issue: `moved: #3: In Review -> Done (closed)`, or `closed: #3`.
+/// Returns a line for each issue: `moved: #3: In Review -> Done (closed)`, or `closed: #3`.
 pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     let did = if report.moves { "moved" } else { "closed" };
     let line = |step: &MergeStep| format!("{did}: {}", step.in_words());

@@ -215,7 +215,7 @@ async fn takes_patches(repo: &Repo) -> Result<bool> {
         .any(|(c, support)| *c == Capability::PrCreatePatch && support.is_yes()))
 }
 
-/// The base commit of the changes.
+/// Returns the base commit of the changes.
 async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Result<String> {
     if let Some(key) = below {
         let id = PrId {

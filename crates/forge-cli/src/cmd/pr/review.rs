@@ -343,7 +343,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// The verdict; a review with only line comments has no verdict.
+/// Returns the verdict; a review with only line comments has no verdict.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)

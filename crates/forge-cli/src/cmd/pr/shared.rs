@@ -32,7 +32,7 @@ pub(super) fn head_label(p: &PullRequest) -> String {
     }
 }
 
-/// The state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.
+/// Returns the state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.
 pub(super) fn state_word(p: &PullRequest) -> &'static str {
     match p.state {
         PrState::Open if p.draft => "DRAFT",

@@ -31,7 +31,7 @@ pub(crate) enum TemplateKind {
 }
 
 impl TemplateKind {
-    /// The name of the default template in lower case, without its extension.
+    /// Returns the name of the default template in lower case, without its extension.
     fn file_stem(self) -> &'static str {
         match self {
             Self::Pull => "pull_request_template",
@@ -39,7 +39,7 @@ impl TemplateKind {
         }
     }
 
-    /// The directory of the templates to choose from.
+    /// Returns the directory of the templates to choose from.
     fn dir(self) -> &'static str {
         match self {
             Self::Pull => "PULL_REQUEST_TEMPLATE",
@@ -116,7 +116,7 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The root of the work tree.
+/// Returns the root of the work tree.
 async fn root(ctx: &Ctx) -> Option<PathBuf> {
     let output = ctx
         .git()
@@ -127,7 +127,7 @@ async fn root(ctx: &Ctx) -> Option<PathBuf> {
     Some(Path::new(text.trim_end_matches('\n')).to_owned())
 }
 
-/// The template of `-T`.
+/// Returns the template of `-T`.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ pub(crate) async fn selected(ctx: &Ctx, kind: TemplateKind, name: &str) -> Resul
     }
 }
 
-/// The text of the default template; empty if there is none.
+/// Returns the text of the default template; empty if there is none.
 pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     let found = match root(ctx).await {
         Some(root) => default(ctx.git(), kind, &root).await,
@@ -261,7 +261,7 @@ async fn named(
     Err(missing(kind, name))
 }
 
-/// The error for a missing template.
+/// Returns the error for a missing template.
 fn missing(kind: TemplateKind, name: &str) -> Error {
     let dir = kind.dir();
     Error::invalid("template", format!("there is no template '{name}'")).with_hint(format!(
@@ -295,7 +295,7 @@ mod tests {
 
     const PULL: TemplateKind = TemplateKind::Pull;
 
-    /// The text of the default template of pull requests.
+    /// Returns the text of the default template of pull requests.
     async fn default_of(git: &Git, root: &Path) -> Option<String> {
         let found = default(git, PULL, root).await;
         found.map(|template| template.body)

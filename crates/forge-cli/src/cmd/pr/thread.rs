@@ -48,7 +48,7 @@ pub enum ThreadCommand {
 }
 
 impl ThreadCommand {
-    /// The wait flags; `None` for a command that only reads.
+    /// Returns the wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {

@@ -18,8 +18,8 @@ use crate::{
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 
-/// The output on a pipe: gh's keys, each followed by a tab, then the description. Terminal escapes
-/// are neutralised, because the pipe may end in a terminal.
+/// Returns the output on a pipe: gh's keys, each followed by a tab, then the description. Terminal
+/// escapes are neutralised, because the pipe may end in a terminal.
 pub(super) fn piped(p: &PullRequest) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -167,7 +167,7 @@ fn collect_remarks(p: &PullRequest) -> Vec<Remark<'_>> {
     }
 }
 
-/// The output of `view --comments` on a pipe.
+/// Returns the output of `view --comments` on a pipe.
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
     for said in collect_remarks(p) {
@@ -176,7 +176,7 @@ pub(super) fn piped_comments(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// A comment on a pipe.
+/// Formats a comment for a pipe.
 pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
     said_on_pipe(&Remark::Comment(comment))
 }
@@ -295,7 +295,7 @@ fn reviewer(r: &Reviewer) -> String {
     }
 }
 
-/// The output on a terminal.
+/// Returns the output on a terminal.
 pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
@@ -362,8 +362,8 @@ pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String 
     out
 }
 
-/// The line `2 open threads: forge pr thread list 7`; `None` without open threads, or if threads
-/// were not read.
+/// Returns the line `2 open threads: forge pr thread list 7`; `None` without open threads, or if
+/// threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
     let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
@@ -435,7 +435,7 @@ fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" • "))
 }
 
-/// The text ` 2 commits`; empty if the commits were not read.
+/// Returns the text ` 2 commits`; empty if the commits were not read.
 fn commits(p: &PullRequest) -> String {
     let Some(commits) = &p.commits else {
         return String::new();
@@ -513,7 +513,7 @@ pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
         .collect()
 }
 
-/// A comment on a terminal.
+/// Formats a comment for a terminal.
 pub(crate) fn comment_shown(ui: &Ui, shown: &Comment) -> String {
     comment(ui, &Remark::Comment(shown), false)
 }
@@ -557,7 +557,7 @@ fn comment(ui: &Ui, said: &Remark<'_>, is_newest: bool) -> String {
     format!("{head}\n{text_of}\n")
 }
 
-/// The role of an author: `Member` for `MEMBER`; `None` for authors outside the repository.
+/// Returns the role of an author: `Member` for `MEMBER`; `None` for authors outside the repository.
 fn role(association: &str) -> Option<String> {
     let words = association.replace('_', " ").to_lowercase();
     let words = text::one_line(&words);

@@ -65,7 +65,7 @@ pub struct HolderArgs {
     pub lease: Option<u64>,
 }
 
-/// The command of `--command`.
+/// Returns the command of `--command`.
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ pub(super) fn change_json(change: &StateChange) -> Json {
     )
 }
 
-/// The serde name of a recommendation, such as `wait`.
+/// Returns the serde name of a recommendation, such as `wait`.
 pub(super) const fn word(recommendation: Recommendation) -> &'static str {
     match recommendation {
         Recommendation::Proceed => "proceed",
@@ -164,7 +164,7 @@ pub(super) const fn word(recommendation: Recommendation) -> &'static str {
     }
 }
 
-/// A state for display.
+/// Formats a state for display.
 pub(super) fn state_word(state: &Option<String>) -> &str {
     state.as_deref().unwrap_or("no state")
 }

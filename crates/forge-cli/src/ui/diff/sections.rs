@@ -87,7 +87,7 @@ impl SectionFilter {
         }
     }
 
-    /// The held header, if its file is shown.
+    /// Returns the held header, if its file is shown.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let FilterState::Header(held) = std::mem::replace(&mut self.state, FilterState::Keep)
         else {

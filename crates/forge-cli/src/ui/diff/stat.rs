@@ -55,7 +55,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     out
 }
 
-/// The path with the previous path, on one line.
+/// Returns the path with the previous path, on one line.
 fn name(file: &FileChange) -> String {
     let shown = |path: &str| text::neutralise(&quote_path(path)).into_owned();
     match &file.previous_path {

@@ -63,13 +63,13 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// A unique target.
+    /// Creates a unique target.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, number: None }
     }
 
-    /// A numbered target.
+    /// Creates a numbered target.
     #[must_use]
     pub const fn numbered(name: &'static str, number: usize) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Anchor {
 }
 
 impl HtmlWriter {
-    /// The written HTML.
+    /// Returns the written HTML.
     #[must_use]
     pub fn into_string(self) -> String {
         self.out

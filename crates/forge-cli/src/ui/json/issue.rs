@@ -40,7 +40,7 @@ impl Deref for ShownIssue {
     }
 }
 
-/// A list of related issues, in gh's form.
+/// Returns a list of related issues, in gh's form.
 fn related(issue: &Issue, list: fn(&forge_core::model::IssueRelations) -> &[RelatedIssue]) -> Json {
     let items = issue.relations.as_ref().map(list).unwrap_or_default();
     Json::Object(vec![
@@ -62,7 +62,7 @@ fn relation(to: &RelatedIssue) -> Json {
     ])
 }
 
-/// The numbers of all and of closed sub-issues, in gh's form.
+/// Returns the numbers of all and of closed sub-issues, in gh's form.
 fn sub_issues_summary(issue: &Issue) -> Json {
     let relations = issue.relations.as_ref();
     let parts = relations.map(|r| r.sub_issues.as_slice());

@@ -57,7 +57,7 @@ const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// The sections that the selected fields need, without unselected default sections.
+    /// Returns the sections that the selected fields need, without unselected default sections.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
@@ -80,7 +80,7 @@ impl<T> Selection<T, PrFields> {
 }
 
 impl<T> Selection<T, Option<ContextSection>> {
-    /// The sections of the fields.
+    /// Returns the sections of the fields.
     #[must_use]
     pub fn context_sections(&self) -> BTreeSet<ContextSection> {
         self.fields.iter().filter_map(|f| f.needs).collect()
@@ -100,7 +100,7 @@ impl<T> Selection<T, IssueFields> {
         self.shows(&["assignees", "closedAt", "labels"])
     }
 
-    /// The sections of the fields, with the values of `board`.
+    /// Returns the sections of the fields, with the values of `board`.
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
@@ -116,8 +116,8 @@ impl<T> Selection<T, IssueFields> {
 }
 
 impl<T, N> Selection<T, N> {
-    /// The selection of the flags; `None` without `--json`. Expressions are compiled here, so that
-    /// mistakes are found before any request.
+    /// Returns the selection of the flags; `None` without `--json`. Expressions are compiled here,
+    /// so that mistakes are found before any request.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl<T, N> Selection<T, N> {
         }))
     }
 
-    /// The object of an item.
+    /// Returns the object of an item.
     pub fn object(&self, item: &T) -> Json {
         Json::Object(
             self.fields
@@ -201,7 +201,7 @@ impl<T, N> Selection<T, N> {
         )
     }
 
-    /// The objects of several items.
+    /// Returns the objects of several items.
     pub fn array(&self, items: &[T]) -> Json {
         Json::Array(items.iter().map(|i| self.object(i)).collect())
     }

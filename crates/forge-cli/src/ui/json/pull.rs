@@ -154,7 +154,7 @@ fn head_repository(p: &PullRequest) -> Json {
     ])
 }
 
-/// The last component of a local repository's path.
+/// Returns the last component of a local repository's path.
 fn directory(repo: &RepoId) -> String {
     match &repo.path {
         RepoPath::Dir(dir) => dir
@@ -347,7 +347,7 @@ fn review_state(state: ReviewState) -> &'static str {
     }
 }
 
-/// The latest review of each reviewer, including the author as in gh.
+/// Returns the latest review of each reviewer, including the author as in gh.
 fn latest_reviews(p: &PullRequest) -> Json {
     let mut all: Vec<&Review> = p.latest_reviews.iter().chain(&p.author_review).collect();
     all.sort_by_key(|r| r.submitted_at);
@@ -402,7 +402,7 @@ fn linked_issue(i: &LinkedIssue) -> Json {
     linked(&i.id, number, &i.repo, i.repo_node.as_ref(), &i.url)
 }
 
-/// A linked issue or pull request with its repository.
+/// Returns a linked issue or pull request with its repository.
 pub(super) fn linked(
     id: &str,
     number: Json,

@@ -87,7 +87,7 @@ fn neutralised(text: CowStr<'_>) -> CowStr<'_> {
     changed.map_or(text, CowStr::from)
 }
 
-/// The line that replaces the rest of a cut text.
+/// Returns the line that replaces the rest of a cut text.
 pub(super) fn cut(bytes: usize) -> String {
     format!("[{bytes} more bytes are not shown]")
 }

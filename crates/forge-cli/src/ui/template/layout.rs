@@ -100,7 +100,7 @@ pub(super) fn format(layout: &str, rfc3339: &str) -> String {
     out
 }
 
-/// The day of the week, 0 for Sunday, by Sakamoto's method.
+/// Returns the day of the week, 0 for Sunday, by Sakamoto's method.
 fn weekday(year: usize, month: usize, day: usize) -> usize {
     const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let year = if month < 3 {

@@ -80,7 +80,7 @@ impl ChangeOut {
 }
 
 impl WaitedOut {
-    /// The lines before the bundle.
+    /// Returns the lines before the bundle.
     pub fn text(&self, next: Option<&str>) -> String {
         let Self { until, outcome, .. } = self;
         let mut text = match next {

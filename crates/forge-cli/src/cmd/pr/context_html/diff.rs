@@ -69,7 +69,7 @@ impl<'a> ThreadAnchors<'a> {
         });
     }
 
-    /// The indices of a file's threads.
+    /// Returns the indices of a file's threads.
     fn of_file(&self, file: &PackedFile) -> Vec<usize> {
         let is_here = |thread: &Thread| {
             let old = file.previous_path.as_ref().unwrap_or(&file.path);

@@ -145,7 +145,7 @@ fn label(html: &mut HtmlWriter, class: &'static str, y: usize, text: &str) {
     html.leaf("text", &at, text);
 }
 
-/// The beginning of a text that fits into a box.
+/// Returns the beginning of a text that fits into a box.
 fn fit(of: &str) -> String {
     let mut columns = 0;
     let mut out = String::new();
