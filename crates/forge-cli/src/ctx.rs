@@ -77,7 +77,7 @@ impl Ctx {
         &self.place
     }
 
-    /// Configuration, hosts and accounts.
+    /// Returns configuration, hosts and accounts.
     ///
     /// # Errors
     ///
@@ -204,13 +204,13 @@ impl Ctx {
         self.forges().ok()?.clone_of(&self.place, repo).await
     }
 
-    /// Git in the working directory.
+    /// Returns git in the working directory.
     #[must_use]
     pub fn git(&self) -> &Git {
         self.place.git()
     }
 
-    /// Git's configuration of the working directory.
+    /// Returns git's configuration of the working directory.
     ///
     /// # Errors
     /// The errors of [`GitConfig::read`].

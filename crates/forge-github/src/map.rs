@@ -596,8 +596,9 @@ fn lacks(host: &str, what: &str) -> Error {
     )
 }
 
-/// Fingerprint of everything that an edit can change. GitHub gives pull requests no version, and
-/// `updatedAt` has a resolution of seconds and changes with every comment.
+/// Returns a fingerprint of everything that an edit can change. GitHub gives pull requests no
+/// version. `updatedAt` cannot replace it: it has a resolution of seconds, and changes with every
+/// comment.
 fn version(p: &PullRequest) -> String {
     let mut labels: Vec<&str> = p.labels.iter().map(|l| l.name.as_str()).collect();
     let mut assignees: Vec<&str> = p.assignees.iter().map(|a| a.login.as_str()).collect();

@@ -16,8 +16,9 @@ use crate::CANARY;
 /// True if a token was traced since the first call of [`watch_logs`].
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From this call on, every span or event of this process that contains a test token panics, at any
-/// level. A task may catch that panic, so dropping the returned value panics as well.
+/// Searches all traces of this process from now on. A span or event that contains a test token
+/// panics, at any level. A task may catch that panic, so dropping the returned value panics as
+/// well.
 ///
 /// # Panics
 ///

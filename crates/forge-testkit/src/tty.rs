@@ -27,8 +27,8 @@ const ECHO_TIMEOUT: Duration = Duration::from_millis(300);
 /// Time without output before the next key is sent.
 const BETWEEN_KEYS: Duration = Duration::from_millis(10);
 
-/// Opens a terminal of `columns` by `rows`. Returns the side on which a test reads and types, and the
-/// side of the program.
+/// Opens a terminal of `columns` by `rows`. Returns two sides: one on which a test reads and types,
+/// and one for the program.
 ///
 /// # Panics
 ///

@@ -41,7 +41,7 @@ impl ExternalBackend {
         self
     }
 
-    /// Kind of forge that the backend serves.
+    /// Returns the kind of forge that the backend serves.
     #[must_use]
     pub fn kind(&self) -> &ForgeKind {
         &self.kind

@@ -120,7 +120,7 @@ impl Forges {
         self
     }
 
-    /// How long writes wait for an index to show them.
+    /// Returns how long writes wait for an index to show them.
     #[must_use]
     pub fn wait(&self) -> Duration {
         self.wait.unwrap_or_else(|| self.config.wait())
@@ -160,7 +160,7 @@ impl Forges {
         self.external.iter().find(|b| b.kind() == kind)
     }
 
-    /// State shared by the GitHub hosts.
+    /// Returns the state shared by the GitHub hosts.
     #[cfg(feature = "github")]
     pub(crate) fn github(&self) -> &github::SharedGithub {
         &self.github
@@ -172,7 +172,7 @@ impl Forges {
         Arc::clone(&self.local)
     }
 
-    /// State shared by the tangled hosts.
+    /// Returns the state shared by the tangled hosts.
     #[cfg(feature = "tangled")]
     pub(crate) fn tangled(&self) -> &tangled::SharedTangled {
         &self.tangled

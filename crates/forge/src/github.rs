@@ -152,7 +152,7 @@ impl Tokens {
         }
     }
 
-    /// gh's token, cached after the first read.
+    /// Returns gh's token, cached after the first read.
     ///
     /// # Errors
     /// The errors of [`Self::of_gh`].
@@ -340,7 +340,7 @@ mod tests {
         );
     }
 
-    /// gh's `hosts.yml` in `dir`, and a fake gh that logs each start.
+    /// Writes gh's `hosts.yml` and a fake gh that logs each start. Returns tokens that use both.
     #[cfg(unix)]
     fn login_of_gh(dir: &std::path::Path, file: &str, script: &str) -> Tokens {
         use std::os::unix::fs::PermissionsExt as _;

@@ -30,13 +30,13 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Kind of forge that the backend serves.
+    /// Returns the kind of forge that the backend serves.
     #[must_use]
     pub fn kind(&self) -> &'static ForgeKind {
         self.kind
     }
 
-    /// Name, as a heading.
+    /// Returns the name, as a heading.
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.title
@@ -263,7 +263,7 @@ static ACCOUNTS: &[AccountShape] = &[
     },
 ];
 
-/// Account properties of `kind`; `None` for a kind without accounts.
+/// Returns the account properties of `kind`; `None` for a kind without accounts.
 #[must_use]
 pub fn account_shape(kind: &ForgeKind) -> Option<&'static AccountShape> {
     ACCOUNTS.iter().find(|shape| shape.kind == kind)

@@ -103,7 +103,7 @@ pub fn run() -> Result<bool> {
     Ok(packed)
 }
 
-/// Name of the archive and of the directory in the archive, as `cargo binstall` expects.
+/// Returns the name of the archive, and of the directory in it, as `cargo binstall` expects.
 fn stem(target: &str, version: &str) -> String {
     format!("{PACKAGE}-{target}-v{version}")
 }

@@ -44,7 +44,8 @@ impl ColorArg {
         StringValueParser::new().map(Self::Label)
     }
 
-    /// When to use colour; the default if the flag is a label's colour.
+    /// Returns when to use colour: the flag's value, or the default if the flag is a label's
+    /// colour.
     #[must_use]
     pub fn when(&self) -> ColorWhen {
         match self {

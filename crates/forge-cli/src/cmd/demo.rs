@@ -183,7 +183,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-/// `PATH` starting with this binary's directory, so that `forge` is this program.
+/// Returns `PATH` with this binary's directory in front, so that `forge` is this program.
 fn search_path() -> Result<std::ffi::OsString> {
     let me = std::env::current_exe()
         .map_err(|e| failed(format!("the path of this program is unknown: {e}")).with_source(e))?;

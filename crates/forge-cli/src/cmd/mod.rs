@@ -68,7 +68,8 @@ pub enum RootCommand {
 }
 
 impl RootCommand {
-    /// How long the command's writes wait for an index, if the command line sets a duration.
+    /// Returns how long the command's writes wait for an index, if the command line sets a
+    /// duration.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {

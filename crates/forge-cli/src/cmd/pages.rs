@@ -170,8 +170,8 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// gh's line above a list. `nouns` are singular and plural; `state` ends with a blank, or is
-    /// empty. Without a known total, the line does not claim that the list is complete.
+    /// Formats gh's line above a list. `nouns` are singular and plural. `state` ends with a blank,
+    /// or is empty. If the total is unknown, the line does not claim that the list is complete.
     pub fn heading(&self, nouns: [&str; 2], state: &str, filtered: bool, place: &str) -> String {
         let count = self.items.len() as u64;
         let (total, shown) = match self.total {

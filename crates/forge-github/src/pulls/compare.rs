@@ -50,7 +50,7 @@ impl ComparedCommit {
         self.commit.message.lines().next().unwrap_or_default()
     }
 
-    /// GitHub gives no diffs here, so commits count as equal if author, time and message are equal.
+    /// Identifies the commit by author, time and message, because GitHub gives no diffs here.
     fn in_series(&self) -> SeriesCommit {
         let CommitData { message, author } = &self.commit;
         let by = author.as_ref();

@@ -126,7 +126,7 @@ pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
             .is_none_or(|base| *base == pull.base_ref_name)
 }
 
-/// GraphQL's states for a state filter.
+/// Returns GraphQL's states for a state filter.
 pub(crate) fn states(state: StateFilter) -> &'static [&'static str] {
     match state {
         StateFilter::Open => &["OPEN"],

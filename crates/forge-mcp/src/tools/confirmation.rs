@@ -193,7 +193,7 @@ impl QuestionFacts {
         ))
     }
 
-    /// All facts and `more` as one text, for [`ConfirmationQuestion::bound`].
+    /// Joins all facts and `more` to one text, for [`ConfirmationQuestion::bound`].
     pub fn with(&self, more: impl Debug) -> String {
         format!("{:?} {more:?}", self.0)
     }

@@ -17,7 +17,7 @@ pub(super) const MAX_ROWS: usize = 50;
 /// Maximum length of a title or reason, in characters.
 const MAX_TEXT: usize = 120;
 
-/// Foreign text as one line, cut to the maximum length.
+/// Cleans foreign text to one line, cut to the maximum length.
 pub(super) fn line(call: &CallContext, text: &str) -> Clean {
     call.cleaner.line(text).cut(MAX_TEXT)
 }

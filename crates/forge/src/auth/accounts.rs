@@ -203,7 +203,7 @@ impl Accounts {
         })
     }
 
-    /// Every credential, by host. Credentials from the environment come first, JIRA's last.
+    /// Returns every credential, by host. Credentials from the environment come first, JIRA's last.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -266,7 +266,7 @@ impl Accounts {
             .collect()
     }
 
-    /// Kind of forge for a login at `host`.
+    /// Returns the kind of forge for a login at `host`.
     ///
     /// # Errors
     /// `invalid_input` if the kind is unknown, or if `kind` contradicts a known host.
@@ -296,7 +296,7 @@ impl Accounts {
         }
     }
 
-    /// Canonical host, kind and account of a login.
+    /// Returns canonical host, kind and account of a login.
     ///
     /// # Errors
     /// `invalid_input` for a malformed host or account; also the errors of
@@ -312,7 +312,7 @@ impl Accounts {
         Ok((host, kind, account))
     }
 
-    /// Canonical host and kind of a login.
+    /// Returns canonical host and kind of a login.
     ///
     /// # Errors
     /// `invalid_input` for a malformed host; also the errors of [`Self::kind_for_login`].

@@ -35,7 +35,7 @@ impl GhHosts {
         }
     }
 
-    /// Path of the file, for messages.
+    /// Returns the path of the file, for messages.
     pub fn name(&self) -> String {
         let path = self.path.as_deref();
         path.map_or_else(String::new, |path| path.display().to_string())

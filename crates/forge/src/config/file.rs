@@ -29,7 +29,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// `error` or `warning`.
+    /// Returns `error` or `warning`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -379,7 +379,7 @@ impl SettingsReader<'_> {
         });
     }
 
-    /// Line and column, from 1; the column counts characters.
+    /// Returns line and column, from 1. The column counts characters.
     fn place(&self, span: Option<&Range<usize>>) -> (usize, usize) {
         let start = span.map_or(0, |s| s.start).min(self.text.len());
         let before = self.text.get(..start).unwrap_or_default();

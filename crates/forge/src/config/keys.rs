@@ -241,7 +241,8 @@ impl ConfigKey {
         name.map_or_else(|| self.ty.parse(text), |_| Some(text.trim().to_owned()))
     }
 
-    /// All names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>` stays.
+    /// Returns all names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>`
+    /// stays.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));

@@ -70,7 +70,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Only defaults and environment, without any file.
+    /// Creates a configuration of defaults and environment, without any file.
     #[must_use]
     pub fn without_files(env: Env) -> Self {
         let mut config = Self {
@@ -420,7 +420,7 @@ pub(crate) fn no_dir() -> Error {
     .with_hint("set HOME or FORGE_CONFIG_DIR")
 }
 
-/// `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
+/// Returns `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
 ///
 /// Source: the XDG base directory specification, which treats a relative path as unset.
 fn config_dir(env: &Env) -> Option<PathBuf> {

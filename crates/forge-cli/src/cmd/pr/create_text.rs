@@ -197,7 +197,7 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
 
-/// Title and description like those of `--fill`, as initial values of a form.
+/// Composes title and description as `--fill` does, as initial values of a form.
 async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
     fill::fill(&commits, FillSource::All, &head.branch)

@@ -143,7 +143,8 @@ impl HtmlRenderer<'_> {
         }
     }
 
-    /// A nested link, such as a linked image, becomes text: HTML has no nested links.
+    /// Opens a link. A link inside another one, such as a linked image, becomes text, because HTML
+    /// has no nested links.
     fn open_link(&mut self, url: &str) {
         let is_nested = self.links.iter().any(|(_, is_open)| *is_open);
         let is_open = !is_nested && self.html.open_link(url);
@@ -166,7 +167,7 @@ impl HtmlRenderer<'_> {
     }
 }
 
-/// Heading levels below the page's own three.
+/// Returns the tag of a heading, which is below the three levels of the page itself.
 const fn heading(level: HeadingLevel) -> &'static str {
     match level {
         HeadingLevel::H1 => "h4",

@@ -207,7 +207,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
     ])
 }
 
-/// gh writes an empty column if the item has no column on the board.
+/// Formats a board item as gh does: an item without a column on the board has an empty column.
 pub(super) fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
@@ -330,7 +330,7 @@ pub(super) fn comment(c: &Comment) -> Json {
     )
 }
 
-/// gh's object, with the round of the comment, which gh does not have.
+/// Adds the round of the comment to gh's object, which has none.
 fn with_round(round: Option<usize>, mut fields: Vec<(&'static str, Json)>) -> Json {
     let round = round.and_then(|n| u64::try_from(n).ok());
     fields.extend(round.map(|n| ("round", Json::Number(n))));

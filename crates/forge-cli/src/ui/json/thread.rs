@@ -123,7 +123,7 @@ fn side(side: Side) -> &'static str {
     }
 }
 
-/// gh's name for the state of a check.
+/// Returns gh's name for the state of a check.
 pub(crate) fn bucket(status: CheckStatus) -> &'static str {
     match status {
         CheckStatus::Success => "pass",

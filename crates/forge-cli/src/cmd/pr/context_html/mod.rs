@@ -126,7 +126,7 @@ fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// A section with a heading that links can target.
+/// Writes a section with a heading that links can target.
 fn section(
     html: &mut HtmlWriter,
     id: &'static str,
