@@ -75,7 +75,7 @@ pub(crate) struct ErrorContext<'a> {
     pub http: &'a Http,
     /// The source of the token; error messages name it.
     pub tokens: &'a dyn TokenSource,
-    /// Whether the request was a write.
+    /// True if the request was a write.
     pub write: bool,
 }
 

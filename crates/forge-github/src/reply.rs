@@ -1,9 +1,9 @@
 //! Replies to conversation comments. GitHub has no such replies, so a reply is a comment that
-//! quotes the other comment and names its id in a hidden line.
+//! quotes the original comment and names its id in a hidden line.
 
 const MARK: &str = "<!-- in-reply-to: ";
 const END: &str = " -->";
-/// How many lines of the other comment are quoted.
+/// How many lines of the original comment are quoted.
 const MAX_QUOTED_LINES: usize = 5;
 
 /// Returns the body of a reply to `other`, whose key is `key`.

@@ -73,8 +73,8 @@ impl SharedGithub {
 /// Returns the account of a token at `host`, from one request with this token.
 ///
 /// # Errors
-/// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses; `network` for
-/// a host that does not answer.
+/// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses;
+/// `network` for a host that does not answer.
 pub(crate) fn token_owner<'a>(
     forges: &'a Forges,
     host: &'a str,

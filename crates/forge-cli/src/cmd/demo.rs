@@ -23,7 +23,6 @@ pub struct DemoArgs {
     pub keep: bool,
 }
 
-/// A step of the demo.
 struct DemoStep {
     /// The narrator's text before the step.
     say: &'static str,

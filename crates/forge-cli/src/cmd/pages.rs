@@ -25,8 +25,8 @@ pub(super) struct PagedItems<T> {
     warnings: Vec<Warning>,
 }
 
-/// Reads up to `limit` items page by page, and prints each warning of the pages once. A size limit
-/// over all pages, or too many pages, end the list with a warning.
+/// Reads up to `limit` items page by page, and prints each warning of the pages once. If all pages
+/// together exceed the size limit, or if there are too many pages, the list ends with a warning.
 ///
 /// # Errors
 /// The errors of `fetch`.

@@ -304,7 +304,7 @@ wire! {
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
-    /// An issue or a pull request at the other end of a link.
+    /// An issue or a pull request that a link leads to or comes from.
     LinkEnd {
         kind: String as "__typename", number: u64, title: String, state: String,
         pull_state: String, repository: RepoName,

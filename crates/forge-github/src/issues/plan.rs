@@ -60,7 +60,7 @@ pub(super) struct EditPart {
     pub title: String,
     pub mutation: Mutation,
     pub input: Value,
-    /// Whether the input needs the id of the board item.
+    /// True if the input needs the id of the board item.
     pub on_board: bool,
 }
 

@@ -90,11 +90,10 @@ impl RestFile {
     }
 }
 
-/// A page of files.
 #[derive(Clone, Debug)]
 pub(super) struct FilesPage {
     pub files: Vec<RestFile>,
-    /// Whether another page follows.
+    /// True if another page follows.
     pub more: bool,
     /// The number of the last page, if the answer has one.
     pub last: Option<usize>,

@@ -15,7 +15,6 @@ use crate::{
     },
 };
 
-/// The mode of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeMode {
     /// Immediately.

@@ -1,5 +1,4 @@
-//! Opens a pull request on top of another: based on the other's head branch, and in one stack with
-//! the other.
+//! Opens a pull request on top of another one: on its head branch, and in the same stack.
 //!
 //! Stacks are a public preview. GraphQL can read but not create stacks;
 //! docs.github.com/en/rest/pulls/stacks documents the routes, bodies and answers. A stack contains

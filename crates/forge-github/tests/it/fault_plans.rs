@@ -88,7 +88,7 @@ impl Write {
 struct Seen {
     /// How many objects of the created kind exist.
     objects: usize,
-    /// Whether the object has all requested values.
+    /// True if the object has all requested values.
     whole: bool,
     /// The number of warnings, or the error.
     answer: Result<usize, Error>,

@@ -260,7 +260,6 @@ impl Advice {
     }
 }
 
-/// A rendered action.
 enum RenderedAction {
     Call(ToolCall),
     /// Text that follows the sentence.

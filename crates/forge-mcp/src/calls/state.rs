@@ -35,8 +35,8 @@ struct ServerStateInner {
     seals: Seals,
     accounts: KnownAccounts,
     turns: Arc<Semaphore>,
-    /// The permit for a call whose results do not count against the memory limit; only one call at
-    /// a time has it.
+    /// The permit for reads whose results do not count against the memory limit. Only one such read
+    /// runs at a time.
     large: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
@@ -207,8 +207,8 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// Returns the other repositories that references in a pull request's text may lead to: those
-    /// on an allow list.
+    /// Returns the repositories that references in a pull request's text may lead to, besides its
+    /// own: those on an allow list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))

@@ -24,8 +24,8 @@ pub(super) struct ConfirmationArgs<'a> {
 pub(super) struct ConfirmationQuestion<'a> {
     /// The complete text of the question.
     pub text: &'a str,
-    /// Further facts in the question, besides the head and the arguments. An answer is invalid if
-    /// they have changed since.
+    /// Facts in the question other than the head and the arguments. An answer is invalid if they
+    /// have changed since.
     pub bound: &'a str,
 }
 
@@ -170,7 +170,7 @@ pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Er
     Ok(())
 }
 
-/// Facts in a question besides the head, each with a name for errors.
+/// Facts in a question other than the head, each with a name for errors.
 #[derive(Debug)]
 pub(super) struct QuestionFacts(pub Vec<(&'static str, String)>);
 

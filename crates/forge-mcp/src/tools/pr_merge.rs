@@ -590,7 +590,7 @@ const REVIEWED: [Rule; 4] = [
     Rule::LastPushApproved,
 ];
 
-/// Returns the facts in the question besides the head, the method and the issues.
+/// Returns the facts in the question other than the head, the method and the issues.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     let threads = match pull.threads {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),

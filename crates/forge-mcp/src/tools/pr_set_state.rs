@@ -143,8 +143,8 @@ async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     ))
 }
 
-/// Returns the facts in the question besides the head. Confirming a deletion does not confirm
-/// closing a pull request that was reopened.
+/// Returns the facts in the question other than the head. A user who confirms a deletion does not
+/// confirm closing a pull request that was reopened.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     QuestionFacts(vec![
         ("state", state_word(pull).to_owned()),

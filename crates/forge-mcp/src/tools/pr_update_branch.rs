@@ -199,7 +199,7 @@ async fn agreed_head(
     Ok(pull.head_oid)
 }
 
-/// Returns the facts in the question besides the head.
+/// Returns the facts in the question other than the head.
 fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),

@@ -134,7 +134,8 @@ async fn record_changed_after_confirmation_question_is_not_merged() {
     forge.merge(&made.id, &of(&now)).await.unwrap();
 }
 
-/// `git am` also applies a change after the signature of a mail, which no view shows.
+/// `git am` also applies a change that follows the signature of a mail. No view shows such a
+/// change.
 #[tokio::test]
 async fn round_with_change_after_signature_is_not_merged() {
     let stage = Stage::new();

@@ -141,7 +141,7 @@ impl Set {
 }
 
 /// Registers functions `async fn case(fx: Fixture)` of the calling module. Lists for each the
-/// capabilities that it needs besides `pr.create`, `pr.list` and `pr.view`.
+/// capabilities that it needs in addition to `pr.create`, `pr.list` and `pr.view`.
 macro_rules! cases {
     ($set:expr; $($name:ident $([$($need:ident),+])?;)+) => {$(
         $set.add(

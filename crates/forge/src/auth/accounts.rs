@@ -408,7 +408,7 @@ impl Accounts {
         Ok(name)
     }
 
-    /// Makes another stored account the active one; without a name, the other of two accounts.
+    /// Makes another stored account the active one. Without a name, switches between two accounts.
     /// Returns the account's name.
     ///
     /// # Errors

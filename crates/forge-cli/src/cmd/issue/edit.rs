@@ -136,7 +136,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Returns true if issues at the other end of a relation also change.
+    /// Returns true if the edit also changes the issues on the other side of a relation.
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,
@@ -312,7 +312,7 @@ async fn put_values(
     Ok(())
 }
 
-/// Adds the changes to the issues at the other end of a relation.
+/// Adds the changes that a relation makes to the issues on its other side.
 async fn add_others(
     ctx: &Ctx,
     repo: &Repo,

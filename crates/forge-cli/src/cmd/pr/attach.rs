@@ -71,7 +71,7 @@ pub(crate) struct Files {
     files: Vec<AttachedFile>,
     /// Directories that references in the text may be relative to, in order of precedence.
     bases: Vec<PathBuf>,
-    /// Whether the text belongs to an issue.
+    /// True if the text belongs to an issue.
     of_issue: bool,
 }
 

@@ -10,7 +10,7 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// Whether the local base branch has to be updated after the switch to it.
+/// How to treat the local base branch after the switch to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
     /// The base has moved: the pull request was just merged.

@@ -13,7 +13,6 @@ use crate::{
     ui::{editor, prompt},
 };
 
-/// An item of the menu.
 #[derive(Clone, Copy)]
 enum MenuItem {
     Title,

@@ -17,7 +17,6 @@ pub(super) enum FillSource {
     Verbose,
 }
 
-/// A commit message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommitMessage {
     subject: String,

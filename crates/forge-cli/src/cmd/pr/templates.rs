@@ -59,7 +59,6 @@ impl TemplateKind {
     }
 }
 
-/// A template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template {
     /// The file name; for an issue the `name` of the front matter, if there is one.
