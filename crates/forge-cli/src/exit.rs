@@ -9,7 +9,7 @@ use crate::ui::Ui;
 /// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// 0.
+    /// 0: the command succeeded.
     Ok,
     /// 1: any failure, including wrong usage.
     Failure,

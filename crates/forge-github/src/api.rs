@@ -117,7 +117,7 @@ struct Envelope<T> {
     errors: Vec<GqlError>,
 }
 
-/// A GraphQL request.
+/// A GraphQL request, and how it is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct GqlCall<'a> {
     pub document: &'a str,

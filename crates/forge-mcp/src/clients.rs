@@ -16,11 +16,11 @@ pub struct McpClient {
 enum ConfigForm {
     /// A command that adds the server.
     Command(&'static str),
-    /// `{"mcpServers": {…}}`.
+    /// JSON of the form `{"mcpServers": {…}}`.
     Json(&'static str),
     /// JSON with `"type": "stdio"`, under this key.
     TypedJson(&'static str),
-    /// `[mcp_servers.forge]`.
+    /// TOML with the table `[mcp_servers.forge]`.
     Toml,
 }
 

@@ -11,9 +11,9 @@ use crate::Forges;
 /// A pull request named by a selector.
 #[derive(Debug)]
 pub struct SelectedPull {
-    /// Repository.
+    /// Repository of the pull request.
     pub repo: Repo,
-    /// Identity.
+    /// Id of the pull request.
     pub id: PrId,
     /// The pull request with its sections, if the search already read it.
     found: Option<(PrFields, PullRequest)>,

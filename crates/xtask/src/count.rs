@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, ops::AddAssign};
 /// A number of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Passed tests.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// Tests that failed, or could not run.
+    /// Number of tests that failed, or could not run.
     pub failed: u64,
 }
 

@@ -22,10 +22,10 @@ use crate::{
 /// A word in every test token. No output may contain this word.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
-/// Extent of a run.
+/// Which lanes a run includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Everything.
+    /// All lanes.
     All,
     /// Only lanes that take seconds.
     Quick,

@@ -26,7 +26,7 @@ pub struct DemoArgs {
 struct DemoStep {
     /// The narrator's text before the step.
     say: &'static str,
-    /// The typed line.
+    /// The command line that the demo prints and runs.
     line: &'static str,
     /// True if the step fails on purpose, to show a refusal.
     refused: bool,

@@ -41,7 +41,7 @@ def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p)
     | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
 "#;
 
-/// A compiled expression.
+/// A compiled jq expression.
 pub struct JqFilter(jaq_core::Filter<data::JustLut<Val>>);
 
 impl JqFilter {

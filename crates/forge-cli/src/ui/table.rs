@@ -32,7 +32,7 @@ impl Cell {
     }
 }
 
-/// A column.
+/// The heading of a table's column, and whether the column shrinks.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// The heading; empty for none.

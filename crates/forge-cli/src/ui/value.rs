@@ -20,9 +20,9 @@ pub enum Json {
     Text(String),
     /// A list.
     Array(Vec<Json>),
-    /// Members in order.
+    /// An object: its members, in order.
     Object(Vec<(&'static str, Json)>),
-    /// Members with dynamic names.
+    /// An object with member names that are known only at run time.
     Map(Vec<(String, Json)>),
 }
 

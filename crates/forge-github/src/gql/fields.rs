@@ -9,18 +9,18 @@ use forge_core::model::PrFields;
 pub(crate) enum BaseFields {
     /// The fields of a list row.
     Row,
-    /// All fields.
+    /// All fields outside the sections.
     Core,
 }
 
 /// Selects how the query names the pull request whose required checks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Required {
-    /// Not queried.
+    /// The required checks are not queried.
     No,
-    /// Named by the variable `$number`.
+    /// The query names the pull request by the variable `$number`.
     Number,
-    /// Named by the variable `$id`.
+    /// The query names the pull request by the variable `$id`.
     Id,
 }
 

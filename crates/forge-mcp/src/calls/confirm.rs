@@ -37,7 +37,7 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub head: Option<&'a str>,
     /// The state at the time of the question. An answer is invalid if the state has changed since.
     pub state: PrState,
-    /// The complete question.
+    /// The complete text that the user is asked.
     pub question: &'a str,
     /// Further facts in the question. An answer is invalid if they have changed since.
     pub bound: &'a str,

@@ -58,9 +58,9 @@ impl ToolEffect {
 /// A tool; each tool has its own file under `tools/`.
 pub(crate) trait Tool: 'static {
     const SPEC: ToolSpec;
-    /// The arguments.
+    /// The type of the tool's arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
-    /// The structured result.
+    /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
 
     fn run(

@@ -119,7 +119,7 @@ pub struct HttpOptions {
     pub bearer: Option<Bearer>,
     /// Further host names that requests may use.
     pub hosts: Vec<String>,
-    /// The limits.
+    /// Counts and timeouts that limit clients.
     pub limits: HttpLimits,
 }
 

@@ -28,7 +28,7 @@ pub enum CredentialSource {
     Env(Var),
     /// An environment variable named in the configuration.
     Named(String),
-    /// The store.
+    /// The store of accounts, at this path.
     Store(PathBuf),
 }
 
@@ -82,7 +82,7 @@ pub struct Pin {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AccountStatus {
-    /// Host.
+    /// Host that the credential belongs to.
     pub host: String,
     /// Kind of forge at the host.
     #[serde(serialize_with = "kind_word")]

@@ -31,7 +31,7 @@ pub(crate) struct JiraAccount {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JiraLogin {
-    /// Base URL.
+    /// Base URL that the login is for.
     pub base_url: String,
     /// A variable that is set and overrides the stored token.
     pub shadowed_by: Option<String>,

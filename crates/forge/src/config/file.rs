@@ -45,11 +45,11 @@ impl Level {
 pub struct Problem {
     /// File, line and column, counted from 1; `None` if a variable has the problem.
     pub at: Option<(PathBuf, usize, usize)>,
-    /// Severity.
+    /// How severe the problem is.
     pub level: Level,
-    /// Description.
+    /// What is wrong.
     pub message: String,
-    /// Recovery.
+    /// How to repair the file or the variable.
     pub hint: Hint,
 }
 

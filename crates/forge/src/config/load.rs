@@ -28,7 +28,7 @@ pub enum Source {
     Repo(PathBuf, usize),
     /// The user's file: path and line.
     User(PathBuf, usize),
-    /// The default.
+    /// The default of the key.
     Default,
 }
 
@@ -52,7 +52,7 @@ pub struct ConfigEntry {
     pub name: String,
     /// The value; `None` for an unset key without default.
     pub value: Option<String>,
-    /// Origin.
+    /// Where the value comes from.
     pub source: Source,
 }
 

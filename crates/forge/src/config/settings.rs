@@ -8,7 +8,7 @@ use forge_core::model::MergeMethod;
 
 use super::Config;
 
-/// Use of colour.
+/// When output has colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// Colour only on a terminal.

@@ -52,9 +52,9 @@ const TYPES: [(&str, &str); 9] = [
 struct AttachedFile {
     /// The path as typed.
     given: String,
-    /// The resolved path.
+    /// The path of the file on this machine.
     path: PathBuf,
-    /// The alternative text.
+    /// The text that is shown if the image cannot be shown.
     alt: String,
     upload: NewAttachment,
 }

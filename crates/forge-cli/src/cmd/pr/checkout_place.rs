@@ -10,7 +10,7 @@ use crate::ctx::Ctx;
 
 /// The head of a pull request. The clone has its commits.
 pub(super) struct CheckoutHead {
-    /// The commit, hex.
+    /// The id of the head commit, in hex.
     pub tip: String,
     /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
     pub upstream: Option<(String, String, Option<String>)>,

@@ -21,7 +21,7 @@ use crate::{ctx::Ctx, ui::prompt};
 pub(super) struct Push {
     /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
-    /// The local branch.
+    /// The local branch to push.
     branch: String,
     /// The branch's name at the remote.
     name: String,

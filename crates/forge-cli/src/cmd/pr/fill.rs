@@ -9,11 +9,11 @@ const MAX_MESSAGES: usize = 32 << 20;
 /// Commits that provide title and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FillSource {
-    /// `--fill`
+    /// `--fill`: the subjects of all commits.
     All,
-    /// `--fill-first`
+    /// `--fill-first`: the message of the first commit.
     First,
-    /// `--fill-verbose`
+    /// `--fill-verbose`: subjects and bodies of all commits.
     Verbose,
 }
 

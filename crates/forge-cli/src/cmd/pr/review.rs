@@ -78,7 +78,7 @@ pub struct ReviewArgs {
 /// The value of `--line`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineComment {
-    /// The file.
+    /// The path of the file with the lines.
     pub path: String,
     /// The last (or only) line.
     pub line: u64,
@@ -86,16 +86,16 @@ pub struct LineComment {
     pub start_line: Option<u64>,
     /// The side of the line numbers.
     pub side: Side,
-    /// The text.
+    /// The text of the comment.
     pub body: String,
 }
 
 /// The value of `--file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeFile {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// The text.
+    /// The text of the comment.
     pub body: String,
 }
 

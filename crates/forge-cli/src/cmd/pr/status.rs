@@ -109,9 +109,9 @@ pub(super) fn print_row_warnings(ctx: &Ctx, status: &PullStatus) {
 /// Optional parts of the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowOptions {
-    /// The mergeability.
+    /// True if rows show whether the pull request conflicts with its base.
     pub conflicts: bool,
-    /// The repository.
+    /// True if rows show the repository.
     pub repos: bool,
 }
 

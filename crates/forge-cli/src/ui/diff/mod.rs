@@ -36,7 +36,7 @@ pub struct DiffOptions {
     pub paths: Option<PathFilter>,
     /// Handling of terminal escapes.
     pub escapes: Escapes,
-    /// Colours.
+    /// Colours of the printed lines.
     pub palette: Palette,
     /// True if the diff is a series of mails (`git format-patch`).
     pub mails: bool,
