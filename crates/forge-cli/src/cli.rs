@@ -55,7 +55,8 @@ impl Cli {
     }
 }
 
-/// A group of commands in a help text with its heading; ungrouped commands are in the last group.
+/// A section of a help text: the heading of the first group, the names of its commands, and the
+/// heading of the last group, which gets all other commands.
 type Groups = (&'static str, &'static [&'static str], &'static str);
 
 const ROOT_GROUPS: Groups = (
@@ -100,8 +101,8 @@ fn with_groups(command: clap::Command, (first, names, rest): Groups) -> clap::Co
     command.help_template(template)
 }
 
-/// Puts flags of several commands below a command's own flags in help texts, and above `--help`,
-/// whose position is 999.
+/// Moves flags that several commands share below the command's own flags in help texts, but above
+/// `--help`, which has position 999.
 fn globals_last(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| match arg.is_global_set() {

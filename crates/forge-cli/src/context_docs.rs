@@ -120,7 +120,7 @@ or a body of a request.
 | `tool:pr_context:error` | `error_type`, `message` |
 ";
 
-/// The text of `docs/reference/context.md`.
+/// Returns the text of `docs/reference/context.md`.
 #[must_use]
 pub fn context_docs() -> String {
     let mut out = String::from(TOP);

@@ -21,13 +21,13 @@ pub struct Ctx {
     pub cwd: PathBuf,
     /// The flags of every command.
     pub global: GlobalArgs,
-    /// Kept as a result: a broken configuration stops only the commands that need it.
+    /// Stored as a result, so that a broken configuration stops only the commands that need it.
     forges: Result<Forges>,
     place: WorkingDir,
 }
 
-/// Records the repository of the pull request or issue on the command line, so that hints can name
-/// this repository.
+/// Records which repository the command line's pull request or issue is in, so that hints can name
+/// it.
 fn name_repo(ui: &Ui, forges: &Forges) {
     let named = ui.named();
     let target = named.target.as_deref();
@@ -72,12 +72,12 @@ impl Ctx {
         self
     }
 
-    /// The user's working directory.
+    /// Returns the user's working directory.
     pub fn place(&self) -> &WorkingDir {
         &self.place
     }
 
-    /// Configuration, hosts and accounts.
+    /// Returns configuration, hosts and accounts.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Ctx {
         })
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -100,9 +100,10 @@ impl Ctx {
         Ok(self.forges()?.config())
     }
 
-    /// The configuration for `repo`, including the repository's own settings.
+    /// Returns the configuration for `repo`, including settings from the repository itself.
     ///
     /// # Errors
+    ///
     /// The errors of [`Forges::config_for`].
     pub async fn config_for(&self, repo: &Repo) -> Result<Cow<'_, Config>> {
         self.forges()?.config_for(&self.place, repo).await
@@ -116,7 +117,7 @@ impl Ctx {
         }
     }
 
-    /// The policy of a command: the configured deadline, a spinner, and the output of `-v`.
+    /// Returns the policy of a command: the configured deadline, a spinner, and the output of `-v`.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -129,7 +130,7 @@ impl Ctx {
         Ok(policy)
     }
 
-    /// The repository of `-R`, or that of the working directory.
+    /// Returns the repository of `-R`, or that of the working directory.
     ///
     /// # Errors
     /// The errors of [`Forges::open_locator`] and [`Forges::base_repo`].
@@ -152,8 +153,8 @@ impl Ctx {
         }
     }
 
-    /// Decides how far to trust the base repository. The current repository is the user's own.
-    /// Another local repository, found through a remote or `forge.repo`, must not run anything.
+    /// Decides how far to trust the base repository. The current repository is the user's own. A
+    /// local repository that a remote or `forge.repo` names must not be able to run anything.
     async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
         let RepoPath::Dir(dir) = &id.path else {
             return Ok(Trust::Person);
@@ -169,7 +170,7 @@ impl Ctx {
         })
     }
 
-    /// The user's directory, with the forges of its remotes.
+    /// Returns the user's directory, with the forges of its remotes.
     ///
     /// # Errors
     /// The errors of [`Self::forges`].
@@ -198,18 +199,18 @@ impl Ctx {
         self.working_copy().ok()?.remote_of(repo, owner).await
     }
 
-    /// The user's clone, if `repo` is one of its remotes.
+    /// Returns the user's clone, if `repo` is one of its remotes.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         self.forges().ok()?.clone_of(&self.place, repo).await
     }
 
-    /// Git in the working directory.
+    /// Returns git in the working directory.
     #[must_use]
     pub fn git(&self) -> &Git {
         self.place.git()
     }
 
-    /// Git's configuration of the working directory.
+    /// Returns git's configuration of the working directory.
     ///
     /// # Errors
     /// The errors of [`GitConfig::read`].

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::cli::Cli;
 
-/// Text that the definitions do not contain.
+/// Text of the page that is not generated from the definitions.
 const NOTES: &str = r#"
 ## Output and exit codes
 
@@ -176,7 +176,7 @@ differences are intended.
   is.
 "#;
 
-/// The text of `docs/reference/cli.md`.
+/// Returns the text of `docs/reference/cli.md`.
 #[must_use]
 pub fn cli_docs() -> String {
     let mut out = String::from(
@@ -265,7 +265,7 @@ fn row(arg: &Arg) -> String {
     format!("| `{}` | {help}{words} |", name.trim())
 }
 
-/// The definition of all commands and flags, for generating other pages.
+/// Returns the definition of all commands and flags, for generating other pages.
 #[must_use]
 pub fn definition() -> Command {
     Cli::command()

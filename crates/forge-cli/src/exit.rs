@@ -9,7 +9,7 @@ use crate::ui::Ui;
 /// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// 0.
+    /// 0: the command succeeded.
     Ok,
     /// 1: any failure, including wrong usage.
     Failure,
@@ -22,7 +22,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The exit code.
+    /// Returns the exit code.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit code for an error.
+/// Returns the exit code for an error.
 #[must_use]
 pub fn of_error(e: &Error) -> Exit {
     match e.kind() {

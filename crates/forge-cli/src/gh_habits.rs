@@ -6,7 +6,7 @@ const GH_ALONE: &str = "use gh for it: forge has pull requests, issues and label
 const GH_ISSUE: &str = "use gh for it: forge issue has what `forge issue --help` lists";
 const TOKEN: &str = "store a token, which is all that forge signs in with: forge auth login";
 
-/// The typed word, the part of the usage line that shows the command, and the advice.
+/// The word that the user typed, the part of the usage line that shows the command, and the advice.
 type Habit = (&'static str, &'static str, &'static str);
 
 const COMMANDS: &[Habit] = &[
@@ -103,10 +103,10 @@ const FLAGS: &[Habit] = &[
     ),
 ];
 
-/// The usage line without a command.
+/// The start of the usage line if no command is given.
 const ROOT: &str = "forge [OPTIONS]";
 
-/// The advice for the command or flag that `e` refuses.
+/// Returns the advice for the command or flag that `e` refuses.
 pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
     let (habits, typed) = match e.kind() {
         ErrorKind::InvalidSubcommand => (COMMANDS, e.get(ContextKind::InvalidSubcommand)?),
@@ -123,8 +123,8 @@ pub(crate) fn advice(e: &clap::Error) -> Option<&'static str> {
         .map(|(_, _, advice)| *advice)
 }
 
-/// Removes misleading tips of clap: the tip to pass an unknown flag as a value, all similar
-/// commands except the nearest, and, if there is `advice`, every similar name.
+/// Removes misleading tips of clap: the tip to pass an unknown flag as a value, and all similar
+/// commands except the nearest. If there is `advice`, removes every similar name.
 pub(crate) fn without_odd_tips(mut e: clap::Error, advice: Option<&str>) -> clap::Error {
     if advice.is_some() {
         e.remove(ContextKind::SuggestedSubcommand);

@@ -51,8 +51,8 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
     exit.and_then(|exit| printed.map(|()| exit))
 }
 
-/// Help and version go to stdout and succeed, also for a group without a command. A usage error has
-/// gh's exit code 1 (clap's is 2).
+/// Prints help, version or a usage error. Help and version go to stdout and succeed, also for a
+/// group without a command. A usage error has gh's exit code 1 (clap's is 2).
 fn usage(e: clap::Error) -> ExitCode {
     if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = write!(std::io::stdout(), "{}", e.render());

@@ -8,7 +8,7 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// Default without a selector.
+/// Which pull request is used if the user names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnamed {
     /// `-R` needs a selector.

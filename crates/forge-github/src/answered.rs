@@ -17,7 +17,7 @@ use crate::{
     mutate::Payloads,
 };
 
-/// Input fields whose text the answer repeats under the same name.
+/// Input fields that the answer repeats as text under the same name.
 const TEXTS: &[&str] = &[
     "title",
     "body",
@@ -28,8 +28,8 @@ const TEXTS: &[&str] = &[
 ];
 
 impl GitHub {
-    /// Refuses an answer that contradicts a part of the batch, or that has an error outside all
-    /// parts. The write may have happened, so it is not sent again.
+    /// Refuses an answer that contradicts the request, or that has an error outside all mutations
+    /// of the batch. The write may have happened, so it is not sent again.
     pub(crate) fn check_answered(
         &self,
         batch: &Batch,
@@ -62,8 +62,8 @@ impl GitHub {
         Ok(())
     }
 
-    /// Checks that the answer is about `asked`, the object with this number. A selection may omit
-    /// the number, which then reads as 0.
+    /// Checks that the answer is about the object with the number `asked`. A query that does not
+    /// select the number reads it as 0, which passes.
     pub(crate) fn check_number(
         &self,
         asked: &dyn fmt::Display,
@@ -79,7 +79,7 @@ impl GitHub {
             .with_hint("do not use this answer: the host is broken, or lies"))
     }
 
-    /// The URL of a new object, if its host is neither this host nor the host of its API.
+    /// Returns the URL of a new object if its host is neither this host nor the host of its API.
     fn elsewhere<'a>(&self, mutation: Mutation, made: &'a Value) -> Option<&'a str> {
         let url = made.get("url").and_then(Value::as_str)?;
         let api = authority(&self.api.endpoint.graphql);
@@ -98,7 +98,7 @@ impl GitHub {
     }
 }
 
-/// The created or changed object in a payload.
+/// Returns the created or changed object in a payload.
 fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value> {
     let member = member(mutation);
     let payload = payload.filter(|payload| !payload.is_null())?;
@@ -114,12 +114,13 @@ fn created_object(mutation: Mutation, payload: Option<&Value>) -> Option<&Value>
     (!made.is_null()).then_some(made)
 }
 
-/// The first field of the payload's selection.
+/// Returns the first field of the payload's selection.
 fn member(mutation: Mutation) -> &'static str {
     mutation.selection.split(' ').next().unwrap_or_default()
 }
 
-/// The name of the first field whose value differs from the input, and that value.
+/// Returns the first field whose value in the answer differs from the input, with the answer's
+/// value.
 fn differs<'a>(
     mutation: Mutation,
     input: &Value,
@@ -166,7 +167,7 @@ fn differs<'a>(
     })
 }
 
-/// The host and port of a web address; empty for another address.
+/// Returns the host and port of a web address; empty for another address.
 fn authority(url: &str) -> &str {
     let rest = match url.split_once("://") {
         Some(("http" | "https", rest)) => rest,

@@ -45,7 +45,7 @@ pub(crate) struct Api {
     account: TokenSlot,
     /// The token for project boards, if a separate one is configured.
     boards: Option<TokenSlot>,
-    /// Set once GitHub refused a document because the token may not read teams.
+    /// Set once GitHub has refused a document because the token may not read teams.
     no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
 }
@@ -117,7 +117,7 @@ struct Envelope<T> {
     errors: Vec<GqlError>,
 }
 
-/// A GraphQL request.
+/// A GraphQL request, and how it is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct GqlCall<'a> {
     pub document: &'a str,
@@ -158,7 +158,7 @@ impl Api {
         }
     }
 
-    /// The context for errors from this host.
+    /// Returns the context for errors from this host.
     pub fn about(&self, write: bool) -> ErrorContext<'_> {
         self.about_as(TokenChoice::Account, write)
     }
@@ -369,7 +369,7 @@ impl Api {
         }
     }
 
-    /// The scopes for changing pull requests that the token is known to lack.
+    /// Returns the scopes for changing pull requests that the token is known to lack.
     pub fn missing_scopes<T>(&self, answer: &GqlAnswer<T>) -> Vec<String> {
         error::missing_for_pulls(&answer.headers)
     }

@@ -86,7 +86,7 @@ impl GitHub {
             .api
             .upload(&query, Bytes::from(file.bytes.clone()))
             .await?;
-        // GitHub answers 404 to a token that may read the repository but not write to it.
+        // GitHub answers 404 if the token may read the repository but not write to it.
         if status == StatusCode::NOT_FOUND {
             return Err(Error::new(
                 ErrorKind::PermissionDenied {

@@ -133,7 +133,7 @@ fn unknown<'a>(
     Error::invalid("values", format!("{what} '{name}'; nothing was changed")).with_hint(hint)
 }
 
-/// The values of an issue on `board`, if one of `items` is on that board.
+/// Returns the values of an issue on `board`, if one of `items` is on that board.
 pub(crate) fn values_on(
     board: &BoardId,
     items: &wire::Nodes<wire::BoardItem>,
@@ -172,7 +172,7 @@ pub(crate) fn item_on<'a>(
     })
 }
 
-/// The error for a board that does not exist or that the token cannot see.
+/// Returns the error for a board that does not exist or that the token cannot see.
 pub(crate) fn no_board(id: &BoardId) -> Error {
     Error::not_found(Noun::Other, format!("there is no board {id}")).with_hint(
         "look for its number in the address of the board, and whether the token may see it",
@@ -318,7 +318,7 @@ fn field_of(field: &wire::BoardField) -> IssueField {
     IssueField::new(&field.name, options.collect())
 }
 
-/// The error for writing values of an archived board item.
+/// Returns the error for writing values of an archived board item.
 pub(crate) fn archived(board: &BoardId, issue: &dyn std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Precondition(forge_core::Precondition::Rule),

@@ -18,7 +18,7 @@ const fn no(
     (capability, Support::No { why, instead })
 }
 
-/// The error for a capability that neither github.com nor an Enterprise Server has.
+/// Returns the error for a capability that neither github.com nor an Enterprise Server has.
 pub(crate) fn refusal(capability: Capability) -> Error {
     match CAPABILITIES.get(capability) {
         Support::No { why, instead } => Error::unsupported(capability, why, instead),

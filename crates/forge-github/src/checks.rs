@@ -59,7 +59,7 @@ impl Checks for GitHub {
         Ok(report)
     }
 
-    /// Reads the failure reasons of all checks in one request.
+    /// Reads why each of `checks` failed, all in one request.
     async fn check_reasons(&self, pr: &PrId, checks: &[&Check]) -> Result<Vec<Option<String>>> {
         let ids = checks.iter().map(|check| check.id.as_str());
         let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
@@ -80,8 +80,8 @@ impl Checks for GitHub {
         self.rerun_failed(pr).await
     }
 
-    /// Reads a job's log through the route's redirect to another storage host (docs.github.com,
-    /// REST, "Download job logs for a workflow run").
+    /// Reads a job's log. The route redirects to a storage host (docs.github.com, REST, "Download
+    /// job logs for a workflow run").
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>> {
         let job = linked_run(check).and(check.url.as_deref());
         let Some(job) = job.and_then(job_of) else {
@@ -129,7 +129,7 @@ struct RunNodes {
 }
 
 impl wire::RunDetails {
-    /// The messages of level FAILURE; without any, the failed steps.
+    /// Returns the messages of level FAILURE; without any, the failed steps.
     fn reason(self) -> Option<String> {
         let notes = self.annotations.into_vec().into_iter().filter(|note| {
             note.annotation_level == "FAILURE" && !note.message.starts_with(EXIT_CODE)
@@ -162,7 +162,7 @@ impl wire::Annotation {
     }
 }
 
-/// The job number in the URL of a check run: `…/actions/runs/<run>/job/<job>`.
+/// Returns the job number in the URL of a check run: `…/actions/runs/<run>/job/<job>`.
 fn job_of(url: &str) -> Option<u64> {
     let (_, rest) = url.split_once("/actions/runs/")?;
     let (run, job) = rest.split_once("/job/")?;
@@ -177,7 +177,7 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     let mut cut = false;
     while let Some(chunk) = body.try_next().await? {
         kept.extend_from_slice(&chunk);
-        // One extra byte shows whether the cut is at the start of a line.
+        // One byte more than `most` shows whether the cut is at the start of a line.
         if kept.len() > most.saturating_mul(2).max(64 * 1024) {
             kept.drain(..kept.len() - most - 1);
             cut = true;
@@ -186,9 +186,9 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     Ok(CheckLog::end_of(&kept, most, cut))
 }
 
-/// Builds the checks section from the last commit. `unread` marks an error in the checks' part of
-/// the answer, and has an effect only if no checks arrived. `unstable` means that GitHub reports a
-/// check that has not passed. If all checks that arrived have passed, the section is then
+/// Builds the checks section from the last commit. `unread` reports an error in the checks' part of
+/// the answer; it has an effect only if no checks arrived. `unstable` reports that GitHub sees a
+/// check that has not passed: if all checks in the answer have passed, then the section is
 /// incomplete.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
@@ -209,8 +209,8 @@ pub(crate) fn section(
     let rollup = commit.status_check_rollup.filter(|_| !is_other);
     let has_state = rollup.as_ref().is_some_and(|r| r.state.is_some());
     let contexts = rollup.map(|r| r.contexts);
-    // A commit without checks has no rollup. Checks that the viewer may not see are gaps in the
-    // rollup.
+    // A commit without checks has no rollup. In the rollup, null entries stand for checks that the
+    // viewer may not see.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
         Some(all) => all.next().is_some() || all.has_gaps(),

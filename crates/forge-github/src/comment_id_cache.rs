@@ -14,7 +14,7 @@ use forge_core::PrId;
 /// Limits the lifetime: a repository name can later belong to another repository.
 const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 
-/// The cached ids.
+/// The comment ids of one pull request.
 #[derive(Debug, Default)]
 pub(crate) struct CommentIdCache(Mutex<Option<CachedIds>>);
 

@@ -73,7 +73,8 @@ fn is_line_comment(key: &str) -> bool {
     key.starts_with("PRRC_")
 }
 
-/// The end of a line comment's URL, for a key that is the comment's number or URL.
+/// Returns the fragment at the end of a line comment's URL, if `key` is the comment's number or
+/// URL.
 fn anchor(key: &str) -> Option<String> {
     let number = key
         .rsplit_once("discussion_r")
@@ -104,7 +105,7 @@ impl GitHub {
         self.say_after(pr, &before, body).await
     }
 
-    /// Adds a comment. `before` contains the pull request's id and newest comment.
+    /// Adds a comment. `before` is the pull request as read before, with its id and newest comment.
     pub(crate) async fn say_after(
         &self,
         pr: &PrId,
@@ -143,9 +144,8 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            // An id may belong to another pull request, which readers of this one may not be
-            // allowed to see. A number is therefore searched for only in the threads of this pull
-            // request.
+            // The comment may belong to a pull request that readers of this one may not see. A
+            // comment number is therefore searched for only in the threads of this pull request.
             let part = node.filter(|part| part.is_of(&pull.id));
             match part.as_ref().map(|part| part.kind.as_str()) {
                 Some("IssueComment") => {
@@ -182,8 +182,8 @@ impl GitHub {
             .send_one::<CreatedComment>(REPLY, input)
             .await
             .map(CreatedComment::into_comment);
-        // If the answer was lost, the reply is the last comment of the thread, by the viewer and
-        // with this body.
+        // Searches for the reply after a lost answer: the last comment of the thread, by the viewer
+        // and with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
             let last = now.and_then(|t| t.comments.into_vec().pop());
@@ -202,8 +202,8 @@ impl GitHub {
         }
     }
 
-    /// Returns whether a comment or thread belongs to `pr`; ids resolve to any object the account
-    /// can see.
+    /// Returns whether a comment or thread belongs to `pr`. GitHub resolves an id to any object
+    /// that the account can see, so the pull request is checked.
     pub(crate) async fn belongs(&self, pr: &PrId, key: &str) -> Result<bool> {
         let text = Document::query("Belongs").text();
         let mut variables = pr_variables(pr)?;
@@ -228,6 +228,8 @@ impl GitHub {
         }
     }
 
+    /// Checks that the comment belongs to its pull request.
+    ///
     /// # Errors
     ///
     /// Fails with `not_found` if the comment belongs to another pull request.

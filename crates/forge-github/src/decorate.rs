@@ -1,4 +1,5 @@
-//! Sets the parts of a pull request that mutations take by id: labels, people, milestone, boards.
+//! Sets the labels, people, milestone and boards of a pull request. GitHub's mutations take the ids
+//! of these objects.
 
 use forge_core::{
     Action, Op, Param,
@@ -61,13 +62,13 @@ impl Decoration<'_> {
         batch
     }
 
-    /// The title of the board with this alias.
+    /// Returns the title of the board that the mutation with this alias adds.
     fn project(&self, alias: &str) -> Option<&str> {
         let index: usize = alias.strip_prefix(PROJECT)?.parse().ok()?;
         self.projects.get(index).map(String::as_str)
     }
 
-    /// The name of the part with this alias, for messages.
+    /// Returns what the mutation with this alias sets, for messages.
     pub fn title(&self, alias: &str) -> String {
         match self.project(alias) {
             Some(title) => format!("project '{title}'"),
@@ -76,7 +77,7 @@ impl Decoration<'_> {
         }
     }
 
-    /// The call that retries the part with this alias.
+    /// Returns the call that retries the mutation with this alias.
     pub fn action(&self, alias: &str, pull: &PullRequest) -> Action {
         let (param, values): (Param, Vec<&str>) = match alias {
             "labels" => (Param::AddLabel, texts(self.labels)),
@@ -96,7 +97,8 @@ impl Decoration<'_> {
             .fold(edit, |edit, value| edit.with(param, value))
     }
 
-    /// Returns whether the pull request has the part with this alias. `me` is the viewer's login.
+    /// Returns whether the pull request already has what the mutation with this alias adds. `me` is
+    /// the viewer's login.
     pub fn is_on(&self, alias: &str, pull: &PullRequest, me: &str) -> bool {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),
@@ -149,7 +151,7 @@ pub(crate) fn add_reviewers(
     }
 }
 
-/// The login of a bot in review requests.
+/// Returns the login of a bot in review requests.
 pub(crate) fn bot_login(reviewer: &Reviewer) -> Option<String> {
     let login = lookups::bot(reviewer)?;
     Some(format!("{}[bot]", login.trim_end_matches("[bot]")))

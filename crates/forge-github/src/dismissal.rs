@@ -70,7 +70,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Reads a review and checks that it belongs to `pr`; ids resolve to any visible object.
+    /// Reads a review and checks that it belongs to `pr`, because GitHub resolves an id to any
+    /// object that the account can see.
     async fn review_of(&self, pr: &PrId, key: &str) -> Result<wire::Review> {
         let text = Document::query("Review").text();
         let mut variables = pr_variables(pr)?;

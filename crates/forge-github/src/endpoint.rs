@@ -13,7 +13,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The addresses of `host`, which is `name` or `name:port` in lower case.
+    /// Returns the addresses of `host`, which is `name` or `name:port` in lower case.
     ///
     /// github.com and the tenants of ghe.com serve their APIs on another host (`api.…`); GitHub
     /// Enterprise Server serves its APIs under paths (docs.github.com, "Getting started with the
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// The addresses of a test server at `base`, with the paths of github.com.
+    /// Returns the addresses of a test server at `base`, with the paths of github.com.
     #[must_use]
     pub fn at(base: &str) -> Self {
         let base = base.trim_end_matches('/').to_owned();

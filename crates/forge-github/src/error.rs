@@ -1,8 +1,9 @@
 //! Maps GitHub's failures to the workspace's errors: by GraphQL type, by HTTP status, or by message
-//! where an answer has nothing else.
+//! if an answer has neither.
 //!
 //! Sources for shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public
-//! issue threads, and the output of gh. A message missing from the table is passed through.
+//! issue threads, and the output of gh. A message that is not in the table is shown as GitHub sent
+//! it.
 
 use std::{error::Error as StdError, fmt};
 
@@ -35,7 +36,7 @@ pub(crate) struct GqlError {
 }
 
 impl GqlError {
-    /// The field names in the path, without list indices.
+    /// Returns the field names in the path, without list indices.
     pub fn names(&self) -> Vec<&str> {
         self.path
             .iter()
@@ -44,7 +45,7 @@ impl GqlError {
             .collect()
     }
 
-    /// The first name in the path: the alias of a mutation or a lookup.
+    /// Returns the first name in the path: the alias of a mutation or a lookup.
     pub fn root(&self) -> &str {
         self.names().first().copied().unwrap_or_default()
     }
@@ -72,14 +73,14 @@ impl GqlError {
 pub(crate) struct ErrorContext<'a> {
     pub host: &'a str,
     pub http: &'a Http,
-    /// The source of the token, whose origin messages name.
+    /// The source of the token; error messages name it.
     pub tokens: &'a dyn TokenSource,
-    /// Whether the request was a write.
+    /// True if the request was a write.
     pub write: bool,
 }
 
 impl ErrorContext<'_> {
-    /// The name of the token in messages.
+    /// Returns the name of the token in messages.
     fn token(&self) -> String {
         match self.tokens.origin(self.host) {
             Some(origin) => format!("the token from {origin}"),
@@ -96,8 +97,8 @@ impl ErrorContext<'_> {
             .into_owned()
     }
 
-    /// The error for an answer of the wrong shape. serde's message quotes the answer, so the
-    /// message is sanitized and the serde error is not kept as source.
+    /// Returns the error for an answer of the wrong shape. serde's message quotes the answer, so
+    /// the message is sanitized and the serde error is not kept as source.
     pub fn misread(&self, what: &str, why: &serde_json::Error) -> Error {
         Error::new(
             ErrorKind::Protocol,
@@ -119,8 +120,8 @@ struct RestBody {
 }
 
 impl RestBody {
-    /// Joins the message with those of the single errors, which are more specific than "Validation
-    /// Failed".
+    /// Joins the message with the messages of the listed errors, which are more specific than
+    /// "Validation Failed".
     fn sentence(&self) -> String {
         let parts: Vec<String> = self
             .errors
@@ -153,7 +154,7 @@ impl RestBody {
 /// The scope that lets a classic token read teams.
 const TEAM_SCOPE: &str = "read:org";
 
-/// The error for a token that may not read the teams that a request needs.
+/// Returns the error for a token that may not read the teams that a request needs.
 pub(crate) fn no_teams(about: ErrorContext<'_>) -> Error {
     let said = "this token may not read the name of a team whose review is requested";
     forbidden(about, said, &[TEAM_SCOPE.to_owned()])
@@ -225,7 +226,8 @@ pub(crate) fn from_http(
     }
 }
 
-/// The id of a request. A header with any other text is ignored, because it may be a credential.
+/// Returns the id of a request. A header with any other text is ignored, because it may be a
+/// credential.
 fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-github-request-id")?.to_str().ok()?;
     let is_id = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b':' | b'-');
@@ -327,7 +329,7 @@ pub(crate) fn ambiguous(error: Error) -> Error {
         .with_hint("the request may have succeeded: check that before you try again")
 }
 
-/// The error for a missing pull request, if GitHub returned no error.
+/// Returns the error for a missing pull request, if GitHub returned no error.
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
         Hint::new("look for its number in the list")
@@ -335,13 +337,13 @@ pub(crate) fn missing(pr: &PrId) -> Error {
     )
 }
 
-/// The error for a repository that does not exist or is hidden from the account.
+/// Returns the error for a repository that does not exist or is hidden from the account.
 pub(crate) fn no_repository(repo: &RepoId) -> Error {
     Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
         .with_hint("check the name, and whether the account may see it")
 }
 
-/// The error for a host without an account.
+/// Returns the error for a host without an account.
 pub(crate) fn no_token(host: &str) -> Error {
     Error::new(
         ErrorKind::Unauthenticated {
@@ -427,7 +429,7 @@ fn scope_hint(about: ErrorContext<'_>, missing: &[String]) -> Hint {
     Hint::from(text).with_action(login(host))
 }
 
-/// The error for a token that is known to lack a scope.
+/// Returns the error for a token that is known to lack a scope.
 pub(crate) fn lacks_scope(
     about: ErrorContext<'_>,
     headers: &HeaderMap,
@@ -461,7 +463,8 @@ const FOR_PULLS: [(&str, &[&str]); 2] = [
     ("read:org", &["write:org", "admin:org"]),
 ];
 
-/// The scopes of [`FOR_PULLS`] that a token is known to lack; only classic tokens have scopes.
+/// Returns the scopes of [`FOR_PULLS`] that a token is known to lack; only classic tokens have
+/// scopes.
 pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     // GitHub sends this header for classic tokens only; other tokens have no scopes.
     let Some(has) = headers.get("x-oauth-scopes").and_then(|h| h.to_str().ok()) else {
@@ -475,7 +478,7 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     lacking.map(|(scope, _)| (*scope).to_owned()).collect()
 }
 
-/// The scopes that a REST route accepts, if the token has none of these scopes.
+/// Returns the scopes that a REST route accepts, if the token has none of these scopes.
 fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = about.words(headers.get(name)?.to_str().ok()?);
@@ -492,7 +495,8 @@ fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
     }
 }
 
-/// The scopes that a message names: `requires one of the following scopes: ['read:org', 'repo']`.
+/// Returns the scopes that a message names: `requires one of the following scopes: ['read:org',
+/// 'repo']`.
 fn scopes_in(message: &str) -> Vec<String> {
     let list = message
         .split_once("following scopes: [")
@@ -533,7 +537,7 @@ fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said
     .with_hint(format!("try again in {seconds} s (at {reset})"))
 }
 
-/// The kind of the missing object, from the type in a NOT_FOUND message.
+/// Returns the kind of the missing object, from the type in a NOT_FOUND message.
 fn noun(error: &GqlError) -> Noun {
     let what = error
         .message
@@ -725,7 +729,7 @@ fn unmet(message: String) -> Error {
         .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
 }
 
-/// The error for a refused compare-and-swap; GitHub does not report the values.
+/// Returns the error for a refused compare-and-swap; GitHub does not report the values.
 fn changed(what: Changed, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what,
@@ -844,7 +848,7 @@ pub(crate) fn is_without_projects(error: &Error) -> bool {
     }
 }
 
-/// The error for a failed part of a write; `done` names the parts that succeeded.
+/// Returns the error for a failed part of a write; `done` names the parts that succeeded.
 pub(crate) fn partial_failure(error: Error, done: &[&str]) -> Error {
     let done = done.join(", ");
     let hint = error.hint().cloned();

@@ -168,7 +168,7 @@ impl GitHub {
     }
 }
 
-/// The name of the innermost type, inside lists and non-null wrappers.
+/// Returns the name of the innermost type, inside lists and non-null wrappers.
 fn inner_name(of: &Value) -> &str {
     match of.get("name").and_then(Value::as_str) {
         Some(name) => name,

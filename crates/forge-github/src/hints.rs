@@ -19,12 +19,12 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
 pub(crate) static END_PENDING: Hint =
     Hint::new("submit or discard your pending review on the page of the pull request first");
 
-/// Recovery that submits a comment instead of a verdict.
+/// Returns the recovery that submits a comment instead of a verdict.
 pub(crate) fn comment_instead() -> Hint {
     Hint::new("comment instead").with_action(Action::again(&[]).with(Param::Verdict, "comment"))
 }
 
-/// Recovery for a closed pull request.
+/// Returns the recovery for a closed pull request.
 pub(crate) fn reopen(pr: &PrId) -> Hint {
     let action = Action::op(Op::PrReopen).on(&pr.key);
     Hint::from(format!("reopen #{} first", pr.key)).with_action(action)

@@ -151,7 +151,7 @@ impl Labels for GitHub {
 }
 
 impl GitHub {
-    /// Reads the repository's node id, and the label if the repository has one of that name.
+    /// Reads the repository's node id, and the label of that name if there is one.
     async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
         let mut variables = repo_variables(repo)?;
         variables.insert("label".into(), json!(name));
@@ -200,8 +200,8 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
     input
 }
 
-/// Returns whether `found` is the result of the write: the wanted values, under the wanted name if
-/// the write renames.
+/// Returns whether `found` shows the wanted values. If the write renames the label, the name must
+/// be the wanted one, too.
 fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
     new && wanted.color.as_ref().is_none_or(|c| *c == found.color)

@@ -66,7 +66,8 @@ pub use token_source::{FixedToken, TokenSource};
 
 use api::Api;
 
-/// GitHub's limit for writes: 80 a minute that make content (docs.github.com, REST, "Rate limits").
+/// GitHub's limit for writes that create content: 80 a minute (docs.github.com, REST, "Rate
+/// limits").
 pub const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
@@ -111,14 +112,14 @@ impl GitHub {
         self
     }
 
-    /// The ref of a pull request's head in the base repository. Anyone who can read the repository
-    /// can fetch it, even after the head branch is deleted.
+    /// Returns the ref of a pull request's head in the base repository. Anyone who can read the
+    /// repository can fetch it, even after the head branch is deleted.
     #[must_use]
     pub fn head_ref(number: u64) -> String {
         format!("refs/pull/{number}/head")
     }
 
-    /// The URL for cloning and fetching a repository of this host over HTTP.
+    /// Returns the URL for cloning and fetching a repository of this host over HTTP.
     ///
     /// # Errors
     ///
@@ -128,7 +129,7 @@ impl GitHub {
         Ok(format!("{}/{owner}/{name}.git", self.api.endpoint.web))
     }
 
-    /// The rate limits that the host has reported so far.
+    /// Returns the rate limits that the host has reported so far.
     #[must_use]
     pub fn rate_limits(&self) -> Vec<RateLimit> {
         let url = &self.api.endpoint.graphql;
@@ -192,7 +193,7 @@ fn number(pr: &PrId) -> Result<u64> {
     }
 }
 
-/// The variables that name a repository.
+/// Returns the variables that name a repository.
 fn repo_variables(repo: &RepoId) -> Result<Map<String, Value>> {
     let (owner, name) = owner_and_name(repo)?;
     Ok(Map::from_iter([
@@ -201,7 +202,7 @@ fn repo_variables(repo: &RepoId) -> Result<Map<String, Value>> {
     ]))
 }
 
-/// The variables that name a pull request.
+/// Returns the variables that name a pull request.
 fn pr_variables(pr: &PrId) -> Result<Map<String, Value>> {
     let mut variables = repo_variables(&pr.repo)?;
     variables.insert("number".to_owned(), json!(number(pr)?));

@@ -189,7 +189,7 @@ impl GitHub {
     }
 }
 
-/// The GraphQL selection that looks up numbers in a repository.
+/// Returns the GraphQL selection that looks up numbers in a repository.
 pub(crate) fn selection(numbers: &[u64]) -> String {
     let mut selection = String::new();
     for number in numbers {
@@ -206,7 +206,7 @@ fn alias(number: u64) -> String {
     format!("n{number}")
 }
 
-/// The nodes of the first page, with a warning if there are more pages.
+/// Returns the nodes of the first page, with a warning if there are more pages.
 fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
     let more = nodes.next().is_some();
     let nodes = nodes.into_vec();

@@ -23,7 +23,7 @@ use crate::{
     reply, summary,
 };
 
-/// A GitHub repository at `host`.
+/// Returns a GitHub repository at `host`.
 pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
     RepoId {
         kind: ForgeKind::GITHUB,
@@ -35,7 +35,7 @@ pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
     }
 }
 
-/// The ids of a repository and its owner, if they were requested.
+/// Returns the ids of a repository and its owner, if they were requested.
 fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
     (!name.id.is_empty()).then(|| {
         let mut node = RepoNode::new(&name.id, &name.owner.id);
@@ -78,7 +78,8 @@ pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
     }
 }
 
-/// Returns whether a team has no name in the answer, which means that the token may not read teams.
+/// Returns whether the answer lacks the name of a team, which means that the token may not read
+/// teams.
 pub(crate) fn is_unnamed_team(r: &wire::Requested) -> bool {
     r.kind == "Team" && r.combined_slug.is_empty()
 }
@@ -109,7 +110,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
     comment
 }
 
-/// Replaces a time that is missing after a partial failure.
+/// Returns the time that stands for one that is missing after a partial failure.
 fn epoch() -> Timestamp {
     Timestamp::from_unix(0)
 }
@@ -124,8 +125,8 @@ fn review_state(word: &str) -> ReviewState {
     }
 }
 
-/// The threads that a review opened, in the order of the review's comments: each thread begins with
-/// one of these comments.
+/// Returns the keys of the threads that a review opened, in the order of the review's comments.
+/// Each thread begins with one of these comments.
 fn opened_threads(r: &wire::Review) -> Vec<String> {
     fn first(thread: &wire::Thread) -> Option<&String> {
         let mut comments = thread.comments.nodes.iter().flatten().flatten();
@@ -157,7 +158,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
 
 pub(crate) fn thread(t: wire::Thread) -> Thread {
     let mut thread = Thread::new(t.id, t.path);
-    // An outdated thread has line numbers only in the diff on which it was opened.
+    // An outdated thread has line numbers only in the diff of the commit on which it was opened.
     (thread.line, thread.start_line) = if t.is_outdated {
         (t.original_line, t.original_start_line)
     } else {
@@ -580,8 +581,8 @@ pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> Pu
     pull
 }
 
-/// The error for an unknown state. The message quotes the text only if its form is that of a state,
-/// because any other text may be a credential.
+/// Returns the error for an unknown state. The message quotes the text only if its form is that of
+/// a state, because any other text may be a credential.
 pub(crate) fn unknown_state(host: &str, state: &str, of: &str) -> Error {
     let is_word = |b: u8| b.is_ascii_uppercase() || b == b'_';
     let message = match (1..=40).contains(&state.len()) && state.bytes().all(is_word) {
@@ -598,8 +599,9 @@ fn lacks(host: &str, what: &str) -> Error {
     )
 }
 
-/// Fingerprint of everything that an edit can change. GitHub gives pull requests no version, and
-/// `updatedAt` has a resolution of seconds and changes with every comment.
+/// Returns a fingerprint of everything that an edit can change. GitHub gives pull requests no
+/// version. `updatedAt` cannot replace it: it has a resolution of seconds, and changes with every
+/// comment.
 fn version(p: &PullRequest) -> String {
     let mut labels: Vec<&str> = p.labels.iter().map(|l| l.name.as_str()).collect();
     let mut assignees: Vec<&str> = p.assignees.iter().map(|a| a.login.as_str()).collect();

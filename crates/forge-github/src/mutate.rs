@@ -34,7 +34,7 @@ pub(crate) struct PullPayload {
     pub branch: Option<wire::Id>,
 }
 
-/// A place in a merge queue.
+/// An entry of a merge queue.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueEntry {
@@ -175,7 +175,7 @@ fn takes_all(error: &GqlError, payload: &Value) -> bool {
     }
 }
 
-/// The latest state of the pull request among the payloads of a batch.
+/// Returns the latest state of the pull request among the payloads of a batch.
 pub(crate) fn last_pull(
     batch: &Batch,
     payloads: Option<Payloads<PullPayload>>,
@@ -188,8 +188,9 @@ pub(crate) fn last_pull(
         .find_map(|alias| payloads.remove(alias).flatten()?.into_pull())
 }
 
-/// The error of a failed part: its path ends at the mutation, or the payload is missing. An error
-/// deeper in the path means that the mutation ran, but a field of the result could not be read.
+/// Returns the error of a failed mutation: its path ends at the mutation, or the payload is
+/// missing. An error deeper in the path means that the mutation ran, but a field of the result
+/// could not be read.
 pub(crate) fn failed<'a, T>(
     answer: &'a GqlAnswer<Payloads<T>>,
     alias: &str,
@@ -220,7 +221,7 @@ where
     }
 }
 
-/// The warning for a write that happened although the answer was lost.
+/// Returns the warning for a write that happened although the answer was lost.
 pub(crate) fn it_happened(error: &Error) -> Warning {
     Warning::new(format!("it happened, although {}", lower(error.message())))
 }

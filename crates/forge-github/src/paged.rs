@@ -25,7 +25,7 @@ pub(crate) struct Paged<T> {
 }
 
 impl GitHub {
-    /// Reads a page of a section, from as many of GitHub's pages as the limit needs.
+    /// Reads a page of a section. Reads as many pages from GitHub as the limit needs.
     pub(crate) async fn section_page<T>(
         &self,
         pr: &PrId,
@@ -79,8 +79,8 @@ impl GitHub {
     }
 }
 
-/// The warning for rows missing from a page without an error that names them: null rows, or all
-/// rows if the page is empty. `counted` is the total, from the first page.
+/// Returns a warning if the page lacks rows and no error explains it: rows that are null, or all
+/// rows if the page is empty. `counted` is the total from the first page.
 pub(crate) fn left_out<T>(
     host: &str,
     what: &str,

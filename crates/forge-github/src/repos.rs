@@ -181,7 +181,7 @@ pub(crate) fn method(word: Option<&str>) -> Option<MergeMethod> {
     }
 }
 
-/// The merge methods that a repository allows, with its default first.
+/// Returns the merge methods that a repository allows, with its default first.
 pub(crate) fn methods(repo: &wire::Repo) -> Vec<MergeMethod> {
     let mut allowed: Vec<MergeMethod> = [
         (MergeMethod::Merge, repo.merge_commit_allowed),

@@ -79,7 +79,7 @@ impl GitHub {
     }
 }
 
-/// The workflow run of a check, if the check links to the repository of `pull_page`.
+/// Returns the workflow run of a check, if the check links to the repository of `pull_page`.
 fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
     let (repo, run) = linked_run(check)?;
     let (_, pull_page) = pull_page.split_once("://")?;
@@ -87,7 +87,7 @@ fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
     repo.eq_ignore_ascii_case(own).then_some(run)
 }
 
-/// The repository and number of the workflow run that a GitHub Actions check links to.
+/// Returns the repository and number of the workflow run that a GitHub Actions check links to.
 ///
 /// The creator of a check chooses the link, so a link to a different run than the one that GitHub
 /// names is ignored.
@@ -99,7 +99,7 @@ pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
     named.is_none_or(is_named).then_some(linked)
 }
 
-/// The repository and number of a workflow run, from the URL of the run or of a job:
+/// Returns the repository and number of a workflow run, from the URL of the run or of a job:
 /// `https://<host>/<owner>/<repo>/actions/runs/<run>/job/<job>`.
 fn run_in(link: &str) -> Option<(&str, u64)> {
     let (_, link) = link.split_once("://")?;

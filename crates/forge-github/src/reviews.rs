@@ -159,8 +159,8 @@ impl GitHub {
     }
 
     /// Submits a review with threads on whole files, which `DraftPullRequestReviewThread` does not
-    /// support. Creates a pending review, adds the threads and submits the review; if that fails,
-    /// discards the pending review.
+    /// support. Creates a pending review, adds the threads and submits the review. Discards the
+    /// pending review if one of these steps fails.
     async fn submit_in_parts(
         &self,
         pull: &str,

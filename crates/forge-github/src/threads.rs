@@ -134,7 +134,7 @@ impl GitHub {
         }
     }
 
-    /// The error for a list that lacks a thread: the missing thread may be unresolved.
+    /// Returns the error for a list that lacks a thread: the missing thread may be unresolved.
     fn thread_left_out(&self, pr: &PrId) -> Error {
         let message = format!("{} left out a review thread of {pr}", self.info.host);
         Error::new(ErrorKind::Protocol, message)
@@ -142,7 +142,7 @@ impl GitHub {
     }
 
     /// Resolves or reopens a thread, after a check that the thread belongs to this pull request.
-    /// For a resolved thread, resolving does nothing on GitHub either.
+    /// GitHub, too, accepts a repeated resolve and does nothing.
     pub(crate) async fn set_resolved(
         &self,
         id: &ThreadId,

@@ -7,7 +7,7 @@ use forge_core::Secret;
 /// A source of tokens by host: the environment, a store, gh's login.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
-    /// The token of `host`; `None` without an account.
+    /// Returns the token of `host`; `None` without an account.
     ///
     /// # Errors
     ///
@@ -24,23 +24,24 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     /// Fails as [`Self::token`] does.
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>>;
 
-    /// The origin of the token last returned for `host`, for error messages: a variable, a file or
-    /// a program, if known.
+    /// Returns the origin of the token last returned for `host`, for error messages: a variable, a
+    /// file or a program, if known.
     fn origin(&self, host: &str) -> Option<String>;
 }
 
-/// The same token for every host, or no token; for tests and for callers that already have a token.
+/// A source that returns the same token for every host, or none; for tests and for callers that
+/// already have a token.
 #[derive(Clone, Debug)]
 pub struct FixedToken(Option<Secret>);
 
 impl FixedToken {
-    /// Returns this token for every host.
+    /// Creates a source that returns this token for every host.
     #[must_use]
     pub fn new(token: impl Into<String>) -> Self {
         Self(Some(Secret::new(token)))
     }
 
-    /// Returns no token for any host.
+    /// Creates a source that returns no token.
     #[must_use]
     pub fn none() -> Self {
         Self(None)

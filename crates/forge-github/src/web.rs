@@ -8,14 +8,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{GitHub, issues::list, pulls::query};
 
-/// Characters left unescaped in a form value.
+/// Characters to percent-encode in a form value.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~')
     .remove(b' ');
-/// Characters left unescaped in a path segment.
+/// Characters to percent-encode in a path segment.
 const SEGMENT: &AsciiSet = &FORM.add(b' ').remove(b':').remove(b'@').remove(b'+');
 
 impl GitHub {

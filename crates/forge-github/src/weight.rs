@@ -5,10 +5,12 @@ use std::fmt;
 use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, call};
 
 /// Maximum size of an answer in memory, in bytes: 128 ASCII texts of GitHub's maximum length
-/// ([`crate::caps`]); a page has 100 texts. Lists with longer rows are read in smaller pages. Until
-/// a text is printed, memory holds several copies of it: parsed, rendered and escaped.
+/// ([`crate::caps`]). A page has at most 100 texts. Lists with longer rows are read in smaller
+/// pages. The printed text is held as well: memory has several copies of a text (parsed, rendered,
+/// escaped).
 pub(crate) const MAX_ANSWER: usize = 128 * 65_536;
-/// More than the objects and list elements in the largest page that this crate requests.
+/// Maximum number of objects and list elements in an answer. It is more than the largest page that
+/// this crate requests has.
 const MAX_ITEMS: usize = 65_536;
 const MAX_FIELDS: usize = 8 * MAX_ITEMS;
 /// Memory of an item in addition to its text, in bytes.

@@ -16,11 +16,11 @@ pub struct McpClient {
 enum ConfigForm {
     /// A command that adds the server.
     Command(&'static str),
-    /// `{"mcpServers": {…}}`.
+    /// JSON of the form `{"mcpServers": {…}}`.
     Json(&'static str),
     /// JSON with `"type": "stdio"`, under this key.
     TypedJson(&'static str),
-    /// `[mcp_servers.forge]`.
+    /// TOML with the table `[mcp_servers.forge]`.
     Toml,
 }
 
@@ -70,7 +70,7 @@ impl McpClient {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The configuration for a program and its arguments.
+    /// Returns the configuration for a program and its arguments.
     #[must_use]
     pub fn snippet(&self, program: &str, args: &[String]) -> String {
         let json = |key: &str, server: Value| {

@@ -43,7 +43,7 @@ mod tests {
         "http",
     ];
 
-    /// The modules that a source file imports from `crate::`, singly or in a list.
+    /// Returns the modules that a source file imports from `crate::`, singly or in a list.
     fn imported(source: &str) -> Vec<String> {
         let code = source
             .split("#[cfg(test)]\nmod tests {")

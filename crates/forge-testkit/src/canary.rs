@@ -1,7 +1,7 @@
-//! A marker that every test token contains and that no program may print.
+//! A marker in every token of the tests. No program may print it.
 
-/// The marker. Tests search the output of every program under test for the marker; `cargo xtask
-/// test` searches the output of every lane. The GitHub double accepts only tokens that contain it.
+/// The marker. Tests search the output of every program for it, and `cargo xtask test` searches the
+/// output of every lane. The GitHub double accepts only tokens that contain it.
 pub const CANARY: &str = include_str!("canary.txt");
 
 /// Panics if a program has printed a token; the message does not repeat the token.

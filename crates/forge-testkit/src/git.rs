@@ -10,9 +10,9 @@ use std::{
 
 use crate::Run;
 
-/// Returns the git program that tests use: `FORGE_GIT`, or the first `git` of `PATH`.
+/// Returns the git program that tests use: `FORGE_GIT`, or the first `git` in `PATH`.
 ///
-/// The path is absolute for speed: if a command sets `PATH` and the program is a bare name, std
+/// The path is absolute for speed. If a command sets `PATH` and the program is a bare name, std
 /// uses `fork`, which copies the page tables of the whole process.
 #[must_use]
 pub fn git_program() -> PathBuf {
@@ -71,8 +71,8 @@ impl Identity {
 const FIRST_DATE: i64 = 1_767_225_600;
 
 /// A git repository that a test fills. Branches are written without a work tree, so that bare and
-/// ordinary repositories are filled alike. Each commit is one minute younger than the previous
-/// commit: the same calls give the same object ids.
+/// ordinary repositories are filled in the same way. Each commit is dated one minute after the
+/// previous one, so the same calls give the same object ids.
 #[derive(Debug)]
 pub struct GitDir {
     path: PathBuf,
@@ -96,7 +96,7 @@ impl GitDir {
             .arg("--")
             .arg(path)
             .ok();
-        // The tests need only these two directories of git's template.
+        // The tests need only these two of the directories that git's template makes.
         let git_dir = match path.join(".git") {
             dir if dir.is_dir() => dir,
             _ => path.to_path_buf(),
@@ -151,8 +151,8 @@ impl GitDir {
             .args(args)
     }
 
-    /// Commits on `branch`, which starts at `main` if it does not exist; the content `None` deletes
-    /// a file. If the branch is checked out, its files change as well. Returns the commit.
+    /// Commits on `branch` and returns the commit. A missing branch starts at `main`. The content
+    /// `None` deletes a file. If the branch is checked out, the work tree is updated as well.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, Option<&str>)]) -> String {
         let bytes: Vec<_> = files
             .iter()

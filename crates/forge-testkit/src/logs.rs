@@ -13,11 +13,12 @@ use tracing::{
 
 use crate::CANARY;
 
-/// True if a token was traced after the first call of [`watch_logs`].
+/// True if a token was traced since the first call of [`watch_logs`].
 static FOUND: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From this call on, every span or event of this process that contains a test token panics, at any
-/// level. A task may catch that panic, so dropping the returned value panics as well.
+/// Searches all traces of this process from now on. A span or event that contains a test token
+/// panics, at any level. A task may catch that panic, so dropping the returned value panics as
+/// well.
 ///
 /// # Panics
 ///
@@ -105,7 +106,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs `log` with a separate reader; returns the panic message, and whether a token was found.
+    /// Runs `log` with a reader of its own. Returns the panic message, and whether a token was
+    /// found.
     fn told(log: impl FnOnce()) -> (Option<String>, bool) {
         let reader = Reader::default();
         let found = Arc::clone(&reader.found);

@@ -33,7 +33,7 @@ impl Random {
         Self::new(seed)
     }
 
-    /// Returns the seed; print it where a failure shows it.
+    /// Returns the seed. Print it with a failure, so that the run can be repeated.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed

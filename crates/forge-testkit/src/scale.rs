@@ -35,7 +35,7 @@ struct Event {
     snapshot: String,
 }
 
-/// A pull request of the local backend that serves as the original of copies.
+/// A pull request of the local backend, as the original for copies.
 struct Template {
     root: String,
     branch: String,
@@ -44,12 +44,12 @@ struct Template {
 }
 
 impl GitDir {
-    /// Fills the repository with copies of its pull requests 1 (which must be open) and 2 (which
-    /// must be closed), up to number `last`. Every third copy is open. A copy has all events of its
-    /// original and a separate head branch. The refs are packed, as `git gc` leaves them.
+    /// Fills the repository up to number `last` with copies of its pull requests 1 (which must be
+    /// open) and 2 (which must be closed). Every third copy is open. A copy has all events of its
+    /// original, and its own head branch. The refs are packed, as `git gc` leaves them.
     ///
-    /// The copies are written directly in the local backend's format, because creating ten thousand
-    /// pull requests through the backend takes an hour.
+    /// The copies are written directly in the local backend's format. The backend would take an
+    /// hour to create ten thousand pull requests.
     pub fn multiply_pulls(&self, last: u64) {
         let open = self.template(1);
         let closed = self.template(2);

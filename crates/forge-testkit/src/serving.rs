@@ -8,8 +8,8 @@ use std::{
 
 use crate::{CANARY, Run, canary};
 
-/// A running `forge mcp --http`. Dropping ends the server and panics if a token was printed: a test
-/// token, or the server's own token after the line that announces it.
+/// A running `forge mcp --http`. Dropping it ends the server. The drop panics if the server printed
+/// a test token, or printed its own token again after the line that announces it.
 #[derive(Debug)]
 pub struct HttpServer {
     child: Child,
@@ -54,7 +54,7 @@ impl HttpServer {
             address: String::new(),
             token: String::new(),
         };
-        // A panic message never contains the line, which may be a token.
+        // The line may be a token, so no panic message contains it.
         let mut behind = |start: &str| {
             let line = stdout.by_ref().lines().next().unwrap().unwrap();
             line.strip_prefix(start).expect(start).to_owned()

@@ -6,7 +6,7 @@ use std::{
 
 use crate::{Scratch, git_program};
 
-/// Action of a [`GitShim`] in addition to recording calls.
+/// What a [`GitShim`] does in addition to recording calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShimPlan {
     /// Only records calls.
@@ -48,7 +48,7 @@ pub enum ShimPlan {
 }
 
 impl ShimPlan {
-    /// Returns the mode for the script, the number of the call, and the delay in seconds.
+    /// Returns the script's mode, the number of the call, and the delay in seconds.
     fn parts(self) -> (&'static str, u64, String) {
         let seconds = |ms: u64| format!("{}.{:03}", ms / 1000, ms % 1000);
         match self {
@@ -63,8 +63,8 @@ impl ShimPlan {
     }
 }
 
-/// A program that runs in place of git (`FORGE_GIT`): it records every call, and kills or withholds
-/// as planned.
+/// A program that runs in place of git (`FORGE_GIT`). It records every call, and kills or withholds
+/// as the plan says.
 #[derive(Debug)]
 pub struct GitShim {
     program: PathBuf,
@@ -72,12 +72,15 @@ pub struct GitShim {
     plan: ShimPlan,
 }
 
-/// The program, a shell script. Each call creates the first numbered directory that does not exist;
-/// the number of this directory is the number of the call, so that concurrent calls get different
-/// numbers. `trap` keeps the shell alive when it prints "Killed" after its caller has gone, which
-/// raises SIGPIPE. The input is saved in descriptor 3, because a background job would read
-/// /dev/null. The last block of a diff is sent after a minute at the latest, for a caller that
-/// needs the block before it writes anything; the file `late` records this.
+/// The program, a shell script.
+///
+/// Each call creates the first numbered directory that does not exist, and takes its number, so
+/// that concurrent calls get different numbers. `trap` keeps the shell alive: it prints "Killed"
+/// after its caller has gone, which raises SIGPIPE. The input is saved in descriptor 3, because a
+/// background job would read /dev/null.
+///
+/// The last block of a diff is sent after a minute at the latest, for a caller that writes nothing
+/// before it has this block. The file `late` records that.
 const SCRIPT: &str = r#"#!/bin/sh
 n=1
 while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done
@@ -171,8 +174,8 @@ impl GitShim {
         &self.program
     }
 
-    /// Returns true if the planned kill has reached a caller that ended with `code`. Waits for the
-    /// end of git, which outlives a killed caller.
+    /// Returns true if the planned kill has hit a caller that ended with `code`. Waits for the end
+    /// of git, because git outlives a killed caller.
     ///
     /// # Panics
     ///
@@ -183,8 +186,7 @@ impl GitShim {
         if at == 0 || !self.state.join(at.to_string()).exists() {
             return false;
         }
-        // A caller with an exit code has ended its git, perhaps before the kill, so a short wait
-        // suffices.
+        // A caller with an exit code has waited for its git, so a short wait suffices.
         let patience = Duration::from_secs(if code.is_some() { 1 } else { 60 });
         let begun = Instant::now();
         while !self.state.join("ended").exists() {

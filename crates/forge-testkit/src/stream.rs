@@ -12,7 +12,7 @@ use crate::{GitShim, Run};
 /// Measurements from reading the whole output of a program through a pipe.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The first line.
+    /// The first line of the output.
     pub first_line: String,
     /// Time from the start of the program to its first line.
     pub first: Duration,
@@ -36,7 +36,7 @@ impl Run {
     }
 
     /// Reads like [`Self::read`], with `shim` as git. The shim releases the last block of a diff
-    /// after the first line was read.
+    /// only after the first line was read.
     ///
     /// # Panics
     ///

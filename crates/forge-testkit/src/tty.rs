@@ -15,20 +15,20 @@ use rustix::{
 
 use crate::Run;
 
-/// Time without output after which a test fails. The value is generous because it only ends a hang.
+/// Time without output after which a test fails. It is long, because it only ends tests that hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time without output after which a program counts as waiting for keys.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// Maximum time until a key shows on the screen; the keys of a password never show.
+/// Maximum time until a typed key shows on the screen. The keys of a password never show.
 const ECHO_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Time without output before the next key is sent.
 const BETWEEN_KEYS: Duration = Duration::from_millis(10);
 
-/// Opens a terminal of `columns` by `rows`. Returns the side on which a test reads and types, and the
-/// side of the program.
+/// Opens a terminal of `columns` by `rows`. Returns two sides: one on which a test reads and types,
+/// and one for the program.
 ///
 /// # Panics
 ///
@@ -63,7 +63,7 @@ pub struct Terminal {
     child: Child,
     master: File,
     seen: Vec<u8>,
-    /// Number of cursor position reports sent.
+    /// Number of replies to cursor position queries.
     told: usize,
 }
 
@@ -164,11 +164,11 @@ impl Terminal {
     /// Panics as [`Self::expect`] does.
     pub fn reply(&mut self, question: &str, keys: &str) {
         self.expect(question);
-        // gh queries the cursor position after a question. Keys that arrive before the terminal's
-        // reply would become part of the reply.
+        // gh asks for the cursor position after it has printed a question. Keys that arrive before
+        // the terminal's reply would become part of the reply.
         while self.is_readable(QUIET) && self.read_some() {}
-        // Keys are sent one after the other, as a person types. A program that leaves raw mode
-        // between two keys can lose keys that wait.
+        // Keys are sent one by one, as a person types. A program that leaves raw mode between two
+        // keys can lose keys that are already waiting.
         let mut keys = split_keys(keys).into_iter().peekable();
         while let Some(key) = keys.next() {
             self.send(key);
@@ -189,7 +189,7 @@ impl Terminal {
             .expect("a terminal to type on");
     }
 
-    /// The id of the program's process.
+    /// Returns the id of the program's process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -238,7 +238,8 @@ impl Terminal {
         }
     }
 
-    /// Replies to cursor position queries, for which a program waits (gh's questions send them).
+    /// Replies to queries of the cursor position. The program waits for the reply; gh's questions
+    /// send such queries.
     fn tell_position(&mut self) {
         let query = b"\x1b[6n";
         let asked = self
@@ -255,7 +256,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
-    /// Returns true if output, or the end of the program, arrives within `wait`.
+    /// Returns true if output arrives, or the program ends, within `wait`.
     fn is_readable(&self, wait: Duration) -> bool {
         let wait = Timespec::try_from(wait).expect("a short time");
         let ready = poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&wait));

@@ -28,13 +28,13 @@ pub struct Places {
     pub owners: Vec<String>,
 }
 
-/// The places at one host, or one repository on this machine.
+/// What to query at one host: repositories and owners. Also one repository on this machine.
 struct HostGroup {
     client: Client,
     scope: PullScope,
 }
 
-/// Groups by host, or by locator for a repository on this machine.
+/// Groups by name: the host, or the locator of a repository on this machine.
 type HostGroups = BTreeMap<String, HostGroup>;
 
 impl Forges {
@@ -172,7 +172,7 @@ impl Forges {
         Ok((groups, across))
     }
 
-    /// The client of a host, without reading any of its repositories.
+    /// Returns the client of a host. Reads none of its repositories.
     async fn client_at(&self, host: &str, policy: &Policy) -> Result<Client> {
         let kind = self.hosts().kind_of(host).ok_or_else(|| {
             let shown = forge_core::text::one_line(host);
@@ -191,7 +191,7 @@ impl Forges {
         Ok(self.open(&id, policy.clone()).await?.client().clone())
     }
 
-    /// The hosts with an account that this build can use, gh's login included.
+    /// Returns the hosts with an account that this build can use, gh's login included.
     async fn logged_in(&self) -> Result<Vec<String>> {
         let accounts = self.accounts().status()?;
         let mut hosts: Vec<String> = accounts
@@ -222,9 +222,9 @@ impl Forges {
         Ok(hosts)
     }
 
-    /// Returns true if a token variable counts as a login at the host of `account`. A variable fits
-    /// several hosts, but counts only at the default host or, if that host has another kind of
-    /// forge, at the built-in host.
+    /// Returns true if a token variable counts as a login at the host of `account`. A variable
+    /// applies to several hosts, but is counted at only one: the default host or, if that has
+    /// another kind of forge, the built-in host.
     fn is_host_of_variable(&self, account: &AccountStatus) -> bool {
         let default_host = self.hosts().default_host();
         let of_default = self.hosts().kind_of(default_host);
@@ -239,8 +239,8 @@ impl HostGroup {
         self.client.list_across(&self.scope, queries, limit).await
     }
 
-    /// The queries of a status: the viewer's own pull requests and, on forges with review requests,
-    /// those that wait for the viewer's review.
+    /// Returns the queries of a status: the viewer's own pull requests and, on forges with review
+    /// requests, those that wait for the viewer's review.
     fn status_queries(&self, fields: PrFields) -> Vec<PullQuery> {
         let capabilities = self.client.forge().capabilities();
         let fields = match capabilities.has(Capability::Checks) {
@@ -261,7 +261,7 @@ impl HostGroup {
     }
 }
 
-/// The scope of the group `name`, which is created if missing.
+/// Returns the scope of the group `name`. Creates a missing group.
 fn scope_of<'a>(groups: &'a mut HostGroups, name: &str, client: &Client) -> &'a mut PullScope {
     let group = groups.entry(name.to_owned()).or_insert_with(|| HostGroup {
         client: client.clone(),

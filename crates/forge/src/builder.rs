@@ -1,4 +1,4 @@
-//! Builds [`Forges`] with the backends that a program brings itself.
+//! Builds [`Forges`] for a program that registers backends of its own.
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -7,11 +7,11 @@ use futures::{FutureExt as _, future::BoxFuture};
 
 use crate::{Config, Forges, registry};
 
-/// Opens a repository; returns its forge, and its canonical id.
+/// Opens a repository. Returns its forge and its canonical id.
 type OpenRepo =
     dyn Fn(RepoId, Trust) -> BoxFuture<'static, Result<(Arc<dyn Forge>, RepoId)>> + Send + Sync;
 
-/// A backend from outside of this crate, for [`ForgesBuilder::backend`].
+/// A backend from outside this crate, for [`ForgesBuilder::backend`].
 #[derive(Clone)]
 pub struct ExternalBackend {
     kind: ForgeKind,
@@ -20,7 +20,7 @@ pub struct ExternalBackend {
 }
 
 impl ExternalBackend {
-    /// A backend for forges of `kind`. `open` returns the forge of a repository, and the
+    /// Creates a backend for forges of `kind`. `open` returns the forge of a repository, and the
     /// repository's canonical id; the backend manages its own credentials.
     pub fn new<F, O>(kind: ForgeKind, open: F) -> Self
     where
@@ -41,7 +41,7 @@ impl ExternalBackend {
         self
     }
 
-    /// Kind of forge that the backend serves.
+    /// Returns the kind of forge that the backend serves.
     #[must_use]
     pub fn kind(&self) -> &ForgeKind {
         &self.kind

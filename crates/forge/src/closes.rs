@@ -40,7 +40,7 @@ fn is_own(issue: &IssueId, repo: &RepoId) -> bool {
     issue.repo.comparison_key() == repo.comparison_key()
 }
 
-/// Returns true if `named`, in a text of `repo`, refers to `issue`.
+/// Returns true if `named`, a reference in a text of `repo`, is to `issue`.
 fn is_named(named: &MentionTarget, issue: &IssueId, repo: &RepoId) -> bool {
     match (named, &issue.key) {
         (MentionTarget::Record(uri), PrKey::Record(_)) => PrKey::from(uri.clone()) == issue.key,

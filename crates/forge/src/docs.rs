@@ -4,8 +4,8 @@ use forge_core::{Capability, Support};
 
 use crate::registry::{self, Backend};
 
-/// The text of `docs/reference/capabilities.md`: one column per backend of this build, with reason
-/// and alternative for every "no".
+/// Returns the text of `docs/reference/capabilities.md`: one column per backend of this build, with
+/// reason and alternative for every "no".
 #[must_use]
 pub fn capabilities_docs() -> String {
     let backends = registry::backends();
@@ -49,7 +49,7 @@ fn word(support: Support) -> &'static str {
     }
 }
 
-/// Writes how each capability of a backend is provided, and why others are missing.
+/// Writes for each capability of a backend how it is provided, or why it is missing.
 fn details(out: &mut String, backend: &Backend) {
     let rows = Capability::ALL
         .iter()

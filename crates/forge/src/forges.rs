@@ -56,7 +56,7 @@ pub struct Forges {
     wait: Option<Duration>,
     /// The backends that the program registered.
     external: Arc<[ExternalBackend]>,
-    /// Results of `ssh -G` for host names that the configuration lacks.
+    /// Results of `ssh -G` for host names that are not in the configuration.
     ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
     github: Arc<github::SharedGithub>,
@@ -67,14 +67,14 @@ pub struct Forges {
 }
 
 impl Forges {
-    /// A builder, for a program with backends of its own.
+    /// Returns a builder, for a program with backends of its own.
     #[must_use]
     pub fn builder() -> ForgesBuilder {
         ForgesBuilder::default()
     }
 
-    /// The forges of the user who runs this process in `cwd`: reads the user's `config.toml`, and
-    /// `.forge.toml` of the repository around `cwd`, if they exist.
+    /// Returns the forges of the user who runs this process in `cwd`: reads the user's
+    /// `config.toml`, and `.forge.toml` of the repository around `cwd`, if they exist.
     ///
     /// # Errors
     /// The errors of [`Config::load`].
@@ -107,9 +107,9 @@ impl Forges {
         }
     }
 
-    /// Sets how long writes wait for the index, overriding the configuration; zero means no wait.
-    /// Forges that show a write at once are not affected. Only repositories opened afterwards use
-    /// the value.
+    /// Sets how long writes wait for the index, instead of the configured time; zero means no wait.
+    /// Forges that show a write at once never wait. Only repositories opened afterwards use the
+    /// value.
     #[must_use]
     pub fn with_wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
@@ -120,7 +120,7 @@ impl Forges {
         self
     }
 
-    /// How long writes wait for an index to show them.
+    /// Returns how long writes wait for an index to show them.
     #[must_use]
     pub fn wait(&self) -> Duration {
         self.wait.unwrap_or_else(|| self.config.wait())
@@ -148,49 +148,49 @@ impl Forges {
         self.tangled.usual_host(self)?.put_again(&uri).await
     }
 
-    /// Adds the backends that the program brings, with the hosts that include theirs.
+    /// Adds backends that the program brings. `hosts` includes the hosts of these backends.
     pub(crate) fn with_external(mut self, hosts: Hosts, backends: Vec<ExternalBackend>) -> Self {
         self.hosts = hosts;
         self.external = backends.into();
         self
     }
 
-    /// The registered backend of `kind`, if there is one.
+    /// Returns the registered backend of `kind`, if there is one.
     pub(crate) fn external(&self, kind: &ForgeKind) -> Option<&ExternalBackend> {
         self.external.iter().find(|b| b.kind() == kind)
     }
 
-    /// State shared by the GitHub hosts.
+    /// Returns the state shared by the GitHub hosts.
     #[cfg(feature = "github")]
     pub(crate) fn github(&self) -> &github::SharedGithub {
         &self.github
     }
 
-    /// The cache that the repositories on this machine share.
+    /// Returns the cache that the repositories on this machine share.
     #[cfg(feature = "local")]
     pub(crate) fn local(&self) -> Arc<forge_local::StoreCache> {
         Arc::clone(&self.local)
     }
 
-    /// State shared by the tangled hosts.
+    /// Returns the state shared by the tangled hosts.
     #[cfg(feature = "tangled")]
     pub(crate) fn tangled(&self) -> &tangled::SharedTangled {
         &self.tangled
     }
 
-    /// The configuration. [`Self::config_for`] adds settings of a repository.
+    /// Returns the configuration. [`Self::config_for`] adds settings of a repository.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The configuration for work on `repo` at `place`: the `.forge.toml` at `place` counts only
-    /// for its own repository.
+    /// Returns the configuration for work on `repo` at `place`: the `.forge.toml` at `place` counts
+    /// only for its own repository.
     ///
     /// # Errors
     /// `config` for an error in the `.forge.toml` that counts.
     pub async fn config_for(&self, place: &WorkingDir, repo: &Repo) -> Result<Cow<'_, Config>> {
-        // Most repositories have no `.forge.toml`, and then no process is needed.
+        // Most repositories have no `.forge.toml`, and for these no process is needed.
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
@@ -201,20 +201,20 @@ impl Forges {
         Ok(Cow::Borrowed(&self.config))
     }
 
-    /// The known hosts.
+    /// Returns the known hosts.
     #[must_use]
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
-    /// The accounts.
+    /// Returns the accounts.
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
-    /// The pin for a login: the permanent id of the account that the name refers to now. `None` on
-    /// forges where names do not change owners.
+    /// Returns the pin for a login: the permanent id of the account that the name refers to now.
+    /// `None` on forges where names do not change owners.
     ///
     /// # Errors
     /// The errors of [`Accounts::login`]; the forge's errors if the name cannot be resolved.
@@ -232,6 +232,7 @@ impl Forges {
     /// forges that cannot find the account from the secret.
     ///
     /// # Errors
+    ///
     /// `invalid_input` as [`Accounts::login`]; `unauthenticated` if the host refuses the secret;
     /// `network` and others if the host does not answer.
     pub async fn verify_login(
@@ -245,10 +246,11 @@ impl Forges {
         asked.map_err(|e| not_verified(&host, e))
     }
 
-    /// The secret of another program's login at `host`, such as gh's, which is used if the store
-    /// has no account there. `None` for an unknown host, or without such a login.
+    /// Returns the secret of another program's login at `host`, such as gh's. It is used if the
+    /// store has no account there. `None` for an unknown host, or without such a login.
     ///
     /// # Errors
+    ///
     /// `unauthenticated` for a login that cannot be read.
     pub async fn other_login(&self, host: &str) -> Result<Option<Secret>> {
         match self.accounts.check_login_host(host, None) {
@@ -257,13 +259,13 @@ impl Forges {
         }
     }
 
-    /// Ticket patterns and the issue tracker. The tracker is JIRA, if the configuration or a login
-    /// has JIRA's address and credentials. Nothing is sent yet.
+    /// Returns the ticket patterns and the issue tracker. The tracker is JIRA if the configuration
+    /// or a login has its address and credentials. Sends nothing yet.
     #[must_use]
     pub fn tickets(&self) -> TicketSource {
         let mut tickets = TicketSource::default();
         tickets.keys = self.config.ticket_keys();
-        // An unusable store becomes an error when a ticket is requested.
+        // If the store cannot be used, the error is reported when a ticket is requested.
         tickets.keys.base_url = self.accounts.jira_url().unwrap_or_default();
         #[cfg(feature = "jira")]
         if tickets.keys.enabled {
@@ -272,7 +274,7 @@ impl Forges {
         tickets
     }
 
-    /// The default request for a bundle, from the configuration.
+    /// Returns the default request for a bundle, from the configuration.
     #[must_use]
     pub fn context_req(&self) -> ContextReq {
         let mut req = ContextReq::new(self.hosts.clone());
@@ -282,8 +284,8 @@ impl Forges {
         req
     }
 
-    /// The policy from the configuration: its timeout, with write access. Waiting for an index does
-    /// not count towards the timeout.
+    /// Returns the policy from the configuration: its timeout, with write access. Waiting for an
+    /// index does not count towards the timeout.
     #[must_use]
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
@@ -366,7 +368,7 @@ impl Forges {
         }
     }
 
-    /// The repository that a command without `-R` uses at `place`.
+    /// Returns the repository that a command without `-R` uses at `place`.
     ///
     /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
     /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and any others,
@@ -380,18 +382,19 @@ impl Forges {
         resolve::base_repo(self, place).await
     }
 
-    /// The clone at `place`, if one of its remotes is `repo`: some forges need a clone for a large
-    /// diff, or for a merge by push. For a repository named by DID or at-uri, its other names are
-    /// read from the forge.
+    /// Returns the clone at `place`, if one of its remotes is `repo`. Some forges need a clone for
+    /// a large diff, or for a merge by push. If `repo` is named by DID or at-uri, its other names
+    /// are read from the forge.
     pub async fn clone_of(&self, place: &WorkingDir, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
     }
 
-    /// The repository at the URL of a git remote. The unknown host of an ssh remote may be an alias
-    /// of `ssh_config`: `ssh -G` resolves it, once per name.
+    /// Returns the repository at the URL of a git remote. An unknown host of an ssh remote may be
+    /// an alias in `ssh_config`, so `ssh -G` resolves it, once per name.
     ///
     /// # Errors
-    /// The errors of [`locator::parse_remote`]; the message names an unknown host as ssh resolves
+    ///
+    /// The errors of [`locator::parse_remote`]. The message names an unknown host as ssh resolves
     /// it.
     pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
         resolve::remote_repo(self, url).await
@@ -449,7 +452,7 @@ impl Forges {
     }
 }
 
-/// The error of a login whose secret the host did not confirm.
+/// Returns the error of a login whose secret the host did not confirm.
 fn not_verified(host: &str, e: Error) -> Error {
     let hint = match (e.kind(), e.hint()) {
         (ErrorKind::Unauthenticated { .. }, _) => {

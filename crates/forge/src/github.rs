@@ -22,7 +22,7 @@ use crate::{
     config::{Env, Var},
 };
 
-/// State shared by the GitHub hosts of a process, created when the first one is opened.
+/// State shared by the GitHub hosts of a process. It is created when the first of them is opened.
 #[derive(Debug, Default)]
 pub(crate) struct SharedGithub {
     http: OnceLock<Http>,
@@ -70,11 +70,11 @@ impl SharedGithub {
     }
 }
 
-/// The account of a token at `host`, from one request with this token.
+/// Returns the account of a token at `host`, from one request with this token.
 ///
 /// # Errors
-/// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses; `network` for
-/// a host that does not answer.
+/// `config` as [`SharedGithub::open`]; `unauthenticated` for a token that the host refuses;
+/// `network` for a host that does not answer.
 pub(crate) fn token_owner<'a>(
     forges: &'a Forges,
     host: &'a str,
@@ -85,7 +85,7 @@ pub(crate) fn token_owner<'a>(
         let endpoint = endpoint(host, forges.config());
         let tokens = Arc::new(FixedToken::new(token.expose()));
         let forge = Arc::new(GitHub::at(host, endpoint, http, tokens));
-        // The owner of a token does not depend on the repository.
+        // The token has the same owner in every repository, so any id will do.
         let id = RepoId {
             kind: ForgeKind::GITHUB,
             host: host.to_owned(),
@@ -98,7 +98,7 @@ pub(crate) fn token_owner<'a>(
     })
 }
 
-/// The token of gh's login at `host`.
+/// Returns the token of gh's login at `host`.
 ///
 /// # Errors
 /// The errors of [`Tokens::of_gh`].
@@ -112,7 +112,7 @@ pub(crate) fn gh_login<'a>(
     })
 }
 
-/// The API endpoints of a host: the defaults, unless the configuration overrides them.
+/// Returns the API endpoints of a host: the defaults, unless the configuration overrides them.
 fn endpoint(host: &str, config: &Config) -> Endpoint {
     let usual = Endpoint::of_host(host);
     let configured = |key: &str| config.value(&format!("hosts.{host}.{key}"));
@@ -124,8 +124,8 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
-/// How long "gh has no login" is cached. A process may run for weeks, and must notice a later
-/// login.
+/// How long the absence of a login in gh is cached. A process may run for weeks, and must notice a
+/// later login.
 const NO_LOGIN_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Tokens from the environment, then from the store, then from gh's login.
@@ -134,10 +134,10 @@ struct Tokens {
     accounts: Accounts,
     file: GhHosts,
     gh: Gh,
-    /// Tokens of gh's login by host. A token is read once, and again after the host refused it. A
-    /// missing token is read again after [`NO_LOGIN_LIFETIME`].
+    /// Tokens of gh's login, by host. A token is read once, and again if the host refused it. If gh
+    /// had no token, it is asked again after [`NO_LOGIN_LIFETIME`].
     from_gh: Mutex<HashMap<String, (Option<Secret>, Instant)>>,
-    /// Origin of the last token of a host, for errors.
+    /// Where the last token of a host came from, for errors.
     origins: std::sync::Mutex<HashMap<String, String>>,
 }
 
@@ -152,7 +152,7 @@ impl Tokens {
         }
     }
 
-    /// gh's token, cached after the first read.
+    /// Returns gh's token, cached after the first read.
     ///
     /// # Errors
     /// The errors of [`Self::of_gh`].
@@ -168,10 +168,11 @@ impl Tokens {
         Ok(token)
     }
 
-    /// gh's token: from gh's file, which needs no process, else from the gh program, which reads
-    /// the keyring and renews expired tokens. Never returns the token `refused`.
+    /// Reads gh's token: from gh's file, which needs no process, or else from the gh program, which
+    /// reads the keyring and renews expired tokens. Never returns the token `refused`.
     ///
     /// # Errors
+    ///
     /// `unauthenticated` if the file is unusable and the program has no token either.
     async fn of_gh(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
         let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
@@ -223,7 +224,7 @@ impl TokenSource for Tokens {
             Some((Some(token), _)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        // Without a replacement, the forge's own refusal is the more useful error.
+        // Without another token, the refusal of the forge is the more useful error.
         let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
         known.insert(host.to_owned(), (token.clone(), Instant::now()));
         Ok(token)
@@ -339,7 +340,7 @@ mod tests {
         );
     }
 
-    /// gh's `hosts.yml` in `dir`, and a fake gh that logs each start.
+    /// Writes gh's `hosts.yml` and a fake gh that logs each start. Returns tokens that use both.
     #[cfg(unix)]
     fn login_of_gh(dir: &std::path::Path, file: &str, script: &str) -> Tokens {
         use std::os::unix::fs::PermissionsExt as _;

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 
 use crate::{Config, Forges, auth::Pin, config::Var};
 
-/// Opens the backend of a repository, and returns the repository's canonical id with it.
+/// Opens the backend of a repository. Also returns the repository's canonical id.
 type OpenBackend =
     for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
@@ -30,26 +30,26 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// Kind of forge that the backend serves.
+    /// Returns the kind of forge that the backend serves.
     #[must_use]
     pub fn kind(&self) -> &'static ForgeKind {
         self.kind
     }
 
-    /// Name, as a heading.
+    /// Returns the name, as a heading.
     #[must_use]
     pub fn title(&self) -> &'static str {
         self.title
     }
 
-    /// Capabilities of the backend, regardless of the repository.
+    /// Capabilities of the backend, before restrictions of a single repository.
     #[must_use]
     pub fn capabilities(&self) -> &'static Capabilities {
         self.capabilities
     }
 }
 
-/// The backends of this build, in the order of the docs.
+/// Returns the backends of this build, in the order of the docs.
 #[must_use]
 pub fn backends() -> &'static [Backend] {
     BACKENDS
@@ -118,13 +118,13 @@ pub(crate) struct Variables {
 }
 
 impl AccountShape {
-    /// The account's name, as the label of a prompt.
+    /// Returns the account's name, as the label of a prompt.
     #[must_use]
     pub fn account(&self) -> &'static str {
         self.account
     }
 
-    /// The secret's name, as the label of a prompt.
+    /// Returns the secret's name, as the label of a prompt.
     #[must_use]
     pub fn secret(&self) -> &'static str {
         self.secret
@@ -141,7 +141,7 @@ impl AccountShape {
         (self.name_rule)(name)
     }
 
-    /// The environment variables of a host of this kind.
+    /// Returns the environment variables of a host of this kind.
     pub(crate) fn variables(&self, host: &str) -> Variables {
         (self.variables)(host)
     }
@@ -155,11 +155,11 @@ impl AccountShape {
     }
 }
 
-/// Finds no pin, for forges whose account names do not change owners and for backends that this
-/// build lacks.
+/// Finds no pin. Used for forges on which account names do not change owners, and for backends that
+/// this build lacks.
 const NO_PIN: PinLogin = |_, _, _| Box::pin(async { Ok(None) });
 
-/// The pin for a login at a host of `kind`, by the account's name.
+/// Returns the pin for a login at a host of `kind`, by the account's name.
 ///
 /// # Errors
 /// The backend's errors: a login fails if its name cannot be resolved.
@@ -175,8 +175,8 @@ pub(crate) async fn pin_login(
     }
 }
 
-/// The account that `secret` belongs to at a host of `kind`; `None` on forges that check a secret
-/// only at its first use.
+/// Returns the account that `secret` belongs to at a host of `kind`; `None` on forges that check a
+/// secret only at its first use.
 ///
 /// # Errors
 /// The backend's errors: `unauthenticated` if the host refuses the secret.
@@ -192,8 +192,8 @@ pub(crate) async fn secret_owner(
     }
 }
 
-/// The secret of another program's login at a host of `kind`, which is used if the store has no
-/// account there.
+/// Returns the secret of another program's login at a host of `kind`, which is used if the store
+/// has no account there.
 ///
 /// # Errors
 /// `unauthenticated` for a login that cannot be read.
@@ -215,7 +215,7 @@ static ACCOUNTS: &[AccountShape] = &[
         account: "Login",
         secret: "Token",
         name_rule: |_| Ok(()),
-        // gh's rule: `GH_TOKEN` is never sent to a host other than GitHub's own.
+        // gh's rule: `GH_TOKEN` is sent only to GitHub's own hosts.
         variables: |host| Variables {
             account: None,
             secret: if host == "github.com"
@@ -263,7 +263,7 @@ static ACCOUNTS: &[AccountShape] = &[
     },
 ];
 
-/// Account properties of `kind`; `None` for a kind without accounts.
+/// Returns the account properties of `kind`; `None` for a kind without accounts.
 #[must_use]
 pub fn account_shape(kind: &ForgeKind) -> Option<&'static AccountShape> {
     ACCOUNTS.iter().find(|shape| shape.kind == kind)
@@ -284,7 +284,8 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
 #[cfg(feature = "tangled")]
 pub(crate) const TANGLED_HOST: &str = "tangled.org";
 
-/// Host of a repository known only by its DID: the default host, if it is a tangled host.
+/// Returns the host for a repository that is known only by its DID: the default host, if it is a
+/// tangled host.
 #[cfg(feature = "tangled")]
 pub(crate) fn tangled_host(forges: &Forges) -> &str {
     let host = forges.hosts().default_host();
@@ -315,7 +316,7 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
 pub(crate) const KEEP_HERE: Action =
     Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
 
-/// The error for a kind without a backend.
+/// Returns the error for a kind without a backend.
 fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     let name = match kind.as_str() {
         "github" => "GitHub",
@@ -341,7 +342,7 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     .with_context("kind", kind.as_str())
 }
 
-/// The error for a record whose repository only the tangled backend could find.
+/// Returns the error for a record whose repository only the tangled backend could find.
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
 }

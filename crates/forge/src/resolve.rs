@@ -26,8 +26,8 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
         candidates.push(RemoteCandidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
-        // `git config` also works outside of a repository, with the user's file. There this line
-        // fails.
+        // `git config` also works outside a repository, with the user's file. In that case this
+        // line fails.
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
@@ -91,7 +91,8 @@ pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, Pa
     locator::parse_remote(url, &hosts.clone().with_alias(name, &real))
 }
 
-/// Returns true if git uses ssh for a remote: then its host may be an alias of `ssh_config`.
+/// Returns true if git uses ssh for a remote, because its host may then be an alias in
+/// `ssh_config`.
 fn is_ssh(url: &str) -> bool {
     match url.split_once("://") {
         Some((scheme, _)) => ["ssh", "git+ssh", "ssh+git"]
@@ -109,7 +110,7 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
     }
 }
 
-/// Adds to an error the origin of a value that was not on the command line.
+/// Adds to an error where a value came from, if it was not on the command line.
 fn named(e: Error, place: &str) -> Error {
     let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
     Error::invalid("repo", format!("{place}: {e}"))
@@ -117,7 +118,7 @@ fn named(e: Error, place: &str) -> Error {
         .with_source(e)
 }
 
-/// A remote with its meaning.
+/// A remote, and what its URL stands for.
 struct RemoteCandidate<'a> {
     remote: &'a Remote,
     meaning: RemoteMeaning,
@@ -169,9 +170,9 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
             (Some("base"), RemoteMeaning::Repo(repo)) => return Ok(repo.clone()),
-            // gh writes `owner/repo` or `HOST/owner/repo` when the repository has no remote.
+            // If the repository has no remote, gh writes `owner/repo` or `HOST/owner/repo`.
             (Some(text), RemoteMeaning::Repo(beside)) if text != "base" => {
-                // `owner/repo` is at the remote's host; a path has no host.
+                // `owner/repo` is at the host of the remote. A path has no host.
                 let hosts = match beside.host.as_str() {
                     "" => hosts.clone(),
                     host => hosts.clone().with_default_host(host),

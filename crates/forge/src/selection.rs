@@ -11,13 +11,13 @@ use crate::Forges;
 /// A pull request named by a selector.
 #[derive(Debug)]
 pub struct SelectedPull {
-    /// Repository.
+    /// Repository of the pull request.
     pub repo: Repo,
-    /// Identity.
+    /// Id of the pull request.
     pub id: PrId,
     /// The pull request with its sections, if the search already read it.
     found: Option<(PrFields, PullRequest)>,
-    /// The head branch used for the search, and the pull requests of that branch, this one first.
+    /// The head branch that was searched for, and its pull requests, this one first.
     matches: Option<(HeadRef, Vec<PullMatch>)>,
 }
 
@@ -33,7 +33,7 @@ struct PullMatch {
 const MAX_NAMED: usize = 5;
 
 impl SelectedPull {
-    /// The pull request with this key, without reading it.
+    /// Returns the pull request with this key, without reading it.
     #[must_use]
     pub fn by_key(repo: Repo, key: PrKey) -> Self {
         let id = PrId {
@@ -48,15 +48,16 @@ impl SelectedPull {
         }
     }
 
-    /// The pull request with the head branch `head`, with these sections: the newest open pull
-    /// request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose among
-    /// several open pull requests.
+    /// Returns the pull request with the head branch `head`, with these sections: the newest open
+    /// pull request, else the newest closed or merged one. [`Self::unambiguous`] refuses to choose
+    /// among several open pull requests.
     ///
     /// # Errors
     /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
         let mut found = repo.find(head, StateFilter::All, fields).await?;
-        // A merged pull request from the default branch is unrelated to current work there.
+        // A merged pull request of the default branch has nothing to do with current work on that
+        // branch.
         if found.iter().all(|p| p.state != PrState::Open)
             && head.owner.is_none()
             && let Some(first) = found.first()
@@ -93,7 +94,7 @@ impl SelectedPull {
         matches.filter(|p| p.state == PrState::Open).count() > 1
     }
 
-    /// The pull request with the data of the search; `None` before the first read.
+    /// Returns the pull request with the data of the search; `None` before the first read.
     #[must_use]
     pub fn found(&self) -> Option<&PullRequest> {
         self.found.as_ref().map(|(_, pull)| pull)
@@ -148,7 +149,8 @@ impl SelectedPull {
         })
     }
 
-    /// The pull request with these sections, without another request if the search has read them.
+    /// Returns the pull request with these sections, without another request if the search has read
+    /// them.
     ///
     /// # Errors
     /// The errors of [`Repo::pull`].
@@ -168,14 +170,14 @@ pub struct WorkingCopy<'a> {
 }
 
 impl<'a> WorkingCopy<'a> {
-    /// The working copy at `place`.
+    /// Returns the working copy at `place`.
     #[must_use]
     pub fn new(forges: &'a Forges, place: &'a WorkingDir) -> Self {
         Self { forges, place }
     }
 
-    /// Returns true if `repo` is the repository at this place. If so, the branches of `repo` are
-    /// the work tree's branches, wherever those are pushed to.
+    /// Returns true if `repo` is the repository at this place. Then its branches are those of the
+    /// work tree, wherever they are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
         let RepoPath::Dir(dir) = &repo.id().path else {
             return false;
@@ -184,7 +186,7 @@ impl<'a> WorkingCopy<'a> {
         self.place.root().await == Some(dir.as_path())
     }
 
-    /// The pull request of the current branch.
+    /// Returns the pull request of the current branch.
     ///
     /// # Errors
     /// `not_found` on a detached head, and as [`SelectedPull::by_head`].
@@ -195,7 +197,7 @@ impl<'a> WorkingCopy<'a> {
         }
     }
 
-    /// The number of the current branch's pull request in git's configuration
+    /// Returns the number of the current branch's pull request in git's configuration
     /// (`branch.<name>.merge` is `refs/pull/<number>/head`).
     ///
     /// # Errors
@@ -207,7 +209,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The head of the current branch, as `repo` names it; `None` on a detached head.
+    /// Returns the head of the current branch, as `repo` names it; `None` on a detached head.
     ///
     /// # Errors
     /// Fails if git fails.
@@ -218,7 +220,7 @@ impl<'a> WorkingCopy<'a> {
         })
     }
 
-    /// The pull request or head of the current branch; `None` on a detached head.
+    /// Returns the pull request or head of the current branch; `None` on a detached head.
     async fn current(&self, repo: &Repo) -> Result<Option<CurrentBranch>> {
         if self.is(repo).await {
             let branch = forge_git::current_branch(self.place.git()).await?;
@@ -254,8 +256,8 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// A branch as `repo` names it. For a branch pushed to another repository, the owner of that
-    /// repository is added, and also its name if the two repositories have different names.
+    /// Names a branch as `repo` does. For a branch that is pushed to another repository, adds that
+    /// repository's owner and, if the two names differ, its name.
     async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
         let config = self.place.config().await.ok();
         let url = match at {
@@ -281,7 +283,7 @@ impl<'a> WorkingCopy<'a> {
     }
 }
 
-/// Meaning of the current branch.
+/// What the current branch stands for.
 enum CurrentBranch {
     /// The pull request with this number.
     Number(u64),

@@ -24,8 +24,8 @@ use crate::{
 /// Name of the directory for sessions, next to the store of accounts.
 const SESSIONS: &str = "sessions";
 
-/// The pace of a long series of writes. A PDS counts the writes of an account, and would slow the
-/// series down.
+/// The pace of a long series of writes. A PDS counts an account's writes, and would otherwise slow
+/// the series down.
 const WRITE_PACE: WritePace = WritePace {
     free: 20,
     spacing: Duration::from_secs(1),
@@ -38,8 +38,8 @@ pub(crate) struct SharedTangled {
     hosts: Mutex<HashMap<String, Arc<Tangled>>>,
 }
 
-/// Applies the operation's deadline to the search for a record. Other operations get the deadline
-/// from a repository handle, which this search has yet to find.
+/// Applies the operation's deadline to the search for a record. Other operations have the deadline
+/// from a repository handle, but there is none before the record is found.
 async fn within_deadline<T>(
     forges: &Forges,
     uri: &AtUri,
@@ -74,7 +74,7 @@ impl SharedTangled {
         Ok((forge as Arc<dyn Forge>, id))
     }
 
-    /// The pull request of a record.
+    /// Returns the pull request of a record.
     ///
     /// # Errors
     /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not a pull
@@ -84,7 +84,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.pull_of_record(uri)).await
     }
 
-    /// The issue of a record.
+    /// Returns the issue of a record.
     ///
     /// # Errors
     /// The errors of [`Self::open`]; `not_found`; `protocol` for a record that is not an issue.
@@ -93,7 +93,7 @@ impl SharedTangled {
         within_deadline(forges, uri, host.issue_of_record(uri)).await
     }
 
-    /// The default host, for ids without a host.
+    /// Returns the default host, for ids without a host.
     ///
     /// # Errors
     /// The errors of [`Self::open`].
@@ -101,7 +101,7 @@ impl SharedTangled {
         self.host(registry::tangled_host(forges), forges)
     }
 
-    /// The pin for a login of `account` at `host`.
+    /// Returns the pin for a login of `account` at `host`.
     ///
     /// # Errors
     /// The errors of [`Self::open`] and [`Tangled::pin_login`].
@@ -148,9 +148,10 @@ impl SharedTangled {
     }
 }
 
-/// Removes the sessions of an account: their tokens would stay valid without its password.
+/// Removes the sessions of an account, because their tokens would stay valid without its password.
 ///
 /// # Errors
+///
 /// `config` if a file cannot be removed.
 pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     match config.dir() {
@@ -159,8 +160,9 @@ pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
     }
 }
 
-/// The default services, unless the configuration overrides them. A service configured on this
-/// machine allows loopback addresses, because such services refer to each other.
+/// Returns the default services, with those that the configuration overrides. If a service is
+/// configured on this machine, all may be at loopback addresses, because such services refer to
+/// each other.
 fn settings(host: &str, config: &Config) -> Result<Settings> {
     let usual = Settings::usual()?;
     let configured = |key: &str| -> Result<Option<Origin>> {
@@ -229,7 +231,7 @@ fn name_server(text: &str) -> Option<SocketAddr> {
     usual_port.or_else(|_| text.parse::<SocketAddr>()).ok()
 }
 
-/// The protocol's names, with those from the configuration.
+/// Returns the names in the protocol, with those that the configuration overrides.
 fn dialects(host: &str, config: &Config) -> Result<Dialects> {
     let mut dialects = Dialects::default();
     for (key, _) in Dialects::default().names() {
@@ -269,7 +271,8 @@ impl LoginSource for Logins {
         }))
     }
 
-    /// Logins from the environment are not stored; their sessions hold the pins.
+    /// Does nothing for a login from the environment, which is not stored. Its session contains the
+    /// pin.
     async fn keep_pin(&self, host: &str, login: &Login, pin: &Pin) -> Result<()> {
         let credential = auth::credential(&self.0, host).await?;
         let stored = credential.filter(|it| matches!(it.source, CredentialSource::Store(_)));
@@ -377,8 +380,8 @@ mod tests {
             for config in [from_file, from_env] {
                 let settings = settings("tangled.org", &config).unwrap();
                 assert_eq!(settings.dns, Some(address.parse().unwrap()));
-                // A name server at a local address is common, and does not make other local
-                // services reachable.
+                // A name server often has a local address. This must not make other local services
+                // reachable.
                 assert_eq!(settings.reach, Reach::Public);
             }
         }

@@ -11,12 +11,12 @@ use crate::{Config, Forges};
 const MAX_DEFINITION: u64 = 1 << 20;
 /// Default prefix of state labels.
 const DEFAULT_PREFIX: &str = "state: ";
-/// Prefix of a path in the repository, in `workflow.definition`.
+/// Prefix that marks a path in `workflow.definition` as one in the repository.
 pub const DEFINITION_IN_REPO: &str = "repo:";
 
 impl Forges {
-    /// The workflow of `repo` in the user's configuration. The defaults are the preset `ralph`,
-    /// stored in fields on forges that have them without setup, else in labels.
+    /// Returns the workflow of `repo` in the user's configuration. The defaults are the preset
+    /// `ralph`, stored in fields on forges that have them without setup, else in labels.
     ///
     /// # Errors
     /// `config` for an unusable definition or board.
@@ -31,7 +31,7 @@ impl Forges {
         ))
     }
 
-    /// The workflow by which merges move issues; `None` if no store is configured.
+    /// Returns the workflow by which merges move issues; `None` if no store is configured.
     ///
     /// # Errors
     /// The errors of [`Self::workflow`].
@@ -49,8 +49,8 @@ impl Forges {
     }
 }
 
-/// The text of the definition in the user's configuration. `repo` is used for a definition in the
-/// repository.
+/// Returns the text of the definition in the user's configuration. `repo` is used for a definition
+/// in the repository.
 ///
 /// # Errors
 /// `config` for a file that cannot be read or is missing.
@@ -91,7 +91,8 @@ pub async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<Str
             "it is kept in a repository, and no repository is named".to_owned(),
         ));
     };
-    // Only the default branch: a head under review must not define the effects of its own merge.
+    // Reads only the default branch, because a head under review must not define the effects of its
+    // own merge.
     let bytes = repo.repo_file(path, None).await?;
     let bytes = bytes.ok_or_else(|| wrong("the default branch has no such file".to_owned()))?;
     String::from_utf8(bytes).map_err(|e| wrong("it is not UTF-8".to_owned()).with_source(e))

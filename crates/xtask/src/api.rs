@@ -31,8 +31,8 @@ const LIBRARIES: [(&str, &[&str]); 5] = [
     ("forge-workflow", &[]),
 ];
 
-/// Automatic impls that the snapshots omit, because nearly all types have them. A type without
-/// `Send` or `Sync` is still visible, by a line `impl !core::marker::Send for …`.
+/// Automatic impls that are left out of the snapshots, because nearly all types have them. A type
+/// without `Send` or `Sync` still shows, by a line `impl !core::marker::Send for …`.
 const UNLISTED: [&str; 7] = [
     " core::marker::Send for ",
     " core::marker::Sync for ",
@@ -43,7 +43,7 @@ const UNLISTED: [&str; 7] = [
     "core::panic::unwind_safe::UnwindSafe for ",
 ];
 
-/// The number of changed lines to print for each package.
+/// Maximum number of changed lines to print for each package.
 const MAX_CHANGES: usize = 60;
 
 /// Compares every snapshot; `false` if any differs.
@@ -90,8 +90,8 @@ pub fn update() -> Result<bool> {
     Ok(true)
 }
 
-/// The path of this program. Call this function before cargo builds the workspace: a build replaces
-/// the file, and Linux then reports the path of the deleted file.
+/// Returns the path of this program. It must be called before cargo builds the workspace: a build
+/// replaces the file, and Linux then reports the path of the deleted file.
 pub fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find this program")
 }
@@ -120,16 +120,16 @@ pub fn run_rustdoc(rustdoc: &OsStr) -> ExitCode {
     }
 }
 
-/// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace: the
-/// dependencies of fewer packages have other features, so cargo would check them again.
+/// Writes `target/doc/<crate>.json` for each library. cargo documents the whole workspace. If it
+/// documented fewer packages, their dependencies would have other features and be checked again.
 fn document(program: &Path) -> Result<()> {
     let rustdoc = std::env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
     let mut command = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
     command
         .env("RUSTDOC", program)
         .env(RUSTDOC, rustdoc)
-        // cargo runs rustdoc again when these flags change, so an earlier run for HTML does not
-        // count as a run for JSON.
+        // cargo runs rustdoc again when these flags change. An earlier run for HTML is therefore no
+        // obstacle to a run for JSON.
         .env("RUSTDOCFLAGS", "-Z unstable-options --output-format json")
         .env_remove("CARGO_ENCODED_RUSTDOCFLAGS");
     let (documented, _) = watched(&mut command)?;
@@ -137,7 +137,7 @@ fn document(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The public items of a package, one on each line: first the types of a module, each followed by
+/// Lists the public items of a package, one on each line: the types of a module, each followed by
 /// its fields, methods and impls. Derived impls are listed without their methods.
 fn list(library: &str, exported: &[&str]) -> Result<String> {
     let name = crate_name(library);
@@ -159,7 +159,7 @@ fn list(library: &str, exported: &[&str]) -> Result<String> {
     };
     let written: BTreeSet<String> = items(true)?.into_iter().collect();
     let mut lines = items(false)?;
-    // A type with several inherent impls has several equal lines, of which one is listed.
+    // A type with several inherent impls has several equal lines, but only one is listed.
     let mut listed = BTreeSet::new();
     lines.retain(|line| {
         (written.contains(line) || is_listed_impl(line))
@@ -192,7 +192,7 @@ fn changes(before: &str, after: &str) -> Vec<String> {
     gone.chain(new).collect()
 }
 
-/// The snapshot of a package, relative to the root.
+/// Returns the snapshot of a package, relative to the root.
 fn snapshot(library: &str) -> String {
     format!("docs/reference/api/{library}.txt")
 }
@@ -207,7 +207,7 @@ fn is_library(name: &str) -> bool {
         .any(|(library, _)| crate_name(library) == name)
 }
 
-/// The crate in the arguments of rustdoc.
+/// Returns the crate in the arguments of rustdoc.
 fn named_crate(args: &[OsString]) -> Option<&str> {
     let flag = args.iter().position(|arg| arg == "--crate-name")?;
     args.get(flag + 1)?.to_str()

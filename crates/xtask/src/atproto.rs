@@ -16,8 +16,8 @@ const MANIFESTS: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 /// Scripts to run in the installation.
 const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
 
-/// The directory of the installation: `FORGE_ATPROTO_WORLD`, else `target/peers/atproto-world`,
-/// which is reinstalled if it differs from the lock file.
+/// Returns the directory of the installation: `FORGE_ATPROTO_WORLD`, else
+/// `target/peers/atproto-world`, which is reinstalled if it differs from the lock file.
 ///
 /// # Errors
 /// Fails if npm is missing, or cannot install the packages.
@@ -34,7 +34,7 @@ pub fn find() -> Result<PathBuf> {
     let dir = root().join("target/peers/atproto-world");
     fs::create_dir_all(&dir)?;
     let wanted = fs::read(from.join("package-lock.json")).context("no lock file")?;
-    // A copy of the lock file, written last: it proves that the installation is complete.
+    // A copy of the lock file. It is written last, so it proves that the installation is complete.
     let mark = dir.join("installed");
     if fs::read(&mark).ok().as_ref() != Some(&wanted) {
         for name in MANIFESTS {

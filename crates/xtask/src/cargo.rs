@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
@@ -20,7 +20,7 @@ pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|v| !v.is_empty() && v != "false")
 }
 
-/// cargo with `args` in the root of the workspace.
+/// Returns the command `cargo` with `args`, in the root of the workspace.
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
@@ -47,7 +47,7 @@ pub fn has(args: &[&str]) -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// Runs `command` and passes its output through; returns whether it succeeded, and its output
+/// Runs `command` and passes its output through. Returns whether it succeeded, and its output
 /// without colours.
 pub fn watched(command: &mut Command) -> Result<(bool, String)> {
     println!("$ {}", line(command));

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 /// Names in distributions; Debian's is the first.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// The program: `FORGE_CHROMIUM`, else the first program of `NAMES` that starts.
+/// Returns the program: `FORGE_CHROMIUM`, else the first program of `NAMES` that starts.
 ///
 /// # Errors
 /// Fails if no Chromium starts.

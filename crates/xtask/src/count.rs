@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, ops::AddAssign};
 /// A number of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Passed tests.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// Tests that failed, or could not run.
+    /// Number of tests that failed, or could not run.
     pub failed: u64,
 }
 
@@ -19,8 +19,8 @@ impl AddAssign for Count {
 }
 
 impl Count {
-    /// The counts of a run. A run without a summary counts as one failure, because the lane did not
-    /// run. So does a run that failed although no test failed.
+    /// Returns the counts of a run. A run without a summary did not run its tests, so it counts as
+    /// one failure. A run that failed although no test failed also counts as one.
     pub fn of(ended_well: bool, output: &str) -> Self {
         let mut count = Self::read(output).unwrap_or(Self {
             passed: 0,
@@ -32,8 +32,8 @@ impl Count {
         count
     }
 
-    /// Nextest's summary if present, else the sum of the summaries that `cargo test` prints with
-    /// the built-in harness, doc tests and libtest-mimic. `None` without any summary.
+    /// Reads nextest's summary if there is one. Otherwise adds the summaries that `cargo test`
+    /// prints with the built-in harness, doc tests and libtest-mimic. `None` without any summary.
     fn read(output: &str) -> Option<Self> {
         // Nextest repeats the output of a failed test, which may contain a summary. Nextest's own
         // summary is the last one.
@@ -47,7 +47,7 @@ impl Count {
     }
 }
 
-/// The names of the failed tests, without repetitions: nextest prints `FAIL [ 0.03s] (1/9) cli a::b`,
+/// Returns the names of the failed tests, each once. nextest prints `FAIL [ 0.03s] (1/9) cli a::b`,
 /// the built-in harness `test a::b ... FAILED`.
 pub fn failed_tests(output: &str) -> BTreeSet<String> {
     let name = |line: &str| {

@@ -35,7 +35,7 @@ const PAGES: &[&str] = &[
     "skills/forge/SKILL.md",
 ];
 
-/// First parts of the names of licence files, in capitals.
+/// Beginnings of the names of licence files, in capitals.
 const LICENCE_FILES: &[&str] = &[
     "COPYING",
     "COPYRIGHT",
@@ -103,12 +103,12 @@ pub fn run() -> Result<bool> {
     Ok(packed)
 }
 
-/// Name of the archive and of the directory in the archive, as `cargo binstall` expects.
+/// Returns the name of the archive, and of the directory in it, as `cargo binstall` expects.
 fn stem(target: &str, version: &str) -> String {
     format!("{PACKAGE}-{target}-v{version}")
 }
 
-/// The compiler's target.
+/// Returns the compiler's target.
 fn host() -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let out = Command::new(rustc).arg("-vV").output()?;
@@ -131,7 +131,7 @@ fn metadata(target: &str) -> Result<Value> {
     serde_json::from_slice(&out.stdout).context("cargo metadata wrote no JSON")
 }
 
-/// The shipped package and its dependencies, by name and version.
+/// Returns the shipped package and its dependencies, by name and version.
 fn shipped(metadata: &Value) -> Result<Vec<&Value>> {
     let packages = by_id(field(metadata, "packages"));
     let nodes = by_id(field(field(metadata, "resolve"), "nodes"));
@@ -176,7 +176,7 @@ fn by_id(all: &Value) -> BTreeMap<&str, &Value> {
         .collect()
 }
 
-/// The licence of each third-party package, then each licence text once.
+/// Returns the licence of each third-party package, then each licence text once.
 fn licences(shipped: &[&Value]) -> Result<String> {
     let (mut list, mut texts) = (String::new(), BTreeMap::<String, Vec<String>>::new());
     for package in shipped
@@ -214,7 +214,7 @@ fn licences(shipped: &[&Value]) -> Result<String> {
     Ok(page)
 }
 
-/// The licence texts in a directory.
+/// Returns the licence texts in a directory.
 fn licence_texts(dir: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))? {

@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use crate::cargo::{cargo, watched};
 
-/// Runs the tests that compare the pages, in a mode that writes the pages, so that comparing and
-/// writing cannot differ.
+/// Runs the tests that compare the pages, in a mode in which they write the pages. Comparing and
+/// writing thus cannot differ.
 pub fn run() -> Result<bool> {
     let mut command = cargo(&[
         "test",

@@ -13,7 +13,7 @@ use crate::cargo::root;
 /// The version that the tests expect.
 pub const VERSION: &str = "2.103.3";
 
-/// The program: `FORGE_GH`, else `target/peers/gh`, which is downloaded if missing.
+/// Returns the program: `FORGE_GH`, else `target/peers/gh`, which is downloaded if missing.
 ///
 /// # Errors
 /// Fails if gh is missing, or has another version.
@@ -90,7 +90,7 @@ fn python(dir: &Path, args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The only entry of a directory that matches `is`.
+/// Returns the only entry of a directory that matches `is`.
 fn one(dir: &Path, is: impl Fn(&str) -> bool) -> Result<String> {
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();

@@ -40,12 +40,12 @@ impl GitProgram {
     }
 }
 
-/// The git in use: `FORGE_GIT`, else the first in `PATH`.
+/// Returns the git in use: `FORGE_GIT`, else the first in `PATH`.
 pub fn current() -> Option<GitProgram> {
     GitProgram::ask(std::env::var_os("FORGE_GIT").map_or_else(|| "git".into(), PathBuf::from))
 }
 
-/// The oldest other supported git, in the directories of distributions and in `PATH`.
+/// Returns the oldest other supported git, in the directories of distributions and in `PATH`.
 pub fn older(current: &GitProgram) -> Option<GitProgram> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

@@ -9,7 +9,7 @@ use crate::python;
 /// The version described in `tests/peers/jira.rs`.
 pub const VERSION: &str = "3.10.5";
 
-/// The Python with the package.
+/// Returns the Python with the package.
 ///
 /// # Errors
 /// The errors of [`python::installed`].

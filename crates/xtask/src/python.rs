@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo::root;
 
-/// The directory with the programs of `package`, which is installed into `target/peers/<name>` if
-/// `program` is missing.
+/// Returns the directory with the programs of `package`, which is installed into
+/// `target/peers/<name>` if `program` is missing.
 ///
 /// # Errors
 /// Fails if python3, its venv or pip is missing, or the package cannot be downloaded.

@@ -20,7 +20,7 @@ const DESKTOP: [(&str, &str); 2] = [
     ("gnome-keyring-daemon", "gnome-keyring"),
 ];
 
-/// The program: `FORGE_TANG`, else `target/peers/tang`, which is built if missing.
+/// Returns the program: `FORGE_TANG`, else `target/peers/tang`, which is built if missing.
 ///
 /// # Errors
 /// Fails if tang or the keyring is missing, or tang has another version.

@@ -22,10 +22,10 @@ use crate::{
 /// A word in every test token. No output may contain this word.
 const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
-/// Extent of a run.
+/// Which lanes a run includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Everything.
+    /// All lanes.
     All,
     /// Only lanes that take seconds.
     Quick,
@@ -41,8 +41,8 @@ struct TestReport {
 }
 
 impl TestReport {
-    /// Runs one lane. A lane without a summary counts as one failure, because it did not run. So
-    /// does a lane that fails although no test failed.
+    /// Runs one lane. A lane without a summary did not run its tests, so it counts as one failure.
+    /// A lane that failed although no test failed also counts as one.
     fn lane(&mut self, name: &str, mut command: Command) -> Result<()> {
         println!("\n== {name}");
         // Output of passing tests is not shown, but stored in this file.
@@ -81,8 +81,8 @@ impl TestReport {
         }
     }
 
-    /// Counts a lane that reports no tests as one test, which passed if the exit status is 0.
-    /// Prints the lane's stderr.
+    /// Counts a lane that reports no tests as one test. It passed if the exit status is 0. Prints
+    /// the lane's stderr.
     fn said(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -161,8 +161,8 @@ impl TestReport {
         self.left_out.push(format!("{name}: {why}"));
     }
 
-    /// Skips a lane like [`Self::skip`], because this machine lacks a program. In CI, a missing
-    /// program is a failure.
+    /// Skips a lane like [`Self::skip`], because this machine lacks a program. In CI this is a
+    /// failure.
     fn lacks(&mut self, name: &str, what: &str) {
         if in_ci() {
             self.broken.push(format!("{name} ({what})"));
@@ -188,7 +188,7 @@ impl TestReport {
 }
 
 /// The independent programs for later lanes. They are installed while the tests run, because the
-/// tests spend much of their time waiting.
+/// tests mostly wait.
 struct Peers {
     gh: Result<PathBuf>,
     myworld: Result<PathBuf>,
@@ -221,7 +221,7 @@ struct Compiled {
 impl Compiled {
     fn run(extent: Extent) -> Self {
         // A missing tang is built first, in its own directory, so that the tests can start
-        // meanwhile. A check locks our target directory, and the tests would have to wait for the
+        // meanwhile. A check locks our target directory, and the tests would have to wait for that
         // lock.
         let tang = tang::find();
         let backends = match extent {
@@ -298,7 +298,7 @@ pub fn run(extent: Extent) -> Result<bool> {
                 command.env("FORGE_GIT", &older.program);
                 report.lane(&name, command)?;
             }
-            // The current git is old, so all lanes have run with an old git.
+            // The current git is old, so all lanes have already run with an old git.
             None if current.is_old() => {}
             None => report.lacks(
                 "behaviour on an older git",
@@ -417,8 +417,8 @@ const BUILD: [&str; 4] = ["build", "--workspace", "--all-targets", "--locked"];
 /// The features of the library, one for each backend.
 const BACKENDS: [&str; 3] = ["github", "local", "tangled"];
 
-/// The program with one backend and without the MCP server. The program is only checked, not built:
-/// no other lane uses the result.
+/// Returns the command that checks the program with one backend and without the MCP server. Nothing
+/// is built, because no other lane uses the result.
 fn alone(backend: &str) -> Command {
     let program = ["check", "--locked", "--package", "forge-cli", "--bin=forge"];
     cargo(
@@ -459,8 +459,8 @@ const TARGETS: [&str; 7] = [
     "mcp",
 ];
 
-/// All tests except doc tests, the behaviour suite and those that need another program. Nextest
-/// runs them in parallel, cargo one binary after another.
+/// Returns the command for all tests except doc tests, the behaviour suite and tests that need
+/// another program. Nextest runs them in parallel, cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
         let mut left_out: Vec<&str> = [
@@ -488,7 +488,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
     cargo(&args)
 }
 
-/// The tests of some targets that run another program.
+/// Returns the command for the tests of some targets that run another program.
 fn peers(nextest: bool, targets: &[&str]) -> Command {
     if nextest {
         let filter: Vec<String> = targets.iter().map(|b| format!("binary({b})")).collect();
@@ -510,16 +510,16 @@ const NEXTEST: [&str; 5] = [
 ];
 const TEST: [&str; 4] = ["test", "--workspace", "--locked", "--no-fail-fast"];
 
-/// The tests of a filter. Tests wait for other programs about a third of their time, so 1.5 times
-/// as many threads as processors keep the processors busy.
+/// Returns the command for the tests of a filter. Tests wait for other programs about a third of
+/// their time, so there are 1.5 times as many threads as processors.
 fn nextest_of(filter: &str) -> Command {
     let processors = available_parallelism().map_or(2, NonZero::get);
     let threads = (processors * 3).div_ceil(2).to_string();
     cargo(&[&NEXTEST[..], &["--test-threads", &threads, "-E", filter]].concat())
 }
 
-/// The behaviour suite in one process: nextest would start a process for each small trial, which
-/// takes longer than the trial.
+/// Returns the command for the behaviour suite in one process. nextest would start a process for
+/// each small trial, which takes longer than the trial.
 fn behaviour() -> Command {
     peers(false, &BEHAVIOUR)
 }

@@ -44,7 +44,8 @@ impl ColorArg {
         StringValueParser::new().map(Self::Label)
     }
 
-    /// When to use colour; the default if the flag is a label's colour.
+    /// Returns when to use colour: the flag's value, or the default if the flag is a label's
+    /// colour.
     #[must_use]
     pub fn when(&self) -> ColorWhen {
         match self {
@@ -53,7 +54,7 @@ impl ColorArg {
         }
     }
 
-    /// The colour of a label.
+    /// Returns the colour of a label.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         match self {

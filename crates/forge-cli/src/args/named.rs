@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
 
-/// Names on the command line, which hints use again.
+/// Names that the user typed. Hints repeat them in the commands that they suggest.
 #[derive(Clone, Debug, Default)]
 pub struct CommandNames {
     /// The names of the subcommands.
@@ -15,13 +15,13 @@ pub struct CommandNames {
     pub names: Vec<(&'static str, Vec<String>)>,
     /// The repository in the target's locator, parsed once the hosts are known.
     pub repo_of_target: OnceLock<String>,
-    /// The definition of all commands and flags.
+    /// The clap definition of all commands and flags, not yet built.
     pub definition: Command,
-    /// The built definition, created when a hint first needs it.
+    /// The built clap definition, created when a hint first needs it.
     pub built: OnceLock<Command>,
 }
 
-/// Arguments that take names, which a hint can correct after a typing error.
+/// Ids of the arguments that take names. If such a name has a typing error, a hint can correct it.
 const NAMES: &[&str] = &[
     "account",
     "add_assignee",
@@ -69,7 +69,7 @@ impl CommandNames {
         }
     }
 
-    /// The definition after clap's `build`, which takes time and therefore runs once.
+    /// Returns the definition after clap's `build`, which takes time and therefore runs only once.
     pub fn built(&self) -> &Command {
         self.built.get_or_init(|| {
             let mut definition = self.definition.clone();

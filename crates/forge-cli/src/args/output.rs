@@ -17,7 +17,7 @@ pub struct JsonArgs {
 }
 
 impl JsonArgs {
-    /// Selects every field for `--json` without a value: for tables that gh does not have.
+    /// Selects every field if `--json` has no value. Used for tables that gh does not have.
     #[must_use]
     pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {
         let mut args = self.clone();
@@ -40,7 +40,8 @@ pub struct BodyArgs {
 }
 
 impl BodyArgs {
-    /// Sets the help texts of the two flags, for `#[command(mut_args(…))]` of a command.
+    /// Returns a function that sets the help texts of the two flags, for `#[command(mut_args(…))]`
+    /// of a command.
     pub fn with_help(body: &'static str, body_file: &'static str) -> impl FnMut(Arg) -> Arg {
         move |arg: Arg| match arg.get_id().as_str() {
             "body" => arg.help(body),

@@ -19,7 +19,7 @@ pub struct WaitArgs {
 }
 
 impl WaitArgs {
-    /// The duration of the wait, if the command line sets a duration.
+    /// Returns the duration of the wait, if the command line sets a duration.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         if self.no_wait {

@@ -1,4 +1,4 @@
-//! `forge` under the name that git looks for: `git forge …`.
+//! The `forge` program under the name that makes `git forge …` work.
 
 use std::process::ExitCode;
 

@@ -200,7 +200,7 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
 async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Result<Exit> {
     let accounts = forges.accounts();
     let kind = args.kind.as_deref().and_then(ForgeKind::new);
-    // An unusable host is refused before the user enters a password.
+    // Refuse an unusable host before the user enters a password.
     let shape = account_shape(&accounts.kind_for_login(host, kind.as_ref())?);
     let label = |of: fn(&AccountShape) -> &'static str, other| shape.map_or(other, of);
     let asks = ctx.ui.can_prompt() && !args.with_token;
@@ -245,7 +245,7 @@ async fn login(ctx: &Ctx, forges: &Forges, host: &str, args: &LoginArgs) -> Resu
     Ok(Exit::Ok)
 }
 
-/// The account to store: the token's owner. A named account must be this owner.
+/// Returns the account to store: the token's owner. Fails if the user named another account.
 fn account_of(named: Option<String>, owner: Option<Actor>) -> Result<String> {
     let Some(owner) = owner else {
         return Ok(named.unwrap_or_default());
@@ -410,7 +410,7 @@ async fn status(ctx: &Ctx, forges: &Forges, args: &AuthStatusArgs) -> Result<Exi
     Ok(exit)
 }
 
-/// The account's identity at the host; `None` for an inactive account.
+/// Returns the account's identity at the host; `None` for an inactive account.
 async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Result<Actor>> {
     if !line.active {
         return None;
@@ -418,7 +418,8 @@ async fn ask_host(ctx: &Ctx, forges: &Forges, line: &AccountStatus) -> Option<Re
     viewer(ctx, forges, &line.kind, &line.host, line.account.as_deref()).await
 }
 
-/// The account of gh's own login at `host`, which is used if forge has no account there.
+/// Returns the account of gh's own login at `host`. forge uses it if it has no account of its own
+/// there.
 async fn login_of_gh(ctx: &Ctx, forges: &Forges, host: &str) -> Option<(ForgeKind, Actor)> {
     let kind = forges.hosts().kind_of(host)?;
     let answer = viewer(ctx, forges, &kind, host, None).await?;
@@ -432,7 +433,7 @@ async fn viewer(
     host: &str,
     account: Option<&str>,
 ) -> Option<Result<Actor>> {
-    // The identity does not depend on the repository.
+    // The identity is the same for every repository, so any id will do.
     let id = RepoId {
         kind: kind.clone(),
         host: host.to_owned(),

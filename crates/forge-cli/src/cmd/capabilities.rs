@@ -134,7 +134,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The name of the support in JSON.
+/// Returns the name of the support in JSON.
 fn word(support: &Support) -> &'static str {
     match support {
         Support::Native => "native",

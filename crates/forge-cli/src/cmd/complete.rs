@@ -77,7 +77,7 @@ async fn issues(ctx: &Ctx) -> Result<Vec<(String, String)>> {
     Ok(rows.collect())
 }
 
-/// The branches of the clone, and the remote branches as of the last fetch.
+/// Returns the branches of the clone, and the remote branches as of the last fetch.
 async fn branches(ctx: &Ctx) -> Result<Vec<(String, String)>> {
     let list = |args: [&'static str; 3]| ctx.git().run_ok(args);
     let own = list([

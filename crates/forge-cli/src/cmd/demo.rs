@@ -23,11 +23,10 @@ pub struct DemoArgs {
     pub keep: bool,
 }
 
-/// A step of the demo.
 struct DemoStep {
     /// The narrator's text before the step.
     say: &'static str,
-    /// The typed line.
+    /// The command line that the demo prints and runs.
     line: &'static str,
     /// True if the step fails on purpose, to show a refusal.
     refused: bool,
@@ -158,7 +157,8 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
                 if cfg!(windows) { "NUL" } else { "/dev/null" },
             )
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            // The directory `.git` has no configuration of forge, so the user's own has no effect.
+            // `.git` contains no configuration of forge, so the user's own configuration has no
+            // effect.
             .env("FORGE_CONFIG_DIR", dir.join(".git"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
@@ -182,7 +182,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
     Ok(())
 }
 
-/// `PATH` starting with this binary's directory, so that `forge` is this program.
+/// Returns `PATH` with this binary's directory in front, so that `forge` is this program.
 fn search_path() -> Result<std::ffi::OsString> {
     let me = std::env::current_exe()
         .map_err(|e| failed(format!("the path of this program is unknown: {e}")).with_source(e))?;

@@ -1,4 +1,4 @@
-//! `forge doctor`: a report on the configuration and the real answers of the services.
+//! `forge doctor`: reports the configuration, and what the services actually answer.
 
 use clap::Args;
 use forge::{Forges, auth::AccountStatus};
@@ -172,7 +172,7 @@ async fn git_version(ctx: &Ctx) -> String {
     }
 }
 
-/// The configuration files that exist.
+/// Returns the configuration files that exist.
 fn config_files(forges: &Forges) -> Vec<String> {
     let config = forges.config();
     let files = [config.user_file(), config.repo_file()];
@@ -180,7 +180,7 @@ fn config_files(forges: &Forges) -> Vec<String> {
     files.map(|path| path.display().to_string()).collect()
 }
 
-/// Runs the common operations, then the backend's own comparisons.
+/// Runs the operations of all forges, then the checks of this backend.
 async fn examine(repo: &Repo, live: bool) -> Vec<Examined> {
     let mut checks = match live {
         true => read(repo).await,

@@ -44,7 +44,7 @@ pub enum LabelCommand {
 }
 
 impl LabelCommand {
-    /// The wait flags; `None` for a command that only reads.
+    /// Returns the wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -203,7 +203,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// The labels of the repository with `search` in name or description.
+/// Returns the labels of the repository with `search` in name or description.
 async fn matching(ctx: &Ctx, repo: &Repo, search: Option<&str>) -> Result<Vec<Label>> {
     let search = search.map(str::to_lowercase);
     let mut found = collect(ctx, repo, u32::MAX, async |page| repo.labels(page).await).await?;

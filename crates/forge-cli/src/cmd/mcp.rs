@@ -159,7 +159,7 @@ fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     let client = McpClient::named(&args.client)
         .ok_or_else(|| Error::invalid("client", format!("there is no client '{}'", args.client)))?;
     let program = env::current_exe().map_err(crate::ui::io_error)?;
-    // Checks that the client will be able to start the server.
+    // Creating a server here shows whether the client will be able to start one.
     Server::new(ctx.forges()?.clone(), options(ctx, &args.allow)?)?;
     let arguments = arguments(ctx.forges()?, &args.allow)?;
     let text = client.snippet(&program.display().to_string(), &arguments);
@@ -178,7 +178,7 @@ fn paths(forges: &Forges, patterns: &[String]) -> Result<AllowList> {
     AllowList::of_paths(patterns, |id| forges.absolute(id))
 }
 
-/// The arguments that start a server with the same options, from any directory.
+/// Returns the arguments that start a server with the same options from any directory.
 fn arguments(forges: &Forges, allow: &AllowArgs) -> Result<Vec<String>> {
     let mut args = vec!["mcp".to_owned()];
     for (flag, given) in [

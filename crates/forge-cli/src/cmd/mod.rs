@@ -68,7 +68,8 @@ pub enum RootCommand {
 }
 
 impl RootCommand {
-    /// How long the command's writes wait for an index, if the command line sets a duration.
+    /// Returns how long the command's writes wait for an index, if the command line sets a
+    /// duration.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {
@@ -91,7 +92,7 @@ impl RootCommand {
 ///
 /// Fails if the command fails.
 pub async fn run(ctx: &Ctx, command: RootCommand) -> Result<Exit> {
-    // Boxed: the futures of the commands are large, and only one is needed.
+    // The futures are boxed because they are large, and only one of them runs.
     match command {
         RootCommand::Pr(args) => Box::pin(pr::run(ctx, args)).await,
         RootCommand::Co(args) => Box::pin(pr::run(ctx, args.into())).await,

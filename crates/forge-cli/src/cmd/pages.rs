@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 
 /// Maximum number of pages if a whole list is read.
 const MAX_PAGES: usize = 100;
-/// Maximum number of pages of a list with a limit, however large the limit is.
+/// Maximum number of pages to read for a list with a limit.
 const MAX_LIMITED_PAGES: usize = 1_000;
 
 /// The items of a list, with the metadata of its pages.
@@ -16,7 +16,8 @@ pub(super) struct PagedItems<T> {
     pub total: Option<u64>,
     /// True if more items exist.
     more: bool,
-    /// The number of items read, if this program filters them and not the forge.
+    /// The number of items read before filtering, if this program filters them instead of the
+    /// forge.
     scanned: u64,
     /// The service that answered, if several can.
     source: Option<String>,
@@ -24,8 +25,8 @@ pub(super) struct PagedItems<T> {
     warnings: Vec<Warning>,
 }
 
-/// Reads up to `limit` items page by page, and prints each warning of the pages once. A size limit
-/// over all pages, or too many pages, end the list with a warning.
+/// Reads up to `limit` items page by page, and prints each warning of the pages once. If all pages
+/// together exceed the size limit, or if there are too many pages, the list ends with a warning.
 ///
 /// # Errors
 /// The errors of `fetch`.
@@ -68,7 +69,8 @@ async fn pages<T>(
         found.tell(ctx, page.warnings);
         let scanned = page.scanned.unwrap_or_default();
         found.scanned = match page.total {
-            // If the backend read the whole list at once, each page repeats the list's length.
+            // If the backend read the whole list at once, every page reports the length of the
+            // whole list.
             Some(_) => found.scanned.max(scanned),
             None => found.scanned.saturating_add(scanned),
         };
@@ -168,8 +170,8 @@ impl<T> PagedItems<T> {
         }
     }
 
-    /// gh's line above a list. `nouns` are singular and plural; `state` ends with a blank, or is
-    /// empty. Without a known total, the line does not claim that the list is complete.
+    /// Formats gh's line above a list. `nouns` are singular and plural. `state` ends with a blank,
+    /// or is empty. If the total is unknown, the line does not claim that the list is complete.
     pub fn heading(&self, nouns: [&str; 2], state: &str, filtered: bool, place: &str) -> String {
         let count = self.items.len() as u64;
         let (total, shown) = match self.total {

@@ -10,7 +10,7 @@ use forge_git::quoted;
 
 use crate::args::CommandNames;
 
-/// The subcommand for each call, with fixed flags.
+/// The subcommand that carries out each call, with fixed flags.
 const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Login, "auth login", ""),
     (Call::AuthStatus, "auth status", ""),
@@ -66,7 +66,8 @@ const COMMANDS: &[(Call, &str, &str)] = &[
     (Call::Op(Op::LabelList), "label list", ""),
 ];
 
-/// The argument ids for each parameter: the first that the subcommand has.
+/// The ids of clap arguments that can express a parameter. The first one that the subcommand has is
+/// used.
 const PARAMS: &[(Param, &[&str])] = &[
     (Param::Account, &["account"]),
     (Param::AddAssignee, &["add_assignee", "assignee"]),
@@ -107,7 +108,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::WithToken, &["with_token"]),
 ];
 
-/// Parameters with one switch per value.
+/// Parameters that have a separate switch for each value.
 const VALUES: &[(Param, &str, &str)] = &[
     (Param::Include, "comments", "comments"),
     (Param::Include, "history", "history"),
@@ -121,7 +122,8 @@ const VALUES: &[(Param, &str, &str)] = &[
     (Param::Verdict, "request_changes", "request_changes"),
 ];
 
-/// The sentence, followed by a command that can be pasted, or by arguments to change.
+/// Returns the hint's sentence, followed by a command that can be pasted, or by the arguments to
+/// change.
 pub(super) fn advice(hint: &Hint, named: &CommandNames) -> String {
     let words = hint.action().and_then(|action| match action.call() {
         Call::Again => changes(named.built(), action, named),
@@ -133,7 +135,7 @@ pub(super) fn advice(hint: &Hint, named: &CommandNames) -> String {
     }
 }
 
-/// The complete command of an action.
+/// Returns the complete command of an action.
 fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<String> {
     let args = action.args();
     let has = |wanted| args.iter().find(|(param, _)| *param == wanted);
@@ -163,7 +165,7 @@ fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
             .or(named.repo.as_ref())
             .map(String::as_str),
     };
-    // The `--repo` of `config set` is a switch.
+    // `config set` has a `--repo` that is a switch and takes no repository.
     let takes_repo = argument(command, &["repo"]).is_some_and(|a| a.get_action().takes_values());
     if let (Some(repo), None, true) = (repo, has(Param::Repo), takes_repo) {
         words.extend(["-R".to_owned(), exact(repo)?]);
@@ -178,7 +180,7 @@ fn command(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
     Some(words.join(" "))
 }
 
-/// The arguments to add to the failed command, and those to remove.
+/// Returns the arguments to add to the failed command, and those to remove.
 fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<String> {
     let command = subcommand(cli, named.path.iter().map(String::as_str))?;
     let mut words: Vec<String> = action
@@ -204,7 +206,7 @@ fn changes(cli: &Command, action: &Action, named: &CommandNames) -> Option<Strin
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The flag with a misspelled value corrected; other values of a list stay.
+/// Returns the flag with the misspelled value corrected. Other values of a list stay.
 fn corrected(
     command: &Command,
     param: Param,
@@ -230,7 +232,7 @@ fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Opt
     path.try_fold(cli, |command, name| command.find_subcommand(name))
 }
 
-/// A parameter with its value; empty for a switch that is off.
+/// Returns the arguments that express a parameter; none for a switch that is off.
 fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
     let Some(known) = definition(command, param, arg) else {
         // Sections without a flag are shown by default.
@@ -247,7 +249,7 @@ fn param_values(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String
     Some(flag.into_iter().chain(value).collect())
 }
 
-/// The argument of `command` for a parameter.
+/// Returns the argument of `command` for a parameter.
 fn definition<'c>(command: &'c Command, param: Param, arg: &Arg) -> Option<&'c clap::Arg> {
     let mut switches = VALUES.iter().filter(|(of, ..)| *of == param).peekable();
     if let (Arg::Set(value), Some(_)) = (arg, switches.peek()) {
@@ -263,7 +265,7 @@ fn argument<'c>(command: &'c Command, ids: &[&str]) -> Option<&'c clap::Arg> {
     ids.iter().find_map(known)
 }
 
-/// The flag in the form that gh's users type.
+/// Returns the flag in the form that gh's users type.
 fn flag(of: &clap::Arg) -> String {
     match (of.get_short(), of.get_long()) {
         (Some('R'), _) | (_, None) => format!("-{}", of.get_short().unwrap_or_default()),
@@ -277,7 +279,7 @@ fn placeholder(of: &clap::Arg) -> String {
     name.to_uppercase().replace(' ', "-")
 }
 
-/// A shell word; `None` if it cannot be displayed exactly on one line.
+/// Quotes a word for the shell. Returns `None` if one line cannot display it exactly.
 fn exact(word: &str) -> Option<String> {
     (text::one_line(word) == word).then(|| quoted(word))
 }

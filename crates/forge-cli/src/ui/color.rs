@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// A colour switch for one stream.
+/// Colours of one stream, or none if colours are off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
     /// True if colours are on.
@@ -45,7 +45,7 @@ colors! {
 }
 
 impl Palette {
-    /// `text` in `style` if colours are on.
+    /// Returns `text` in `style`, or unchanged if colours are off.
     #[must_use]
     pub fn paint(self, style: Style, text: &str) -> String {
         if self.on && !text.is_empty() {

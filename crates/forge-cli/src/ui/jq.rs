@@ -12,9 +12,9 @@ use jaq_json::{Map, Num, Val, read, write};
 
 use super::{Ui, io_error, value::Json};
 
-/// Maximum output; more is a mistake in the expression, such as `repeat(1)`.
+/// Maximum size of the output, in bytes. Only a mistake such as `repeat(1)` produces more.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024 * 1024;
-/// The largest value up to which every integer has an exact float.
+/// The largest number up to which a float represents every integer exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Functions that expressions cannot use: `env` reads the environment, and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
@@ -41,7 +41,7 @@ def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p)
     | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
 "#;
 
-/// A compiled expression.
+/// A compiled jq expression.
 pub struct JqFilter(jaq_core::Filter<data::JustLut<Val>>);
 
 impl JqFilter {
@@ -140,8 +140,8 @@ impl JqFilter {
     }
 }
 
-/// Prints an integral float as an integer, as jq and gh do: half of ten is `5`. jaq writes `5.0`,
-/// which a shell does not accept as an integer.
+/// Converts an integral float to an integer, so that half of ten prints as `5`, as in jq and gh.
+/// jaq prints `5.0`, which a shell does not accept as an integer.
 fn whole(value: Val) -> Val {
     match value {
         Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),

@@ -2,7 +2,7 @@
 //! a terminal or a pipe.
 //!
 //! Commands do not handle colour, width or a pager: they pass text, and the [`Ui`] adapts it to the
-//! stream. Stored text of a forge passes `forge_core::text` first.
+//! stream. A text that the forge stores must first go through `forge_core::text`.
 
 mod action;
 pub mod browser;
@@ -38,7 +38,7 @@ use forge_core::{
 use self::{color::Palette, pager::Pager, progress::WriteLog, term::TerminalStreams};
 use crate::args::{ColorWhen, CommandNames};
 
-/// The output streams and their abilities. Cheap to clone.
+/// The output streams, and what each can display. Cheap to clone.
 #[derive(Clone)]
 pub struct Ui {
     term: TerminalStreams,
@@ -57,7 +57,7 @@ impl fmt::Debug for Ui {
     }
 }
 
-/// Converts an I/O failure; a broken pipe stays recognisable.
+/// Converts an I/O failure. A broken pipe stays recognisable as such.
 #[must_use]
 pub fn io_error(e: io::Error) -> Error {
     Error::new(
@@ -67,7 +67,7 @@ pub fn io_error(e: io::Error) -> Error {
     .with_source(e)
 }
 
-/// The context key of a failure to print a result.
+/// The error-context key that marks a failure to print a result.
 const UNPRINTED: &str = "unprinted";
 
 /// Marks a failure to print a result, so that the command's error also names the completed writes.
@@ -98,7 +98,7 @@ impl Ui {
         }
     }
 
-    /// The names on the command line.
+    /// Returns the names on the command line.
     #[must_use]
     pub fn named(&self) -> &CommandNames {
         &self.named
@@ -124,7 +124,8 @@ impl Ui {
         }
     }
 
-    /// Returns true if stdout is a terminal, or treated as one (`FORGE_FORCE_TTY`, `GH_FORCE_TTY`).
+    /// Returns true if stdout is a terminal, or must be treated as one (`FORGE_FORCE_TTY`,
+    /// `GH_FORCE_TTY`).
     #[must_use]
     pub fn is_tty(&self) -> bool {
         self.term.out_tty
@@ -142,13 +143,13 @@ impl Ui {
         self.term.can_prompt
     }
 
-    /// The width of the terminal in columns.
+    /// Returns the width of the terminal in columns.
     #[must_use]
     pub fn width(&self) -> usize {
         self.term.width
     }
 
-    /// The width limit of a table; outside of a terminal the width is unlimited.
+    /// Returns the width limit of a table; outside of a terminal the width is unlimited.
     #[must_use]
     pub fn table_width(&self) -> usize {
         match self.is_tty() {
@@ -173,13 +174,13 @@ impl Ui {
         }
     }
 
-    /// The reference time of relative times.
+    /// Returns the time that relative times refer to.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// A relative time such as `2 hours ago`.
+    /// Returns a relative time such as `2 hours ago`.
     #[must_use]
     pub fn ago(&self, at: Timestamp) -> String {
         time::ago(self.now, at)
@@ -311,20 +312,20 @@ impl Ui {
         self.note(&format!("Recovery: {}", self.advice(hint)));
     }
 
-    /// The hint with the command that carries out the hint.
+    /// Returns the hint with the command that does what it says.
     #[must_use]
     pub fn advice(&self, hint: &Hint) -> String {
         text::neutralise(&action::advice(hint, &self.named)).into_owned()
     }
 
-    /// The writes of this command, for [`progress::Progress`].
+    /// Returns the writes of this command, for [`progress::Progress`].
     #[must_use]
     pub fn writes(&self) -> WriteLog {
         Arc::clone(&self.writes)
     }
 
-    /// The command's writes and the unprinted part of the result, if `e` is a failure to print a
-    /// result.
+    /// If `e` is a failure to print a result, returns the command's writes and the part of the
+    /// result that was not printed.
     #[must_use]
     pub fn unseen_writes(&self, e: &Error) -> Option<String> {
         let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -394,7 +395,7 @@ impl Ui {
         for warning in &outcome.warnings {
             self.warning(warning);
         }
-        // A warning says more about an undone step than the step's name.
+        // A warning explains an undone step better than its name does.
         if outcome.warnings.is_empty() {
             for step in outcome.steps.iter().filter(|s| !s.done) {
                 self.caution(&format!("not done: {}", step.name));

@@ -33,7 +33,7 @@ impl Pager {
         let mut process = Command::new(program);
         process.args(args).stdin(Stdio::piped());
         without_secrets(&mut process);
-        // Quit if the text fits, pass colours, keep the text on the screen: as git and gh do.
+        // As git and gh do: quit if the text fits, pass colours, keep the text on the screen.
         let env = Env::process();
         for (var, value) in [(Var::Less, "FRX"), (Var::Lv, "-c")] {
             if env.raw(var).is_none() {

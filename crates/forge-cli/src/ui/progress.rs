@@ -14,7 +14,7 @@ use forge_core::{Effect, Observer, Op, text};
 
 /// The delay before the spinner appears.
 const SPINNER_DELAY: Duration = Duration::from_millis(500);
-/// The minimum delay for each further call: many short calls must not flicker.
+/// The minimum delay before the spinner appears again, so that many short calls do not flicker.
 const MIN_SPINNER_DELAY: Duration = Duration::from_millis(100);
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -35,7 +35,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `spin` if stderr is a terminal; `verbose` with `-v`; `writes` collects successful writes.
+    /// Creates an observer. `spin` is set if stderr is a terminal, `verbose` by `-v`, and `writes`
+    /// collects successful writes.
     #[must_use]
     pub fn new(spin: bool, verbose: bool, writes: WriteLog) -> Self {
         Self {
@@ -87,8 +88,7 @@ impl Observer for Progress {
         } else {
             "Writing"
         };
-        // The delay counts for all calls together, because several short calls add up to a long
-        // wait.
+        // The delays of all calls are added, because several short calls make a long wait.
         let patience = SPINNER_DELAY
             .saturating_sub(self.since.elapsed())
             .max(MIN_SPINNER_DELAY);

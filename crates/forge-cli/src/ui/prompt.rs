@@ -21,9 +21,9 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use super::io_error;
 use crate::exit::Exit;
 
-/// Handles Ctrl+C at a prompt: the program ends with exit code 2, as in gh, after it has restored
-/// the cursor and the echo of typed keys, which a question for a secret turns off. A prompt blocks
-/// the runtime, so another thread waits for the signal.
+/// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. First it restores the
+/// cursor and the echo of typed keys, which a question for a secret turns off. A prompt blocks the
+/// runtime, so another thread waits for the signal.
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -52,8 +52,8 @@ fn interruptible() {
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
         });
-        // Waits for the signal handler; before that, the signal would kill the process. An error
-        // means that there will be no handler.
+        // Waits until the signal handler is installed, because the signal would kill the process
+        // before. An error means that there will be no handler.
         let _ = listening.recv();
     });
 }
@@ -80,7 +80,7 @@ fn failed(e: dialoguer::Error) -> Error {
     }
 }
 
-/// The error for a cancelled prompt.
+/// Returns the error for a cancelled prompt.
 #[must_use]
 pub fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "cancelled; nothing was changed")
@@ -144,8 +144,8 @@ pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usi
     .ok_or_else(cancelled)
 }
 
-/// The theme for choosing several items. A cursor marks the current row: the default theme marks
-/// the row only by colour, and not every terminal has colour.
+/// The theme for choosing several items. It marks the current row by a cursor. The default theme
+/// marks the row only by colour, which not every terminal has.
 struct WithCursor(ColorfulTheme);
 
 impl Theme for WithCursor {
@@ -219,14 +219,14 @@ fn yes_or_no(question: &str, default: bool) -> Result<bool> {
         Confirm::with_theme(&ColorfulTheme::default())
             .with_prompt(question)
             .default(default)
-            // Typing `y` and Enter must not answer the next question with the Enter.
+            // The Enter after a typed `y` must not answer the next question.
             .wait_for_newline(true)
             .interact_opt()
     })?
     .ok_or_else(cancelled)
 }
 
-/// Waits for Enter after `words`.
+/// Shows `words` and waits for Enter.
 ///
 /// # Errors
 ///

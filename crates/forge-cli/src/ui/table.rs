@@ -15,7 +15,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell without colour.
+    /// Creates a cell without colour.
     pub fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -23,7 +23,7 @@ impl Cell {
         }
     }
 
-    /// A cell with a colour.
+    /// Creates a cell with a colour.
     pub fn painted(text: impl Into<String>, paint: Paint) -> Self {
         Self {
             text: text.into(),
@@ -32,7 +32,7 @@ impl Cell {
     }
 }
 
-/// A column.
+/// The heading of a table's column, and whether the column shrinks.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// The heading; empty for none.
@@ -81,8 +81,8 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
     out
 }
 
-/// The width of each column: what its cells need, or for shrinking columns an equal share of the
-/// rest. If the table is still too wide, every column shrinks.
+/// Returns the width of each column: what its cells need or, for shrinking columns, an equal share
+/// of the rest. If the table is still too wide, every column shrinks.
 fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     let need: Vec<usize> = (0..columns.len())
         .map(|i| {
@@ -118,9 +118,9 @@ fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Gives each of `columns` (position and need) an equal share of `room`, and at least `least`.
+/// Gives each of `columns` (index and needed width) an equal share of `room`, but at least `least`.
 fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize, least: usize) {
-    // Narrow columns come first, so that wide columns get the space that narrow ones leave.
+    // Narrow columns come first, so that wide columns get the space that narrow ones do not need.
     columns.sort_by_key(|(_, need)| *need);
     let mut left = columns.len();
     for (at, need) in columns {
@@ -134,8 +134,8 @@ fn share(widths: &mut [usize], mut columns: Vec<(usize, usize)>, mut room: usize
     }
 }
 
-/// Truncates text to `room` columns with `…`. Wide characters count as two, and joined emoji as the
-/// terminal displays them.
+/// Truncates text to `room` columns with `…`. A wide character counts as two columns, and a joined
+/// emoji as what a terminal displays.
 #[must_use]
 pub fn truncate(text: &str, room: usize) -> String {
     if text.width() <= room {

@@ -20,7 +20,8 @@ pub(super) struct TerminalStreams {
 }
 
 impl TerminalStreams {
-    /// Reads the environment, for output before the configuration is read, such as its errors.
+    /// Reads the environment. This output is used until the configuration is read, for example for
+    /// errors in it.
     pub(super) fn from_env(choice: ColorWhen) -> Self {
         let env = Env::process();
         let forced = env
@@ -60,7 +61,7 @@ impl TerminalStreams {
     }
 }
 
-/// Parses a forced width: `120` columns, or `50%` of the real width; other texts are ignored.
+/// Parses a forced width: `120` columns, or `50%` of the real width. Ignores other texts.
 fn forced_width(text: &str, real: usize) -> Option<usize> {
     match text.strip_suffix('%') {
         Some(share) => share

@@ -3,7 +3,7 @@
 use forge::config::{Env, Var};
 use forge_core::Timestamp;
 
-/// The current time; `FORGE_NOW` (RFC 3339) overrides it, for reproducible output.
+/// Returns the current time; `FORGE_NOW` (RFC 3339) overrides it, for reproducible output.
 #[must_use]
 pub fn now() -> Timestamp {
     Env::process()
@@ -12,7 +12,7 @@ pub fn now() -> Timestamp {
         .unwrap_or_else(Timestamp::now)
 }
 
-/// The time before `now` in gh's words: `about 2 hours ago`.
+/// Returns the time before `now` in gh's words: `about 2 hours ago`.
 #[must_use]
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -21,7 +21,7 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// The time before `now` in the words of gh's template function `timeago`: `2 hours ago`.
+/// Returns the time before `now` in the words of gh's template function `timeago`: `2 hours ago`.
 #[must_use]
 pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
     match span(now, at) {
@@ -55,7 +55,8 @@ pub fn plural(count: i64, unit: &str) -> String {
     }
 }
 
-/// Formats a duration in Go's format, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
+/// Formats a duration as Go does, because scripts know that format: `1m26s`, `2h0m5s`, `0` for
+/// none.
 #[must_use]
 pub fn elapsed(seconds: i64) -> String {
     let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

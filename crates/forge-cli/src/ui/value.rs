@@ -20,24 +20,24 @@ pub enum Json {
     Text(String),
     /// A list.
     Array(Vec<Json>),
-    /// Members in order.
+    /// An object: its members, in order.
     Object(Vec<(&'static str, Json)>),
-    /// Members with dynamic names.
+    /// An object with member names that are known only at run time.
     Map(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// A text.
+    /// Creates a text.
     pub fn text(value: impl Into<String>) -> Self {
         Self::Text(value.into())
     }
 
-    /// A list of the results of `each`.
+    /// Creates a list of the results of `each`.
     pub fn list<T>(items: &[T], each: impl Fn(&T) -> Self) -> Self {
         Self::Array(items.iter().map(each).collect())
     }
 
-    /// The result of `each`, or `null`.
+    /// Returns the result of `each`, or `null`.
     pub fn maybe<T>(item: Option<&T>, each: impl Fn(&T) -> Self) -> Self {
         item.map_or(Self::Null, each)
     }
@@ -45,7 +45,7 @@ impl Json {
     /// Serializes on one line. Terminal escapes are escaped, as in [`Self::pretty`].
     #[must_use]
     pub fn compact(&self) -> String {
-        // Texts, numbers and string keys cannot fail to serialise.
+        // Serialising texts, numbers and string keys cannot fail.
         safe(serde_json::to_string(self).unwrap_or_default())
     }
 
@@ -57,7 +57,7 @@ impl Json {
         out
     }
 
-    /// The members of an object.
+    /// Returns the members of an object.
     pub(super) fn members(&self) -> Vec<(&str, &Self)> {
         match self {
             Self::Object(members) => members.iter().map(|(name, m)| (*name, m)).collect(),

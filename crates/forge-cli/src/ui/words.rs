@@ -1,4 +1,4 @@
-//! Splits command lines from settings: `code --wait`, `'my pager' -R`.
+//! Splits command lines in settings into words: `code --wait`, `'my pager' -R`.
 
 /// Splits a command into words; quotes and backslashes keep spaces. `None` for an unclosed quote.
 #[must_use]

@@ -73,7 +73,7 @@ impl Document {
         let _ = write!(self.generated, " fragment {name} on {on} {{ {selection} }}");
     }
 
-    /// The complete text: the operation with its variables, and all fragments in use.
+    /// Returns the complete text: the operation with its variables, and all fragments in use.
     pub fn text(&self) -> String {
         let mut text = match (self.variables.trim_end(), self.operation.split_once('(')) {
             ("", _) => self.operation.clone(),
@@ -125,7 +125,7 @@ pub(super) fn compact(text: &str) -> String {
     words.join(" ")
 }
 
-/// The names of the fragments that a text spreads.
+/// Returns the names of the fragments that a text spreads.
 fn spreads(text: &str) -> impl Iterator<Item = &str> {
     text.split("...").skip(1).filter_map(|rest| {
         let end = rest

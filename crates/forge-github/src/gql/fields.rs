@@ -9,18 +9,18 @@ use forge_core::model::PrFields;
 pub(crate) enum BaseFields {
     /// The fields of a list row.
     Row,
-    /// All fields.
+    /// All fields outside the sections.
     Core,
 }
 
 /// Selects how the query names the pull request whose required checks are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Required {
-    /// Not queried.
+    /// The required checks are not queried.
     No,
-    /// Named by the variable `$number`.
+    /// The query names the pull request by the variable `$number`.
     Number,
-    /// Named by the variable `$id`.
+    /// The query names the pull request by the variable `$id`.
     Id,
 }
 
@@ -64,8 +64,8 @@ impl Section {
         Self::LatestOpinions,
     ];
 
-    /// The bit that requests this section. The latest reviews have no bit: `PullReviews` includes
-    /// them.
+    /// Returns the bit that requests this section. The latest reviews have no bit: `PullReviews`
+    /// includes them.
     pub const fn field(self) -> Option<PrFields> {
         Some(match self {
             Self::Comments => PrFields::COMMENTS,
@@ -85,7 +85,7 @@ impl Section {
         self.field().is_some_and(|field| fields.contains(field))
     }
 
-    /// The section's key in the answer.
+    /// Returns the section's key in the answer.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Comments => "allComments",
@@ -101,7 +101,7 @@ impl Section {
         }
     }
 
-    /// The section's name in messages.
+    /// Returns the section's name in messages.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Comments => "comments",
@@ -116,7 +116,7 @@ impl Section {
         }
     }
 
-    /// The section's field in the model.
+    /// Returns the section's field in the model.
     pub const fn model_field(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -131,12 +131,12 @@ impl Section {
         Self::ALL.iter().copied().find(|s| s.key() == key)
     }
 
-    /// Returns whether the newest page is enough for [`PrFields::NEWEST`].
+    /// Returns whether the section can be read as its newest page only ([`PrFields::NEWEST`]).
     const fn can_be_newest(self) -> bool {
         matches!(self, Self::Comments | Self::Reviews | Self::Commits)
     }
 
-    /// The section's GraphQL selection.
+    /// Returns the section's GraphQL selection.
     fn selection(self, part: SectionPart<'_>, required: Required) -> String {
         let first = match part {
             SectionPart::After(variable) => format!("first: 100, after: ${variable}"),
@@ -226,7 +226,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     ),
 ];
 
-/// Parts that are included unless the caller excludes them.
+/// Parts that are queried unless the caller excludes them.
 pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_DESCRIPTION, "body"),
     (PrFields::NO_MILESTONE, "...PullMilestone"),
@@ -236,12 +236,12 @@ pub(super) const USUAL: &[(PrFields, &str)] = &[
     (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
 ];
 
-/// Returns whether `fields` exclude a part that goes into the version.
+/// Returns whether `fields` exclude a part that the version is computed from.
 pub(crate) fn is_less(fields: PrFields) -> bool {
     fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
 }
 
-/// The selection of a pull request with the sections of `fields`.
+/// Returns the selection of a pull request with the sections of `fields`.
 pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) -> String {
     let mut text = match base {
         BaseFields::Row => "...PullRow".to_owned(),
@@ -272,7 +272,8 @@ pub(crate) fn selection(base: BaseFields, fields: PrFields, required: Required) 
     text
 }
 
-/// The selection of further pages; each section comes with the variable of its position.
+/// Builds the selection of further pages. Each section is paired with the variable that holds its
+/// position.
 pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     let mut text = "id".to_owned();
     for (section, variable) in sections {

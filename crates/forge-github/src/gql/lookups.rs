@@ -60,7 +60,7 @@ pub(crate) fn is_copilot(login: &str) -> bool {
     login.eq_ignore_ascii_case(COPILOT)
 }
 
-/// The login of the bot that `reviewer` stands for.
+/// Returns the login of the bot that `reviewer` stands for.
 pub(crate) fn bot(reviewer: &Reviewer) -> Option<&str> {
     match reviewer {
         Reviewer::User { login, .. } if is_copilot(login) => Some(COPILOT_REVIEWER),
@@ -115,8 +115,8 @@ impl Lookups {
         self.projects.extend_from_slice(titles);
     }
 
-    /// Looks up boards that may already contain the pull request or issue; [`Self::resolve`] accepts missing
-    /// ones.
+    /// Looks up boards that may already contain the pull request or issue. [`Self::resolve`]
+    /// accepts missing boards.
     pub fn known_projects(&mut self, titles: &[String]) {
         self.boards |= !titles.is_empty();
     }
@@ -141,8 +141,8 @@ impl Lookups {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
 
-    /// Looks up files of a branch at some paths; without a branch, of the default branch. [`onto`]
-    /// reads the result.
+    /// Looks up the files at `paths` in a branch, or in the default branch if none is given.
+    /// [`onto`] reads the result.
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
@@ -565,7 +565,7 @@ pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
 }
 
-/// The id of the fork, if a fork has the given name.
+/// Returns the id of the fork, if a fork has the name that was looked up.
 pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
     query.get(FORK)?.get("id")?.as_str()
 }
@@ -619,7 +619,7 @@ impl ResolvedIds {
         logins.into_iter().filter_map(|l| self.user_id(l)).collect()
     }
 
-    /// The ids of the people and of the teams among `reviewers`.
+    /// Returns the ids of the people and of the teams among `reviewers`.
     pub fn reviewer_ids(&self, reviewers: &[Reviewer]) -> (Vec<&str>, Vec<&str>) {
         let (mut users, mut teams) = (vec![], vec![]);
         for reviewer in reviewers.iter().filter(|r| bot(r).is_none()) {
@@ -656,7 +656,7 @@ struct Boards {
     projects_v2: types::Nodes<types::Project>,
 }
 
-/// The boards of the repository, its owner and the viewer, in this order.
+/// Returns the boards of the repository, its owner and the viewer, in this order.
 fn boards_of(query: &Map<String, Value>, repo: &Map<String, Value>) -> Vec<types::Project> {
     let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
     let of_owner: Option<Boards> = part(repo, "owner");
@@ -699,15 +699,15 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
         .into_vec()
 }
 
-/// The matches for one name, followed by the first page of all names.
+/// Returns the matches for one name, followed by the first page of all names.
 fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like: &str) -> Vec<T> {
     let mut found = nodes(map, like);
     found.extend(nodes(map, all));
     found
 }
 
-/// The search text for similar names: the first letters, because typos are rare there and GitHub
-/// matches substrings.
+/// Returns the search text for similar names: the first letters, because typos are rare there and
+/// GitHub matches substrings.
 fn beginning(name: &str) -> &str {
     name.char_indices()
         .nth(3)
@@ -715,7 +715,8 @@ fn beginning(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// The error for an unknown name; suggests from `names`, the existing names that GitHub returned.
+/// Returns the error for an unknown name; suggests from `names`, the existing names that GitHub
+/// returned.
 fn unknown<'a>(
     field: &'static str,
     what: &str,

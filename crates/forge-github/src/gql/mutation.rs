@@ -113,7 +113,7 @@ impl Batch {
         self.inputs.insert(alias.to_owned(), input);
     }
 
-    /// A batch of one mutation.
+    /// Creates a batch of one mutation.
     pub fn of(alias: &str, mutation: Mutation, input: Value) -> Self {
         let mut batch = Self::default();
         batch.push(alias, mutation, input);
@@ -124,12 +124,12 @@ impl Batch {
         self.parts.is_empty()
     }
 
-    /// The aliases, in order.
+    /// Returns the aliases, in order.
     pub fn aliases(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|(alias, _)| alias.as_str())
     }
 
-    /// The aliases, mutations and inputs, in order.
+    /// Returns the aliases, mutations and inputs, in order.
     pub fn parts(&self) -> impl Iterator<Item = (&str, Mutation, &Value)> {
         self.parts.iter().map(|(alias, mutation)| {
             let input = self.inputs.get(alias).unwrap_or(&Value::Null);
@@ -157,7 +157,7 @@ impl Batch {
         document.text()
     }
 
-    /// The variables of the document: one input for each mutation.
+    /// Returns the variables of the document: one input for each mutation.
     pub fn variables(&self) -> Value {
         Value::Object(self.inputs.clone())
     }

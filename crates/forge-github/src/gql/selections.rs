@@ -56,7 +56,7 @@ pub(crate) enum Branches {
     Both,
 }
 
-/// The selection before a state change; includes the newest comment if the change adds one.
+/// Returns the selection before a state change; includes the newest comment if the change adds one.
 pub(crate) fn before_change(branches: Branches, comments: bool) -> String {
     let branches = match branches {
         Branches::None => "",

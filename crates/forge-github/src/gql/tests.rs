@@ -261,7 +261,7 @@ fn issue_selections_are_valid() {
     }
 }
 
-/// All combinations of sections.
+/// Returns all combinations of sections.
 fn issue_fields() -> impl Iterator<Item = IssueFields> {
     (0..64).map(|mask| {
         let mut fields = IssueFields::NONE;

@@ -9,8 +9,8 @@ use serde::{
     de::{Error as _, SeqAccess, Visitor},
 };
 
-/// Maximum number of nodes in a page: more than any requested page has. Even an empty node takes up
-/// to some kilobytes.
+/// Maximum number of nodes in a page. No query requests so many. The limit exists because even an
+/// empty node takes up to some kilobytes of memory.
 const MAX_NODES: usize = 1_000;
 
 /// A GraphQL connection.
@@ -79,7 +79,7 @@ impl<T> Default for Nodes<T> {
 }
 
 impl<T> Nodes<T> {
-    /// The nodes that are not null.
+    /// Returns the nodes that are not null.
     pub fn into_vec(self) -> Vec<T> {
         self.nodes
             .unwrap_or_default()
@@ -94,7 +94,7 @@ impl<T> Nodes<T> {
         nodes.is_none_or(|nodes| nodes.iter().any(Option::is_none))
     }
 
-    /// The position of the next page.
+    /// Returns the position of the next page.
     pub fn next(&self) -> Option<String> {
         self.page_info.as_ref().and_then(PageInfo::next)
     }
@@ -306,7 +306,7 @@ wire! {
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
-    /// An issue or a pull request at the other end of a link.
+    /// An issue or a pull request that a link leads to or comes from.
     LinkEnd {
         kind: String as "__typename", number: u64, title: String, state: String,
         pull_state: String, repository: RepoName,

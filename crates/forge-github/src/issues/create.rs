@@ -35,7 +35,7 @@ use crate::{
     repo_variables,
 };
 
-/// How many of the newest issues are searched after a lost answer.
+/// Number of newest issues to search after a lost answer.
 const MAX_RECENT_ISSUES: usize = 20;
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ struct CreatedIssue {
     issue: Option<wire::Issue>,
 }
 
-/// The relations, values and boards of a new issue, which are set after opening.
+/// Returns the relations, values and boards of a new issue, which are set after opening.
 fn rest_of(new: &NewIssue) -> EditIssue {
     let values = new.values.iter();
     let mut edit = EditIssue::default();
@@ -228,7 +228,8 @@ impl GitHub {
         Ok(names)
     }
 
-    /// A placeholder for the new issue, used to check that its relations and values resolve.
+    /// Returns a placeholder for the new issue, used to check that its relations and values
+    /// resolve.
     fn draft(&self, repo: &RepoId) -> Result<EditedIssue> {
         let wire = wire::Issue {
             number: 1,

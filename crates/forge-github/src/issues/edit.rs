@@ -33,7 +33,7 @@ const MAX_ISSUES_PER_WRITE: usize = 20;
 /// How many issues one query reads. An issue costs at most 1,000 of GitHub's 500,000 nodes.
 const MAX_ISSUES_PER_READ: usize = 100;
 
-/// The payload of a mutation that changes an issue, under one of several names.
+/// The payload of a mutation that changes an issue. Mutations name the issue differently.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct EditPayload {
@@ -71,7 +71,7 @@ struct RunningEdit<'a> {
     done: Vec<String>,
     /// The latest state of the issue in an answer.
     now: Option<wire::Issue>,
-    /// The issue as read after a lost answer, if the complete edit had happened.
+    /// The issue read again after a lost answer, if the whole edit turned out to have happened.
     settled: Option<Issue>,
     refused: Option<Error>,
     /// An ambiguous failure: the write may have happened.
@@ -255,7 +255,7 @@ impl GitHub {
         None
     }
 
-    /// Records the result of a part.
+    /// Records the result of one mutation.
     fn note(
         &self,
         edit: &mut RunningEdit<'_>,
@@ -348,7 +348,7 @@ impl GitHub {
         }
     }
 
-    /// The result of an edit.
+    /// Returns the result of an edit.
     fn end(&self, edit: RunningEdit<'_>) -> Result<Outcome<Issue>> {
         let done: Vec<&str> = edit.done.iter().map(String::as_str).collect();
         let told = |error: Error| match done.is_empty() {
@@ -379,8 +379,8 @@ impl GitHub {
         Ok(Outcome::immediate(issue))
     }
 
-    /// Makes the remaining changes to a new issue without another query. Returns the completed
-    /// parts, and the failure of the others.
+    /// Makes the remaining changes to a new issue without another query. Returns the changes that
+    /// succeeded, and the failure of the rest.
     pub(super) async fn finish_issue<'a>(
         &'a self,
         id: &'a IssueId,
@@ -443,8 +443,8 @@ impl RunningEdit<'_> {
         let body = self.edit.edit.comment.as_deref();
         let comment_made = body.is_none_or(|body| {
             let newest = self.before.newest.as_deref();
-            // GitHub reports the account's comments as another account's if the board token reads
-            // them.
+            // If the board token reads the issue, the account's own comments look like another
+            // account's.
             match other_token {
                 false => mine_since(now.recent, newest, body).is_some(),
                 true => now

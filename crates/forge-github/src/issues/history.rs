@@ -115,7 +115,7 @@ impl GitHub {
     }
 }
 
-/// Relation events, each with its prefix before the other issue.
+/// Events about relations. Each has a prefix, which is put before the related issue.
 const RELATED: &[(&str, &str)] = &[
     ("ParentIssueAddedEvent", "parent: +"),
     ("ParentIssueRemovedEvent", "parent: -"),

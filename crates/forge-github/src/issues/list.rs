@@ -118,7 +118,7 @@ impl GitHub {
                 scanned += 1;
                 let number = issue.number;
                 let comments = issue.all_comments.take().unwrap_or_default();
-                // A search index can lag, so the state is checked again.
+                // A search index can lag, so the state is checked again here.
                 let own = query.search.as_deref().unwrap_or_default();
                 // The caller's search text may name other repositories (`repo:`).
                 let is_here = own.is_empty() || issue.url.to_lowercase().contains(&here);
@@ -193,7 +193,7 @@ fn needs_search(q: &IssueQuery) -> bool {
     q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty() || q.searches()
 }
 
-/// The query in GitHub's search syntax.
+/// Returns the query in GitHub's search syntax.
 fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     let own = q.search.as_deref().unwrap_or_default().trim();
@@ -212,7 +212,7 @@ fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
     Ok(words.join(" "))
 }
 
-/// The search text for GitHub's issues page, in gh's order.
+/// Returns the search text for GitHub's issues page, in gh's order.
 pub(crate) fn words_for_web(q: &IssueQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = qualifiers(q);
@@ -235,7 +235,7 @@ fn state_word(state: IssueFilter) -> Option<&'static str> {
     }
 }
 
-/// The search qualifiers for all filters except the state.
+/// Returns the search qualifiers for all filters except the state.
 fn qualifiers(q: &IssueQuery) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in [

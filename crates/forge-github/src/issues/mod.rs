@@ -121,7 +121,7 @@ impl Issues for GitHub {
     }
 }
 
-/// The variables that name an issue.
+/// Returns the variables that name an issue.
 pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     let (_, _, number) = sections::place(&issue.repo.host, issue)?;
     let mut variables = repo_variables(&issue.repo)?;
@@ -129,7 +129,7 @@ pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     Ok(variables)
 }
 
-/// The error for a missing issue, if GitHub returned no error.
+/// Returns the error for a missing issue, if GitHub returned no error.
 pub(crate) fn missing(issue: &IssueId) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {issue}")).with_hint(
         Hint::new("look for its number in the list")

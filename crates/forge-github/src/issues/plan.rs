@@ -1,4 +1,4 @@
-//! Plans the remaining mutations of an edit.
+//! Plans the mutations that an edit still needs.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -61,13 +61,14 @@ pub(super) struct EditPart {
     pub title: String,
     pub mutation: Mutation,
     pub input: Value,
-    /// Whether the input needs the id of the board item.
+    /// True if the input needs the id of the board item.
     pub on_board: bool,
     /// The token that the mutation is sent with.
     pub access: TokenChoice,
 }
 
-/// The remaining mutations, and the resulting values and relations, which no answer contains.
+/// The mutations still to send, and the values and relations that result. GitHub's answers contain
+/// neither.
 pub(super) struct EditPlan {
     pub parts: Vec<EditPart>,
     /// The board to which the issue is added first.
@@ -201,7 +202,8 @@ impl FoundIssue {
             plan.push_board(format!("project '{title}'"), ADD_TO_PROJECT, input);
         }
         for title in &edit.projects.remove {
-            // A title that no board has is refused, a board without the issue changes nothing.
+            // A title without a board is refused. If the board exists but does not contain the
+            // issue, nothing changes.
             if items(title).next().is_none() {
                 names.lookups.board_id(title, &names.query, &repo)?;
             }

@@ -31,7 +31,7 @@ use crate::{
 
 /// The board items of an issue, including archived ones.
 pub(crate) const ITEMS: &str = "boardItems: projectItems(first: 20) { nodes { ...BoardItemNode } }";
-/// The comments that show whether a new comment was created.
+/// The newest comments: they show after a lost answer whether the new comment was created.
 pub(crate) const RECENT: &str = "newestComment: comments(last: 1) { nodes { id } } \
                                  recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
@@ -71,18 +71,18 @@ impl IndexedEdit<'_> {
                 .is_some_and(version::has_relations)
     }
 
-    /// The board whose values the edit reads or changes.
+    /// Returns the board whose values the edit reads or changes.
     fn board(&self) -> Option<&BoardId> {
         self.edit.board.as_ref()
     }
 }
 
-/// The token that the issues are read with.
+/// Returns the token that the issues are read with.
 fn access(edits: &[IndexedEdit<'_>]) -> TokenChoice {
     TokenChoice::of(edits.iter().find_map(IndexedEdit::board))
 }
 
-/// The selection of an issue to edit.
+/// Returns the selection of an issue to edit.
 fn selection(edit: &IndexedEdit<'_>) -> String {
     let mut text = "...IssueNode".to_owned();
     if edit.reads_relations() {
@@ -102,8 +102,8 @@ fn selection(edit: &IndexedEdit<'_>) -> String {
     text
 }
 
-/// Builds the query before edits. Also returns the comparison key of each repository in which names
-/// are looked up.
+/// Builds the query before edits. Also returns the comparison keys of the repositories in which
+/// names are looked up.
 pub(crate) fn document(
     host: &str,
     edits: &[IndexedEdit<'_>],

@@ -1,4 +1,4 @@
-//! Reads issues with related issues and the relations of those, in one request.
+//! Reads issues, their related issues, and the relations of the related issues, in one request.
 
 use std::collections::HashSet;
 
@@ -26,12 +26,15 @@ use crate::{
     map,
 };
 
-/// How many issues one query reads with their neighbours. GitHub allows 500,000 nodes in a query
-/// and counts each list at its full length. An issue has up to 201 neighbours of 155 nodes: the
-/// neighbour, 20 labels, 10 assignees, 40 relations and 4 board items with 20 values each. An issue
-/// itself has 410 nodes, so an issue counts 31,565 nodes and ten issues count 315,650. An issue's
-/// 100 comments and its board items add 310 nodes, and 50 comments for each neighbour add 10,050:
-/// ten issues count at most 419,250.
+/// How many issues one query reads with their neighbours (related issues).
+///
+/// GitHub allows 500,000 nodes in a query and counts each list at its full length. An issue has 410
+/// nodes of its own and up to 201 neighbours. A neighbour has 155 nodes: itself, 20 labels, 10
+/// assignees, 40 relations, and 4 board items with 20 values each. That makes 31,565 nodes for an
+/// issue, and 315,650 for ten issues.
+///
+/// Comments and board items of an issue add 310 nodes, and 50 comments for each neighbour add
+/// 10,050. Ten issues therefore have at most 419,250 nodes.
 pub(crate) const MAX_ISSUES_PER_QUERY: usize = 10;
 
 /// The board items of a neighbour.
@@ -41,7 +44,8 @@ const ITEMS: &str = "boardItems: projectItems(first: 4, includeArchived: false) 
 const COMMENTS: &str =
     "allComments: comments(first: 50) { nodes { ...CommentNode } pageInfo { ...PageEnd } }";
 
-/// The document for `count` issues, with the variables `owner0`, `name0`, `number0` and so on.
+/// Returns the document for `count` issues, with the variables `owner0`, `name0`, `number0` and so
+/// on.
 pub(crate) fn document(count: usize, fields: &IssueFields) -> String {
     let roots: Vec<String> = (0..count)
         .map(|n| {

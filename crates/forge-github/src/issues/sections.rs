@@ -31,7 +31,8 @@ const ITEMS_KEY: &str = "boardItems";
 /// The key of comments in an answer.
 pub(super) const COMMENTS_KEY: &str = "allComments";
 
-/// The selection of an issue with the sections of `fields`; `comments` selects the comments.
+/// Returns the selection of an issue with the sections of `fields`; `comments` selects the
+/// comments.
 pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     let mut text = "...IssueNode".to_owned();
     let parts = [
@@ -49,18 +50,18 @@ pub(crate) fn selection(fields: &IssueFields, comments: &str) -> String {
     text
 }
 
-/// The token that issues are read with.
+/// Returns the token that issues are read with.
 pub(super) fn access(fields: &IssueFields) -> TokenChoice {
     TokenChoice::of(fields.board.as_ref())
 }
 
 /// Returns whether an error concerns the board values. Values that could not be read must not look
-/// like missing values.
+/// like values that are not set.
 pub(super) fn is_about_boards(error: &GqlError) -> bool {
     error.names().contains(&ITEMS_KEY)
 }
 
-/// Refuses an answer that lacks the requested board values.
+/// Fails if the answer lacks the requested board values.
 pub(super) fn need_board<T>(
     github: &GitHub,
     fields: &IssueFields,
@@ -73,7 +74,7 @@ pub(super) fn need_board<T>(
     }
 }
 
-/// The relations of an issue of `repo`.
+/// Returns the relations of an issue of `repo`.
 pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueRelations {
     let mut truncated = false;
     let mut list = |nodes: &Option<Nodes<wire::Issue>>| -> Vec<RelatedIssue> {
@@ -112,7 +113,7 @@ pub(super) fn related(host: &str, repo: &RepoId, issue: &wire::Issue) -> Related
     RelatedIssue::new(id_of(host, repo, issue), &issue.title, state, &issue.url)
 }
 
-/// The id of an issue, with the repository spelled as the caller did.
+/// Returns the id of an issue. Keeps the caller's spelling of the repository.
 pub(super) fn id_of(host: &str, repo: &RepoId, issue: &wire::Issue) -> IssueId {
     let found = map::repo_id(host, &issue.repository);
     let known = found.comparison_key() == repo.comparison_key();
@@ -165,8 +166,9 @@ impl GitHub {
         Ok(issue)
     }
 
-    /// Fails if the board does not exist. GitHub gives no values both for a missing board and for
-    /// an issue off the board, so the board itself is read if none of `read` has values.
+    /// Fails if the board does not exist. GitHub returns no values for a missing board, and none
+    /// for an issue that is not on the board. The board itself is therefore read if none of `read`
+    /// has values.
     pub(super) async fn check_board(&self, fields: &IssueFields, read: &[Issue]) -> Result<()> {
         let Some(board) = &fields.board else {
             return Ok(());
@@ -192,7 +194,7 @@ impl GitHub {
                 Ok((page, more)) => {
                     warnings.extend(more);
                     comments.extend(page);
-                    // A host that repeats the position would cause an endless loop.
+                    // A host that repeats the same position would cause an endless loop.
                     if comments.next().as_ref() == Some(&after) {
                         warnings.push(cut_comments("the pages repeat themselves"));
                         break;
@@ -208,12 +210,12 @@ impl GitHub {
     }
 }
 
-/// The warning for missing comments.
+/// Returns the warning for missing comments.
 pub(super) fn cut_comments(why: &str) -> Warning {
     Warning::new(format!("comments could not be read in full: {why}")).of_section("comments")
 }
 
-/// The owner, name and number of an issue of this host.
+/// Returns the owner, name and number of an issue of this host.
 pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str, u64)> {
     let (owner, name) = crate::owner_and_name(&id.repo)?;
     match &id.key {
@@ -232,7 +234,7 @@ pub(super) fn place<'a>(host: &str, id: &'a IssueId) -> Result<(&'a str, &'a str
     }
 }
 
-/// The sections that an edit reads.
+/// Returns the sections that an edit reads.
 pub(super) fn fields_of(relations: bool, board: Option<&BoardId>) -> IssueFields {
     let mut fields = IssueFields::NONE;
     fields.relations = relations;

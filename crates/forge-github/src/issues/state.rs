@@ -113,7 +113,7 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends the batch; `comment` is the body of the comment in it.
+    /// Sends the batch. `comment` is the body of the comment that the batch adds.
     async fn state_changed(
         &self,
         id: &IssueId,
@@ -171,13 +171,13 @@ impl GitHub {
     }
 }
 
-/// The id of the newest comment.
+/// Returns the id of the newest comment.
 pub(super) fn newest(issue: &mut wire::Issue) -> Option<String> {
     let newest = std::mem::take(&mut issue.newest_comment);
     newest.into_vec().pop().map(|c| c.id)
 }
 
-/// The viewer's comment with this body, if it is newer than `newest`.
+/// Returns the viewer's comment with this body, if it is newer than `newest`.
 pub(super) fn mine_since(
     recent: Vec<wire::Comment>,
     newest: Option<&str>,

@@ -18,7 +18,7 @@ pub(crate) struct ReadParts {
 }
 
 impl ReadParts {
-    /// The body, without a board.
+    /// The body, and no board values.
     pub const BODY: Self = Self {
         body: true,
         values: false,
@@ -30,7 +30,7 @@ const BODY: char = 'b';
 const RELATIONS: char = 'r';
 const VALUES: char = 'v';
 
-/// The version of `issue`.
+/// Returns the version of `issue`.
 pub(crate) fn of(issue: &Issue, parts: ReadParts) -> String {
     let mut labels: Vec<&str> = issue.labels.iter().map(|l| l.name.as_str()).collect();
     labels.sort_unstable();
@@ -59,7 +59,8 @@ fn print<T: std::hash::Hash>(part: &T) -> String {
     format!("{:016x}", forge_core::fingerprint(part))
 }
 
-/// The ids of related issues. Titles and states of these issues are not part of the version.
+/// Returns the ids of related issues. Titles and states of these issues are not part of the
+/// version.
 fn ends(relations: &IssueRelations) -> [Vec<String>; 4] {
     let parent: Vec<_> = relations.parent.iter().collect();
     let lists = [

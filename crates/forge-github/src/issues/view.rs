@@ -39,7 +39,7 @@ struct IssueOf {
     issue: Option<wire::Issue>,
 }
 
-/// The error for an answer without the requested comments.
+/// Returns the error for an answer without the requested comments.
 fn no_comments() -> Error {
     Error::new(ErrorKind::Protocol, "the answer has no comments")
 }

@@ -27,7 +27,7 @@ type AcrossOf = BTreeMap<String, Value>;
 #[derive(Default)]
 struct SearchedPlaces {
     words: Vec<String>,
-    /// The name for messages, the alias, and whether it is a repository's.
+    /// For each place: its name for messages, its alias, and whether it is a repository.
     named: Vec<(String, String, bool)>,
     variables: Map<String, Value>,
 }
@@ -43,7 +43,7 @@ struct SearchState<'a> {
     rows: u64,
 }
 
-/// The document for `searches`, which also checks that everything in `named` exists.
+/// Returns the document for `searches`, which also checks that everything in `named` exists.
 pub(crate) fn document<'a>(
     sections: &str,
     searches: impl Iterator<Item = &'a str>,
@@ -91,7 +91,7 @@ impl GitHub {
     ) -> Result<PullsAcross> {
         let mut across = PullsAcross::new(queries.len());
         let mut places = places(scope, &mut across);
-        // A search without scope words would cover all of GitHub.
+        // A search without scope words would search all of GitHub.
         if places.words.is_empty() && !scope.everywhere {
             return Ok(across);
         }
@@ -224,7 +224,7 @@ impl GitHub {
     }
 }
 
-/// Turns the scope into search words and named places. Names that are invalid on GitHub become
+/// Converts the scope into search words and named places. Names that cannot exist on GitHub become
 /// failures.
 fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     let mut places = SearchedPlaces::default();
@@ -263,7 +263,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
     places
 }
 
-/// The error for a repository or owner that does not exist or is hidden.
+/// Returns the error for a repository or owner that does not exist or is hidden.
 fn not_there() -> Error {
     Error::not_found(
         Noun::Repo,

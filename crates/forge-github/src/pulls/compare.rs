@@ -50,7 +50,7 @@ impl ComparedCommit {
         self.commit.message.lines().next().unwrap_or_default()
     }
 
-    /// GitHub gives no diffs here, so commits count as equal if author, time and message are equal.
+    /// Identifies the commit by author, time and message, because GitHub gives no diffs here.
     fn in_series(&self) -> SeriesCommit {
         let CommitData { message, author } = &self.commit;
         let by = author.as_ref();
@@ -178,7 +178,7 @@ impl GitHub {
         })
     }
 
-    /// The diff from the merge base of two commits to the second.
+    /// Returns the diff from the merge base of two commits to the second.
     async fn compared_diff(&self, pr: &PrId, base: &str, head: &str) -> Result<Vec<u8>> {
         let path = format!("{}/compare/{base}...{head}", repo_route(&pr.repo)?);
         let (status, headers, bytes) = self.api.rest(Method::GET, &path, DIFF, None).await?;
@@ -202,7 +202,7 @@ fn whole(ends: &HeadAndBase, since: SinceHead, body: Vec<u8>, base: Option<&Stri
     diff
 }
 
-/// The warning for a comparison of which GitHub lists only some commits.
+/// Returns a warning if GitHub lists only some commits of the comparison.
 fn unlisted(found: &Comparison) -> Option<Warning> {
     let listed = found.commits.len();
     (listed < found.total_commits).then(|| {

@@ -81,7 +81,7 @@ impl GitHub {
     }
 }
 
-/// The document for `blobs` blobs, with the variables `file0`, `file1` and so on.
+/// Returns the document for `blobs` blobs, with the variables `file0`, `file1` and so on.
 pub(crate) fn document(blobs: usize) -> String {
     let mut document = Document::query("Contents");
     let mut selection = String::new();

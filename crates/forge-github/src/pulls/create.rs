@@ -1,6 +1,6 @@
 //! Opens a pull request: one query for all checks, one mutation that opens it with any file edits,
-//! and another for labels, people, milestone and boards. For a stack, the stack is read before the
-//! opening and updated after the opening.
+//! and another for labels, people, milestone and boards. A stack is read before the pull request is
+//! opened, and updated afterwards.
 
 use std::fmt;
 
@@ -108,8 +108,8 @@ impl GitHub {
             written => written,
         };
         let written = or_read_back(written, || async {
-            // The first query found no such pull request, so a matching one by the viewer is the
-            // new one.
+            // The first query found no such pull request, so a matching one by the viewer must be
+            // new.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
@@ -311,7 +311,7 @@ impl GitHub {
         }
     }
 
-    /// The open pull request between the request's branches.
+    /// Returns the open pull request between the request's branches.
     async fn opened(
         &self,
         repo: &RepoId,
@@ -326,8 +326,8 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Adds labels, people, milestone and projects to a new pull request. A failure becomes a warning
-    /// whose hint adds the missing part, because the pull request is open already.
+    /// Adds labels, people, milestone and projects to a new pull request. The pull request is
+    /// already open, so a failure becomes a warning; its hint adds the missing part.
     async fn decorate(
         &self,
         req: &CreatePull,

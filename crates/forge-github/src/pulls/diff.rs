@@ -1,5 +1,5 @@
-//! Reads the diff: streamed from GitHub, rebuilt from the files if GitHub refuses, or made by git
-//! in a clone.
+//! Reads the diff of a pull request: streamed from GitHub, rebuilt from the files if GitHub
+//! refuses, or made by git in a clone.
 
 use forge_core::{
     Error, ErrorKind, PrId, Result, Warning,
@@ -47,7 +47,8 @@ impl GitHub {
                 ))),
             }
         }
-        // With a clone git makes the diff, so there are no files to share with readers.
+        // With a clone, git makes the diff, and there are no files to share with concurrent
+        // readers.
         let shared = req.clone.is_none().then(|| self.shared_rows.announce(pr));
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
         if parts.status.is_success() {

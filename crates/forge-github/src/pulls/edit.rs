@@ -223,8 +223,8 @@ impl GitHub {
         }
     }
 
-    /// Removes reviewers by REST. The mutations replace the complete set, and would also remove
-    /// reviewers that were added in the meantime.
+    /// Removes reviewers by REST. The GraphQL mutations replace the complete set, so they would
+    /// also remove reviewers that somebody added in the meantime.
     async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
         let (owner, name) = owner_and_name(&pr.repo)?;
         let number = number(pr)?;
@@ -291,7 +291,7 @@ impl GitHub {
     }
 }
 
-/// Returns whether an error concerns only parts of the pull request that the edit does not read.
+/// Returns whether an error concerns only parts of the pull request that the edit does not need.
 fn is_spare(edit: &EditPull, e: &GqlError) -> bool {
     let names = e.names();
     let needed = match view::model_field(e, 2) {
@@ -398,7 +398,7 @@ fn boards(edit: &EditPull, plan: &PullEditPlan, batch: &mut Batch) {
     }
 }
 
-/// The requested reviewers in `asked` that the edit removes.
+/// Returns those of the requested reviewers `asked` that the edit removes.
 fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
     let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {

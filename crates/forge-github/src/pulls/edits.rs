@@ -60,8 +60,8 @@ fn other_name() -> Hint {
     Hint::new("give the new branch another name, or none").with_action(CHOOSE_HEAD)
 }
 
-/// The paths to look up in the base branch: edited files, and the parent directories of written
-/// files.
+/// Returns the paths to look up in the base branch: edited files, and the parent directories of
+/// written files.
 pub(super) fn paths_to_check(edits: &[FileEdit]) -> Vec<&str> {
     let mut paths: Vec<&str> = edits.iter().map(|e| e.path.as_str()).collect();
     let written = edits.iter().filter(|e| e.content.is_some());
@@ -95,7 +95,7 @@ pub(super) fn check(
     changes(repo, &req.edits, base).map(Some)
 }
 
-/// The tip of the looked-up branch; `None` if the branch does not exist.
+/// Returns the tip of the looked-up branch; `None` if the branch does not exist.
 pub(super) fn tip(repo: &Map<String, Value>) -> Option<String> {
     onto(repo).map(|(tip, _)| tip)
 }
@@ -172,7 +172,7 @@ fn blob_id(content: &[u8]) -> String {
 }
 
 impl CheckedEdits {
-    /// The `fileChanges` input of GitHub's mutation.
+    /// Returns the `fileChanges` input of GitHub's mutation.
     pub fn into_changes(self) -> Value {
         self.changes
     }
@@ -214,8 +214,8 @@ impl CheckedEdits {
 }
 
 impl GitHub {
-    /// Deletes the branch after GitHub refused the opening. Returns the error of the first failed
-    /// part; the error mentions the branch if it could not be deleted.
+    /// Deletes the branch after GitHub refused to open the pull request. Returns the error of the
+    /// first failed mutation; it mentions the branch if the branch could not be deleted.
     pub(super) async fn not_opened(
         &self,
         answer: &GqlAnswer<Payloads<PullPayload>>,
@@ -238,8 +238,8 @@ impl GitHub {
         }
     }
 
-    /// Adds the branch, if it now exists, to the error of a lost attempt that opened no pull
-    /// request.
+    /// Adds the branch to the error of a lost attempt, if the branch exists but no pull request was
+    /// opened.
     pub(super) async fn look_for_branch(
         &self,
         repo: &RepoId,
@@ -265,7 +265,7 @@ impl GitHub {
     }
 }
 
-/// The error of an attempt that left its branch on GitHub.
+/// Returns the error of an attempt that left its branch on GitHub.
 fn branch_left_error(error: Error, req: &CreatePull, why: &str) -> Error {
     let branch = &req.head.branch;
     let message = format!(
@@ -284,7 +284,7 @@ fn branch_left_error(error: Error, req: &CreatePull, why: &str) -> Error {
 const LEFT: &str = "open the pull request from that branch, or delete it with \
                     `git push <remote> --delete <branch>`";
 
-/// The call that opens the pull request from the existing branch.
+/// Returns the call that opens the pull request from the existing branch.
 fn open_from(req: &CreatePull) -> Action {
     let mut open = Action::op(Op::PrCreate)
         .with(Param::Head, &req.head.branch)

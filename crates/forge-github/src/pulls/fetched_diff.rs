@@ -53,8 +53,7 @@ impl GitHub {
         if !git.has_commit(&ends.head).await {
             wanted.push(Self::head_ref(number(pr)?));
         }
-        // The base commit was once the tip of this branch; a force push may have removed the
-        // commit.
+        // The base commit was once the tip of this branch, but a force push may have removed it.
         if !git.has_commit(&ends.base).await {
             wanted.push(format!("refs/heads/{}", ends.base_branch));
         }
@@ -76,8 +75,7 @@ impl GitHub {
         Ok(git)
     }
 
-    /// Makes the diff in the clone, and fetches missing commits. With `prefers_context` nothing is
-    /// fetched.
+    /// Makes the diff in the clone, and fetches missing commits unless `prefers_context` is set.
     ///
     /// # Errors
     ///
@@ -116,7 +114,7 @@ impl GitHub {
         Ok(diff)
     }
 
-    /// The changes since the head was `old`, computed by git in the clone.
+    /// Returns the changes since the head was `old`, computed by git in the clone.
     pub(super) async fn fetched_since(
         &self,
         pr: &PrId,

@@ -90,22 +90,21 @@ impl RestFile {
     }
 }
 
-/// A page of files.
 #[derive(Clone, Debug)]
 pub(super) struct FilesPage {
     pub files: Vec<RestFile>,
-    /// Whether another page follows.
+    /// True if another page follows.
     pub more: bool,
     /// The number of the last page, if the answer has one.
     pub last: Option<usize>,
 }
 
-/// The REST path of a pull request.
+/// Returns the REST path of a pull request.
 pub(super) fn route(pr: &PrId) -> Result<String> {
     Ok(format!("{}/pulls/{}", repo_route(&pr.repo)?, number(pr)?))
 }
 
-/// The REST path of a repository.
+/// Returns the REST path of a repository.
 ///
 /// # Errors
 ///
@@ -193,7 +192,7 @@ pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
     Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
 }
 
-/// The number of the last page, if a `Link` header contains that number.
+/// Returns the number of the last page from a `Link` header, if the header has one.
 fn last_page(headers: &HeaderMap) -> Option<usize> {
     let link = headers.get(header::LINK)?.to_str().ok()?;
     let last = link.split(',').find(|part| part.contains("rel=\"last\""))?;

@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl GitHub {
-    /// Warns about sections with gaps but without an error, except those already in `said`. Without
-    /// the warning, a missing review or thread would look like an empty list.
+    /// Warns about sections that the answer lacks without an error, except those already in `said`.
+    /// Otherwise a missing review or thread would look like an empty list.
     pub(super) fn left_out(
         &self,
         pull: &wire::Pull,

@@ -14,7 +14,7 @@ use crate::{
     owner_and_name,
 };
 
-/// Owner and name of the head's repository, if it is not `repo`.
+/// Returns owner and name of the head's repository, if it is not `repo`.
 pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
     let (owner, name) = owner_and_name(repo).ok()?;
     let head_owner = req.head.owner.as_deref()?;
@@ -30,7 +30,7 @@ pub(super) fn quote_branch(branch: &str) -> String {
 
 impl GitHub {
     /// Deletes the head branch of a closed pull request as [`Self::delete_head`] does, but keeps a
-    /// moved branch and a fork's branch.
+    /// branch that has moved or is in a fork.
     pub(super) async fn delete_left_head(
         &self,
         pr: &PrId,
@@ -93,7 +93,8 @@ impl GitHub {
     }
 }
 
-/// The warning for a closed pull request whose branch is kept because it is in a fork or has moved.
+/// Returns the warning for a closed pull request whose branch is kept because it is in a fork or
+/// has moved.
 fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
     if wire.is_cross_repository {
         return Some(kept_in_fork(pr));
@@ -105,7 +106,7 @@ fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Opti
     Some(gone_on(&pull.head_branch, tip.map(String::as_str)))
 }
 
-/// The warning for a branch that is kept because it moved to `tip`.
+/// Returns the warning for a branch that is kept because it moved to `tip`.
 pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     let tip = tip.unwrap_or("a commit that was not read");
     Warning::new(format!(
@@ -115,7 +116,7 @@ pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
     .with_hint("delete it with git if its commits are not needed")
 }
 
-/// The warning for a branch that is kept because it is in someone else's repository.
+/// Returns the warning for a branch that is kept because it is in someone else's repository.
 pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
     Warning::new(format!(
         "the head branch of {pr} is in a fork, and was kept"

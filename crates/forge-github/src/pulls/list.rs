@@ -81,15 +81,15 @@ impl PullSearchData {
     }
 }
 
-/// Splits a cursor into the number of the last row shown and the position of that row's GitHub
-/// page.
+/// Splits a cursor into two: the number of the last row shown, and the position of the GitHub page
+/// with that row.
 fn position_in_chunk(position: &str) -> (Option<u64>, Option<String>) {
     let (number, after) = position.split_once('@').unwrap_or(("", position));
     let after = Some(after).filter(|after| !after.is_empty());
     (number.parse().ok(), after.map(str::to_owned))
 }
 
-/// The GraphQL selection of a row.
+/// Returns the GraphQL selection of a row.
 pub(super) fn row(fields: PrFields) -> String {
     let base = if fields.contains(PrFields::ROW) {
         BaseFields::Row
@@ -207,8 +207,8 @@ impl GitHub {
                 let Some(mut pull) = row else { continue };
                 let number = pull.number;
                 if touches.is_some() && result.items.len() >= page.limit {
-                    // This page is full before the end of GitHub's page, so the next page continues
-                    // after this row.
+                    // This page is full before GitHub's page ends, so the next page continues after
+                    // this row.
                     let last = result.items.last().and_then(|p: &PullRequest| p.number);
                     let began = after.as_deref().unwrap_or_default();
                     let position = format!("{}@{began}", last.unwrap_or_default());
@@ -286,8 +286,8 @@ impl GitHub {
         Ok(result)
     }
 
-    /// Returns whether a pull request changes a wanted file. Files after the first hundred are read
-    /// only if the first do not decide. Fails with warnings if files cannot be read.
+    /// Returns whether a pull request changes a wanted file. Reads the files after the first
+    /// hundred only if those do not decide. Fails with warnings if files cannot be read.
     async fn is_touching(
         &self,
         touches: &PathFilter,
@@ -386,7 +386,8 @@ impl GitHub {
     }
 }
 
-/// The part of a row that an error concerns: its name for messages, and its field of the model.
+/// Returns the part of a row that an error concerns: its name for messages, and its field of the
+/// model.
 pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     let names = e.names();
     let nodes = names.iter().position(|name| *name == "nodes");
@@ -402,7 +403,7 @@ pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
     }
 }
 
-/// The index of the row whose checks an error concerns.
+/// Returns the index of the row whose checks an error concerns.
 pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
     let path = e.path.as_ref()?;
     let nodes = path.iter().position(|step| step == "nodes")?;
@@ -411,7 +412,7 @@ pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
     (key == Section::Checks.key()).then_some(row)
 }
 
-/// The warning for a pull request that cannot be mapped.
+/// Returns the warning for a pull request that cannot be mapped.
 pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     let message = error.message();
     Warning::new(format!(
@@ -419,13 +420,13 @@ pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
     ))
 }
 
-/// The warning for a row whose checks are incomplete.
+/// Returns the warning for a row whose checks are incomplete.
 pub(super) fn checks_unread() -> Warning {
     let field = Section::Checks.model_field();
     Warning::new("the checks could not be read in full").of_section(field)
 }
 
-/// Returns whether a smaller page may succeed; `heavy` rows are large.
+/// Returns whether a smaller page may succeed. `heavy` says that the rows are large.
 pub(super) fn needs_smaller_pages(heavy: bool, error: &Error) -> bool {
     forge_http::is_too_long(error) || heavy && is_too_much(error)
 }

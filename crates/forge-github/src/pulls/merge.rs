@@ -1,4 +1,4 @@
-//! Merges pull requests: one query for state and head, one mutation that names that head.
+//! Merges pull requests: one query for state and head, then one mutation that names that head.
 
 use std::time::Duration;
 
@@ -148,7 +148,8 @@ impl GitHub {
         self.api.http.settings().retry.wait(length).await;
     }
 
-    /// Takes the pull request from the preceding search, if that search read enough for a merge.
+    /// Returns the pull request from the preceding search, if that search read all that a merge
+    /// needs.
     fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(MergePreflight {
@@ -178,8 +179,8 @@ impl GitHub {
         }
     }
 
-    /// Handles an already merged pull request. In that case gh keeps the branch even with `-d`.
-    /// Here the branch is deleted only if the request asks for the cleanup alone.
+    /// Handles a pull request that is already merged. Deletes the branch only if the request asks
+    /// for nothing but the cleanup; gh keeps the branch even with `-d`.
     async fn already_merged(
         &self,
         pr: &PrId,
@@ -223,7 +224,7 @@ impl GitHub {
         Ok(Outcome::immediate(value).with_warning(warning))
     }
 
-    /// Sends the merge in one request. A second request is sent if the queue refuses and `auto` is
+    /// Sends the merge in one request. Sends a second request if the queue refuses and `auto` is
     /// set, or if the pull request is in a stack. Returns a warning about the result, if any.
     async fn ask(
         &self,
@@ -355,7 +356,7 @@ pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     }
 }
 
-/// The requested merge method, or the repository's default.
+/// Returns the requested merge method, or the repository's default.
 fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
     let allowed = repos::methods(repo);
     let names: Vec<&str> = allowed.iter().map(|m| m.as_str()).collect();

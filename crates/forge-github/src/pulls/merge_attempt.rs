@@ -15,14 +15,13 @@ use crate::{
     },
 };
 
-/// The mode of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeMode {
-    /// Immediately.
+    /// The pull request is merged immediately.
     Now,
-    /// By auto-merge, once the rules are met.
+    /// Auto-merge merges the pull request once the rules are met.
     Auto,
-    /// Through the base branch's merge queue.
+    /// The base branch's merge queue merges the pull request.
     Queue,
 }
 

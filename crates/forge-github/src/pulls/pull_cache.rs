@@ -2,8 +2,8 @@
 //!
 //! A search finds the pull request that a caller names by its branch. With [`PrFields::TO_CHANGE`]
 //! the search also reads id, state and head, so the change needs no further query. An entry is used
-//! once and expires. GitHub compares the head named in a merge or an update, so a push in between
-//! makes GitHub refuse the change.
+//! once and expires. A merge or an update names the head commit, so GitHub refuses the change if
+//! somebody pushed since the search.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -14,7 +14,7 @@ use forge_core::{PrId, PrKey, RepoId, model::PrFields};
 
 use crate::gql::types as wire;
 
-/// Expires entries in case the user answers a prompt late.
+/// How long an entry is valid. Entries expire because the user may take long to answer a prompt.
 const CACHE_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The pull requests of the last search.
@@ -43,8 +43,8 @@ impl PullCache {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.collect();
     }
 
-    /// Takes a pull request for a change that needs `fields`. Clears the cache, because the change
-    /// makes its entries stale.
+    /// Removes and returns a pull request for a change that needs `fields`. Clears the cache,
+    /// because the change makes the other entries stale.
     pub fn take(&self, pr: &PrId, fields: PrFields) -> Option<wire::Pull> {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let repo = pr.repo.comparison_key();

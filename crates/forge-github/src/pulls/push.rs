@@ -110,8 +110,8 @@ impl GitHub {
         })
     }
 
-    /// Reports the branch's tip after a push whose answer was lost or names no commit. The commit
-    /// there may be someone else's, so the push is not reported as a success.
+    /// Reports the branch's tip after a push whose answer was lost or names no commit. The tip may
+    /// be someone else's commit, so the push is not reported as a success.
     async fn look_at_tip(
         &self,
         repo: &RepoId,

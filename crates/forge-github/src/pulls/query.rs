@@ -42,13 +42,13 @@ pub(crate) fn quoted(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The query in GitHub's search syntax.
+/// Returns the query in GitHub's search syntax.
 pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     let (owner, name) = owner_and_name(repo)?;
     Ok(search_in(&[format!("repo:{owner}/{name}")], q))
 }
 
-/// The query within all of `scope`; an empty scope covers all of GitHub.
+/// Returns the query within all of `scope`; an empty scope covers all of GitHub.
 pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words: Vec<String> = vec![own.to_owned()];
@@ -65,7 +65,7 @@ pub(crate) fn search_in(scope: &[String], q: &PullQuery) -> String {
     words.join(" ")
 }
 
-/// The search text for GitHub's pull requests page, in gh's order.
+/// Returns the search text for GitHub's pull requests page, in gh's order.
 pub(crate) fn words_for_web(q: &PullQuery) -> String {
     let own = q.search.as_deref().unwrap_or_default().trim();
     let mut words = vec!["type:pr".to_owned()];
@@ -89,7 +89,7 @@ fn state_word(state: StateFilter) -> Option<&'static str> {
     }
 }
 
-/// The search qualifiers for all filters except the state.
+/// Returns the search qualifiers for all filters except the state.
 fn qualifiers(q: &PullQuery) -> Vec<String> {
     let mut words = Vec::new();
     for (key, value) in [
@@ -126,7 +126,7 @@ pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
             .is_none_or(|base| *base == pull.base_ref_name)
 }
 
-/// GraphQL's states for a state filter.
+/// Returns GraphQL's states for a state filter.
 pub(crate) fn states(state: StateFilter) -> &'static [&'static str] {
     match state {
         StateFilter::Open => &["OPEN"],

@@ -1,5 +1,5 @@
-//! Rebuilds a diff from the files in REST, if GitHub refuses the diff of a pull request as too
-//! large.
+//! Rebuilds a diff from the files in REST, if the diff of a pull request is too large for GitHub to
+//! send.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::{GitHub, paged::MAX_PAGE_SIZE};
 
 /// The maximum count of files that GitHub lists.
 const MAX_LISTED_FILES: usize = 3_000;
-/// If an answer has more lines than this, GitHub omits patches.
+/// Number of lines in an answer above which GitHub omits patches.
 const MAX_PATCH_LINES: usize = 15_000;
 /// The page size for reading omitted patches.
 const SMALL_PAGE_SIZE: usize = 10;
@@ -111,7 +111,7 @@ fn is_text(file: &RestFile) -> bool {
     file.additions + file.deletions > 0
 }
 
-/// Returns whether the change cannot have lines: a rename, or an empty file.
+/// Returns whether the change cannot have changed lines: a rename, or an empty file.
 fn is_pure(file: &RestFile) -> bool {
     let empty = file.sha.as_deref() == Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     file.additions + file.deletions == 0

@@ -1,5 +1,5 @@
-//! Reads the rules of a pull request's base branch: the protection by GraphQL together with the
-//! pull request, and the rulesets by REST, whose route takes the branch.
+//! Reads the rules of a pull request's base branch. The branch protection comes by GraphQL with the
+//! pull request. The rulesets come by REST, from a route for the branch.
 
 use forge_core::{
     Result,
@@ -40,7 +40,7 @@ struct RestRule {
     parameters: Option<RuleParameters>,
 }
 
-/// The parameters of all rule types in one struct; no two types use one name differently.
+/// The parameters of all rule types in one struct. No two types give one name different meanings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuleParameters {
@@ -170,14 +170,14 @@ fn add(rules: &mut BaseRules, wants: impl IntoIterator<Item = BaseRuleKind>, sou
     rules.rules.extend(wants.into_iter().map(of));
 }
 
-/// The rules of a branch whose protection could not be read at all.
+/// Returns the rules of a branch whose protection could not be read at all.
 pub(crate) fn unread() -> BaseRules {
     let mut rules = BaseRules::default();
     rules.mark_unread(UnreadRules::Protection);
     rules
 }
 
-/// Extracts the rules from the answer to a view. `failed` reports an error in the rules' part; a
+/// Extracts the rules from the answer to a view. `failed` reports an error in the rules' part: a
 /// missing protection then does not prove that the branch is unprotected.
 pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     let mut rules = BaseRules::default();
@@ -229,7 +229,7 @@ pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
     rules
 }
 
-/// The required checks with these names, each with the app that `of_apps` gives for the check.
+/// Returns the required checks with these names. `of_apps` tells which app must report a check.
 fn checks(names: &[String], of_apps: &[wire::RequiredCheck]) -> impl Iterator<Item = BaseRuleKind> {
     names.iter().map(|name| {
         let of_app = of_apps.iter().find(|check| check.context == *name);

@@ -1,5 +1,5 @@
-//! Merges part of a stack. GitHub's mutations refuse such merges. A REST route answers immediately
-//! and then merges the pull request with all pull requests below it.
+//! Merges part of a stack. GitHub's mutations refuse such merges, so a REST route is used. The
+//! route answers immediately; GitHub then merges the pull request and all pull requests below it.
 //!
 //! Route and answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request asynchronously".
 //! The `details` of each state: github.github.io/gh-stack/reference/merge-api.
@@ -38,7 +38,7 @@ struct StackMergeProgress {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct StackMergeDetails {
-    /// The id that polls a pending merge.
+    /// The id for polling a pending merge.
     uuid: String,
     message: String,
 }
@@ -92,7 +92,7 @@ impl GitHub {
         let (owner, name) = owner_and_name(&ask.pr.repo)?;
         let number = number(ask.pr)?;
         let path = format!("/repos/{owner}/{name}/pulls/{number}/merge-async");
-        // By default a queue of the base branch merges the stack, and the queue chooses the method.
+        // By default, the base branch's merge queue merges the stack and chooses the method.
         let past_rules = ask.req.admin;
         let action = if past_rules {
             "direct_merge"

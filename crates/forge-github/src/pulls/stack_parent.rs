@@ -1,5 +1,4 @@
-//! Opens a pull request on top of another: based on the other's head branch, and in one stack with
-//! the other.
+//! Opens a pull request on top of another one: on its head branch, and in the same stack.
 //!
 //! Stacks are a public preview. GraphQL can read but not create stacks;
 //! docs.github.com/en/rest/pulls/stacks documents the routes, bodies and answers. A stack contains
@@ -67,7 +66,7 @@ impl Stack {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
-    /// The next open pull request above `number`. Closed pull requests are skipped.
+    /// Returns the next open pull request above `number`. Closed pull requests are skipped.
     fn above(&self, number: u64) -> Option<u64> {
         let from = self.pull_requests.iter();
         let mut above = from.skip_while(|it| it.number != number).skip(1);
@@ -75,8 +74,8 @@ impl Stack {
     }
 }
 
-/// The number of the pull request to build on. Fails if the new pull request and that one cannot be
-/// in one stack.
+/// Returns the number of the pull request to build on. Fails if it cannot be in one stack with the
+/// new pull request.
 pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
     let Some(below) = &req.depends_on else {
         return Ok(None);
@@ -107,7 +106,7 @@ pub(super) fn parent_number(repo: &RepoId, req: &CreatePull) -> Result<Option<u6
 }
 
 impl StackParent {
-    /// Checks that the pull request with the given number can be the lower one.
+    /// Checks that a new pull request can build on the pull request `id`, as `found`.
     pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
         let found = found.ok_or_else(|| error::missing(id))?;
         let (why, is) = match found.state.as_str() {
@@ -137,7 +136,8 @@ impl StackParent {
             .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
     }
 
-    /// The error for a base branch that differs from the lower pull request's head branch.
+    /// Returns the error for a requested base branch that is not the lower pull request's head
+    /// branch.
     pub fn other_base(&self, base: &str) -> Error {
         Error::invalid(
             "base",
@@ -154,7 +154,7 @@ impl StackParent {
         )
     }
 
-    /// The error for a lower pull request with another one already on top.
+    /// Returns the error for a lower pull request that already has another one on top.
     fn taken(&self, web: &str, above: u64) -> Result<Error> {
         let (owner, name) = owner_and_name(&self.id.repo)?;
         let url = format!("{web}/{owner}/{name}/pull/{above}");
@@ -175,7 +175,8 @@ impl StackParent {
 }
 
 impl GitHub {
-    /// The position of the lower pull request; fails if another pull request is on top.
+    /// Returns the position of the lower pull request. Fails if another pull request is on top of
+    /// it.
     pub(super) async fn place_of(&self, below: &StackParent) -> Result<StackPosition> {
         let stacks = match self.stacks_of(&below.id.repo, below.number).await {
             Err(error) if is_without_stacks(&error) => {
@@ -271,7 +272,7 @@ impl GitHub {
         Ok(warning)
     }
 
-    /// The stacks that contain a pull request; GitHub returns at most one.
+    /// Returns the stacks that contain a pull request; GitHub returns at most one.
     async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Vec<Stack>> {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self

@@ -72,7 +72,8 @@ impl GitHub {
         if req.delete_branch && wire.is_cross_repository {
             outcome.warnings.push(kept_in_fork(pr));
         } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
-            // GitHub would also delete a branch with newer commits, so such a branch is kept.
+            // GitHub would delete the branch even if it has newer commits, so such a branch is
+            // kept.
             let closed = &outcome.value;
             let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
             outcome.steps.push(Step::new("delete head branch", false));
@@ -167,8 +168,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Adds the comment of a state change that was already in effect. Skips the comment if the
-    /// newest one is equal, since an earlier call then added it.
+    /// Adds the comment to a pull request that already had the requested state. Skips a comment
+    /// equal to the newest one, because an earlier call then added it.
     async fn comment_all_the_same(
         &self,
         before: &wire::Pull,
@@ -276,8 +277,8 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends the batch. `comment` is the body of the comment in the batch, and `with_the_rest` adds
-    /// the fields that the answer lacks.
+    /// Sends the batch. `comment` is the body of the comment in the batch. `with_the_rest` adds the
+    /// fields that the answer lacks.
     async fn changed(
         &self,
         before: PullRequest,
@@ -312,7 +313,7 @@ impl GitHub {
     }
 }
 
-/// The entries that are newer than the newest one in `before`, oldest first.
+/// Returns the entries that are newer than the newest one in `before`, oldest first.
 pub(crate) fn since<T>(
     recent: Vec<T>,
     before: &wire::Pull,
@@ -333,8 +334,8 @@ pub(crate) fn is_mine(comment: &wire::Comment, body: &str) -> bool {
     comment.viewer_did_author && same_text(&comment.body, body)
 }
 
-/// Returns whether `stored` is `sent` as GitHub stores texts, possibly with other line ends and a
-/// trimmed end.
+/// Returns whether `stored` is the text `sent`. GitHub may change line ends and trim the end of a
+/// text.
 pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
     stored
         .lines()
@@ -349,7 +350,7 @@ fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
         .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
-/// The error of a failed change after its comment was added.
+/// Returns the error of a failed change after its comment was added.
 fn after_comment(error: Error) -> Error {
     let message = format!(
         "the comment was made, but not the change: {}",
@@ -363,7 +364,7 @@ fn after_comment(error: Error) -> Error {
     failed.with_source(error)
 }
 
-/// The error for changing a merged pull request; suggests sending only the comment.
+/// Returns the error for changing a merged pull request; suggests sending only the comment.
 fn merged(pr: &PrId, what: &str, comment: Option<&str>) -> Error {
     let error = Error::precondition(
         Precondition::Merged,

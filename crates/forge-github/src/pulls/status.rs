@@ -28,8 +28,8 @@ const REVIEWER: &str = "review-requested";
 /// The maximum count of results in a GitHub search.
 const MAX_SEARCH_RESULTS: usize = 1000;
 
-/// The page sizes of each list and of the branch. GitHub refuses a query that could return half a
-/// million nodes, counting each page as full, and times out after ten seconds.
+/// Returns the page sizes of each list and of the branch. GitHub refuses a query that could return
+/// half a million nodes if every page were full, and times out after ten seconds.
 fn pages(fields: PrFields) -> (usize, usize) {
     if fields::is_deep(fields) {
         (10, 10)
@@ -206,7 +206,7 @@ impl GitHub {
         Ok(status)
     }
 
-    /// The newest pull request of the branch, preferring open ones.
+    /// Returns the newest pull request of the branch, preferring open ones.
     async fn current(
         &self,
         nodes: Option<Nodes<wire::Pull>>,
@@ -228,7 +228,7 @@ impl GitHub {
         Ok(own.into_iter().next())
     }
 
-    /// The open pull requests of a search, over all pages.
+    /// Returns the open pull requests of a search, over all pages.
     async fn all(
         &self,
         nodes: Option<Nodes<wire::Pull>>,

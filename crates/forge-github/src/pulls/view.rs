@@ -1,4 +1,5 @@
-//! Reads one pull request, with one request for each hundred entries of its longest section.
+//! Reads one pull request. Each section is read in pages of a hundred entries, and one request
+//! reads a page of every section.
 
 use forge_core::{
     Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
@@ -136,7 +137,7 @@ impl GitHub {
         }
     }
 
-    /// The error for an answer without a pull request.
+    /// Returns the error for an answer without a pull request.
     pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &GqlAnswer<T>) -> Error {
         if answer.errors.is_empty() {
             return error::missing(pr);
@@ -160,7 +161,7 @@ impl GitHub {
             unread(rules::BASE_RULES),
         );
         let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
-        // Rules that the viewer may not see are no failure: the section itself lists them as
+        // Rules that the viewer may not see need no warning: the section itself lists them as
         // unread.
         warnings.retain(|w| w.section != Some(rules::BASE_RULES));
         pull.warnings = warnings;
@@ -285,7 +286,7 @@ impl GitHub {
             .await
     }
 
-    /// Reads further comments of the reviews and threads with more than a hundred.
+    /// Reads further comments of reviews and threads that have more than a hundred.
     async fn complete_comments(&self, pull: &mut wire::Pull) -> Vec<Warning> {
         let reviews = pull
             .reviews
@@ -343,8 +344,8 @@ struct CommentsOf {
     comments: Nodes<wire::Comment>,
 }
 
-/// Returns whether `rows` are all files of `pull`, with correct counts: past some 20,000 lines,
-/// REST reports counts of 0 (github.com/orgs/community/discussions/213491).
+/// Returns whether `rows` are all files of `pull` with correct counts. Past some 20,000 lines, REST
+/// reports counts of 0 (github.com/orgs/community/discussions/213491).
 fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
     let sum = |of: fn(&wire::File) -> u64| Some(rows.iter().map(of).sum::<u64>());
     pull.changed_files == Some(rows.len() as u64)
@@ -352,13 +353,13 @@ fn are_all_counted(rows: &[wire::File], pull: &wire::Pull) -> bool {
         && pull.deletions == sum(|file| file.deletions)
 }
 
-/// The total, if it was requested, and the count of nodes read.
+/// Returns the total, if it was requested, and the count of nodes read.
 fn counts<T>(list: &Nodes<T>) -> (u64, u64) {
     let here = list.nodes.iter().flatten().count() as u64;
     (list.total_count.unwrap_or(here), here)
 }
 
-/// The document that continues several lists of line comments.
+/// Returns the document that continues several lists of line comments.
 pub(crate) fn comments_document<'a>(
     lists: impl Iterator<Item = (&'a str, Option<String>)>,
 ) -> (String, Map<String, Value>) {
@@ -382,8 +383,8 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// The part that an error concerns, for messages; `depth` is the position of the section in the
-/// path.
+/// Returns the part that an error concerns, for messages; `depth` is the position of the section in
+/// the path.
 pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
@@ -392,8 +393,8 @@ pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     }
 }
 
-/// The field of the model that an error concerns; `depth` is the position of the section in the
-/// path.
+/// Returns the field of the model that an error concerns; `depth` is the position of the section in
+/// the path.
 pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str> {
     if let Some(section) = section(error, depth) {
         return Some(section.model_field());
@@ -432,8 +433,8 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Returns whether a query failed because of the boards in `fields`; it is then repeated without
-/// them.
+/// Returns whether a query failed because of the boards in `fields`, so that it can be repeated
+/// without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
     fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
@@ -463,7 +464,7 @@ fn contexts(pull: &mut wire::Pull) -> Option<&mut Nodes<wire::Check>> {
     Some(&mut head.commit.status_check_rollup.as_mut()?.contexts)
 }
 
-/// The sections with further pages, and their positions.
+/// Returns the sections with further pages, and their positions.
 fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
     let checks = contexts(pull).and_then(|n| n.next());
     [
@@ -513,8 +514,8 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
             have.extend(page.unwrap_or_default());
         }
     }
-    // A sum over an incomplete list would be wrong, so a list whose page is missing stays marked as
-    // unfinished.
+    // A list stays unfinished if its page is missing, because a sum over an incomplete list would
+    // be wrong.
     fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
         if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
             have.extend(page);

@@ -1,4 +1,4 @@
-//! Attachments: the repository's id, then one upload for each file.
+//! Attachments: a request for the repository's id, then one upload for each file.
 
 use forge_core::{ErrorKind, model::NewAttachment};
 use insta::assert_json_snapshot;
@@ -44,7 +44,7 @@ async fn attachments_succeed_or_fail_separately() {
         let mut answers = script.repo.attach(&[file("a.png")]).await.unwrap();
         let error = answers.remove(0).unwrap_err();
         assert!(error.message().contains(wanted), "{error}");
-        // A retry would be an unexpected request for the script.
+        // The script would refuse a retry as an unexpected request.
         script.sent();
     }
     let silent = ResponseTemplate::new(201).set_body_json(json!({}));

@@ -36,7 +36,7 @@ async fn missing_token_sends_no_request() {
     script.sent();
 }
 
-/// Returns `old`, and `new` once `old` was refused.
+/// A token source that returns `old`, and returns `new` once `old` was refused.
 #[derive(Debug, Default)]
 struct Expiring {
     asked: AtomicUsize,

@@ -12,7 +12,7 @@ use crate::{
 
 const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
 
-/// A check run of GitHub Actions.
+/// Returns a check run of GitHub Actions.
 fn run() -> Check {
     let mut check = Check::new("build", CheckStatus::Failure);
     check.progress = Some("COMPLETED".into());
@@ -124,8 +124,8 @@ async fn rerun_is_one_request_for_each_workflow_run() {
     script.sent();
 }
 
-/// The creator of a check chooses its link; this one names a run of another repository with the
-/// same number.
+/// The creator of a check chooses its link. Here the link names a run of another repository with
+/// the same number.
 #[tokio::test]
 async fn rerun_ignores_link_to_another_repository() {
     let job = |link: &str| {
@@ -152,7 +152,8 @@ async fn rerun_ignores_link_to_another_repository() {
     script.sent();
 }
 
-/// The link names a run of another commit, while GitHub names the check's actual run.
+/// The link names a run of another commit, while GitHub names the run that the check really belongs
+/// to.
 #[tokio::test]
 async fn rerun_ignores_link_to_another_run() {
     let job = json!({

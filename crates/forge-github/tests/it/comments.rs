@@ -75,7 +75,7 @@ async fn reply_to_line_comment_goes_into_thread() {
     assert_json_snapshot!("reply", script.sent());
 }
 
-/// The URL of a comment ends with its number, which other MCP servers use as the id.
+/// The URL of a comment ends with its number, and other MCP servers use this number as the id.
 #[tokio::test]
 async fn reply_to_number_or_anchor_goes_into_thread() {
     let url = "https://github.com/octo/tools/pull/7#discussion_r18";
@@ -209,8 +209,8 @@ async fn comment_mutations_match_kind_of_comment() {
     assert_json_snapshot!("comment_changes", script.sent());
 }
 
-/// Ids resolve to any object, so replying to, quoting, editing and deleting a comment of another
-/// pull request are refused.
+/// GitHub resolves an id to any object. Replying to, quoting, editing and deleting a comment of
+/// another pull request are therefore refused.
 #[tokio::test]
 async fn comment_of_another_pull_request_is_refused() {
     let mut steps = Vec::new();
@@ -223,7 +223,7 @@ async fn comment_of_another_pull_request_is_refused() {
         found["node"] = json!({ "__typename": kind, "body": "Secret", of: { "id": "PR_8" } });
         steps.push(data("ReplyPrepare", found));
     }
-    // The comment belongs to an issue and not to a pull request.
+    // The comment belongs to an issue, not to a pull request.
     let mut on_issue = belongs(7);
     on_issue["node"] = json!({ "__typename": "IssueComment", "conversationOf": null });
     steps.extend([data("Belongs", on_issue), data("Belongs", belongs(8))]);
@@ -251,7 +251,7 @@ async fn comment_of_another_pull_request_is_refused() {
     }
 }
 
-/// Editing the last comment starts with a list of comments, so the edit needs no further query.
+/// An edit of the last comment lists the comments first, and then needs no further query.
 #[tokio::test]
 async fn listed_comment_needs_no_ownership_query() {
     let listed = one(json!({ "comments": nodes(vec![comment("IC_1", "ada", "1")]) }));

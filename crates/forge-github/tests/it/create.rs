@@ -1,4 +1,5 @@
-//! Opening: two requests, three with labels and people. All checks come before the first mutation.
+//! Opening a pull request: two requests, or three with labels and people. All checks come before
+//! the first mutation.
 
 use forge_core::{
     Action, ErrorKind, Hint, Op, Param,
@@ -59,7 +60,7 @@ fn full() -> CreatePull {
     req
 }
 
-/// The answer to opening `Add it` with this description.
+/// Returns the answer to opening `Add it` with this description.
 fn opened(description: &str) -> Value {
     let pull = changed(7, json!({ "title": "Add it", "body": description }));
     json!({ "create": { "pullRequest": pull } })

@@ -23,7 +23,7 @@ use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";
 
-/// A transport that reaches the double through the proxy, as gh does.
+/// Returns a transport that reaches the double through the proxy, as gh does.
 pub fn http(double: &GitHubDouble) -> Http {
     let url = double.url();
     let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
@@ -35,7 +35,7 @@ pub fn http(double: &GitHubDouble) -> Http {
     Http::new(settings).unwrap()
 }
 
-/// A repository handle on the double.
+/// Returns a repository handle on the double.
 pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
     let token = Arc::new(FixedToken::new(token));
     let forge = GitHub::new("github.localhost", http(double), token);
@@ -498,7 +498,7 @@ async fn stack_is_merged_from_bottom() {
         .await;
     let made = made.unwrap();
     assert_eq!(made.value.pull_request.state, PrState::Merged);
-    // Five requests: the query, the refusal, the stack route, one poll, and the merged pull
+    // Five requests: the query, the refused merge, the stack route, one poll, and the merged pull
     // request.
     assert_eq!(n, 5);
     let below = world.ada.pull(&bottom, PrFields::NONE).await.unwrap();
@@ -569,7 +569,7 @@ fn on_top(head: &str, below: &PrId) -> CreatePull {
     req
 }
 
-/// The numbers of the pull requests in each stack.
+/// Returns the numbers of the pull requests in each stack.
 fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
     let seed = double.seed();
     let numbers = |pulls: &[u64]| -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! Edits in any combination: two requests, and one more to remove reviewers.
+//! Edits of several fields at once: two requests, and one more to remove reviewers.
 
 use forge_core::{
     ErrorKind,

@@ -197,7 +197,7 @@ async fn invalid_edits_are_not_sent() {
     script.sent();
 }
 
-/// The answer if one mutation failed, and the later mutations with it.
+/// Returns the answer if one mutation failed, so that the later mutations failed as well.
 fn half(done: &[&str], kind: &str, message: &str) -> Value {
     let mut answer = json!({ "data": made(), "errors": [] });
     let mut errors = vec![];

@@ -1,9 +1,9 @@
 //! Random faults on writes, checked against the double's state: at most one object is created, the
-//! reported result is true, and the count of requests is limited.
+//! reported result is true, and the number of requests is limited.
 //!
-//! Plans run in batches of [`BATCH`], each batch on its own double. The seed of a batch determines
-//! its plans, and a failure prints the seed: `FORGE_FAULT_SEED` then runs only that batch, from an
-//! empty double to the failed plan. Otherwise `FORGE_FAULT_PLANS` sets how many plans run.
+//! Plans run in batches of [`BATCH`], and each batch has its own double. The seed of a batch
+//! determines its plans. A failure prints the seed: with `FORGE_FAULT_SEED` only that batch runs,
+//! from an empty double to the failed plan. Otherwise `FORGE_FAULT_PLANS` sets how many plans run.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use forge_testkit::CANARY;
 use crate::double::World;
 
 const REPO: &str = "octo/tools";
-/// The maximum count of requests for one write: the write itself, retried reads, waits for rate
-/// limits, and the read-back.
+/// The maximum number of requests for one write: the write, retried reads, waits for rate limits,
+/// and the read-back.
 const MOST: usize = 24;
 
 fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
@@ -78,17 +78,17 @@ impl Write {
         matches!(self, Self::Create | Self::CreateInFull)
     }
 
-    /// How many mutations the write may take.
+    /// Returns how many mutations the write may send.
     fn mutations(self) -> usize {
         1 + usize::from(self == Self::CreateInFull)
     }
 }
 
-/// The double's state after a write, and the write's result.
+/// The double's state after a write, and what the write reported.
 struct Seen {
     /// How many objects of the created kind exist.
     objects: usize,
-    /// Whether the object has all requested values.
+    /// True if the object has all requested values.
     whole: bool,
     /// The number of warnings, or the error.
     answer: Result<usize, Error>,
@@ -233,7 +233,7 @@ async fn quarter(part: u64) {
 #[derive(Debug, Default)]
 struct Tally {
     plans: u64,
-    /// Plans in which the fault came after the write was executed.
+    /// Plans in which the fault hit the answer of a write that was executed.
     hidden: u64,
     /// The plans of `hidden` in which the write reported success.
     recovered: u64,

@@ -199,7 +199,7 @@ async fn issue_missing_from_board_is_added_before_edit() {
             "updateProjectV2ItemFieldValue"
         ]
     );
-    // An issue off the board has no values, so clearing a value changes nothing.
+    // Only an issue on the board has values, so clearing a value of this issue changes nothing.
     let clear = values([("Status", None)]);
     let (done, sent) = b.sent(repo.edit_issue(&id(repo, 2), &clear)).await;
     assert!(done.unwrap().unchanged);
@@ -246,7 +246,7 @@ async fn unknown_field_or_value_lists_valid_ones() {
             "{told}"
         );
     }
-    // A cached board is read again for an unknown value.
+    // If a value is unknown, the cached board is read again.
     let edit = values([("Status", Some("New"))]);
     let (e, sent) = b.sent(repo.edit_issue(&id(repo, 1), &edit)).await;
     assert_eq!(e.unwrap_err().code(), "invalid_input");
@@ -323,7 +323,7 @@ async fn batch_failure_affects_only_one_issue() {
     };
     let mut stale = title("Never");
     stale.expected_version = Some("stale".into());
-    // GitHub refuses a cycle of parents after the title was changed.
+    // GitHub refuses the parent, which would make a cycle, after it has changed the title.
     let mut cycle = title("Half");
     cycle.parent = Some(Some(id(repo, 5)));
     let edits = [
@@ -494,7 +494,7 @@ async fn create_with_relations_and_values_takes_four_requests() {
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains(field), "{e}");
     }
-    // Failures after the creation name the missing parts; the issue exists.
+    // The issue already exists, so failures after its creation name the missing parts.
     let refusal = json!({ "data": { "e0_item": null }, "errors": [{
         "type": "FORBIDDEN", "path": ["e0_item"],
         "message": "Resource not accessible by integration",
@@ -644,7 +644,7 @@ async fn reading_from_missing_board_is_refused() {
         let (code, message) = ("not_found", "there is no board octo/77");
         assert_eq!((e.code(), e.message()), (code, message));
     }
-    // If an issue is off the board, the board is read once to check that it exists.
+    // If the issue is not on the board, the board is read once to check that it exists.
     for wanted in [&["IssueView", "Board"][..], &["IssueView"]] {
         let (issue, sent) = b.sent(repo.issue(&one, &on_board())).await;
         assert!(issue.unwrap().values.is_empty());

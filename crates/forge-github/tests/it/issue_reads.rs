@@ -34,8 +34,8 @@ async fn group_within_two_hops_takes_two_requests() {
     let b = Board::new(9);
     let repo = &b.world.ada;
     let mut seed = b.world.double.seed();
-    // 1 is the parent of 2 to 4, 7 the parent of 5, and 5 the parent of 8. 5 blocks 2, and 2
-    // blocks 6.
+    // Issue 1 is the parent of 2, 3 and 4. Issue 7 is the parent of 5, and 5 that of 8. Issue 5
+    // blocks 2, and 2 blocks 6.
     for n in 2..=4 {
         seed.sub_issue((REPO, 1), (REPO, n));
     }
@@ -122,7 +122,7 @@ async fn neighbour_issues_have_comments() {
         .await;
     let set = set.unwrap();
     assert_eq!(sent.len(), 1);
-    // An issue whose comments exceed a neighbour's page is left out.
+    // An issue is left out if it has more comments than the page that is read for a neighbour.
     assert_eq!(numbers(&set), [1, 2]);
     let comments = of(&set, 2).comments.as_ref().unwrap();
     let bodies: Vec<&str> = comments.iter().map(|c| c.body.as_str()).collect();
@@ -411,7 +411,7 @@ async fn reading_file_of_branch_takes_one_request() {
     assert!(repo.info().await.is_ok() && Capability::RepoFile.reads());
 }
 
-/// A handle with a separate token for boards.
+/// Returns a handle with a separate token for boards.
 fn with_board_token(b: &Board, account: &str, boards: &str) -> Repo {
     let http = http(&b.world.double);
     let account = Arc::new(FixedToken::new(account));
@@ -456,7 +456,7 @@ async fn board_token_is_limited_to_board_requests() {
     // The board token moved the item, and the account's token wrote the comment.
     assert_eq!(seed.comments_of(REPO, 1)[0].author, ada);
     drop(seed);
-    // An edit without a board does not use the board token, which may not close an issue.
+    // Without a board, the edit must not use the board token, which may not change issues.
     let mut open = EditIssue::default();
     open.state = Some(IssueState::Open);
     repo.edit_issue(&one, &open).await.unwrap();

@@ -256,8 +256,8 @@ async fn disabled_issues_are_refused_before_write() {
     assert_eq!(script.names(), ["IssuePrepare"]);
 }
 
-/// Checks the result of a write with a lost answer: a warning if the write happened, otherwise an
-/// ambiguous error.
+/// Checks the result of a write whose answer was lost: a warning if the write happened, otherwise
+/// an ambiguous error.
 fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
     match result {
         Ok(outcome) => assert!(happened && !outcome.warnings.is_empty()),

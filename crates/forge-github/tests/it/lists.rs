@@ -156,8 +156,8 @@ async fn search_scans_until_page_is_full() {
     assert_eq!(sent[1].1["first"], 2);
 }
 
-/// A search text can name another repository, whose pull requests have other numbers and may be
-/// hidden from the readers of this one.
+/// A search text can name another repository. Its pull requests have other numbers, and readers of
+/// this repository may not be allowed to see them.
 #[tokio::test]
 async fn search_results_of_other_repositories_are_left_out() {
     let elsewhere = |n| {
@@ -186,7 +186,7 @@ async fn search_results_of_other_repositories_are_left_out() {
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(page.warnings[0].message.contains("other repositories"));
     script.sent();
-    // If all rows of a page belong to other repositories, the call ends with a cursor.
+    // If all rows of a page belong to other repositories, the page ends here and returns a cursor.
     let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
     let script = Script::play(vec![data("PullSearch", nothing)]).await;
     let page = script.repo.pulls(&query, PageReq::first(9)).await.unwrap();
@@ -426,7 +426,7 @@ async fn status_continues_long_lists_in_smaller_pages() {
     );
 }
 
-/// A pull request with more than twelve MiB of unrequested data.
+/// Returns a pull request with more than twelve MiB of data that was not requested.
 fn long(number: u64) -> Vec<Value> {
     let groups = vec![json!({}); 60_000];
     vec![changed(number, json!({ "reactionGroups": groups }))]
@@ -458,7 +458,7 @@ async fn oversized_list_ends_with_cursor() {
     );
 }
 
-/// Rows of nine MiB are too large even one at a time, and are refused.
+/// Rows of nine MiB are too large even for a page of one row, and are refused.
 #[tokio::test]
 async fn long_rows_are_read_in_smaller_pages() {
     let body = "x".repeat(9 << 20);

@@ -1,4 +1,4 @@
-//! Writes whose answer is lost: sent once, read back, and reported as they happened.
+//! Writes whose answer is lost: each is sent once, read back, and reported as it happened.
 
 use forge_core::{
     Result, Retry,
@@ -13,7 +13,7 @@ use crate::{
     wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
-/// A write: the query before it, its mutation, and the read-backs after a write that happened or
+/// A write: the query before it, its mutation, and the read-backs after it happened and after it
 /// did not happen.
 struct Lost {
     before: Vec<(&'static str, Value)>,
@@ -149,7 +149,7 @@ async fn close_with_comment_and_lost_answer_is_read_back() {
     .await;
 }
 
-/// A mutation's answer that shows the old state.
+/// Returns a mutation's answer that shows the old state.
 fn denied(mutation: &'static str, pull: Value) -> Step {
     let alias = match mutation {
         "mergePullRequest" => "merge",

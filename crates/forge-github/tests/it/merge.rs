@@ -329,7 +329,7 @@ fn stacked() -> Vec<crate::script::Step> {
     stacked_as(json!({}))
 }
 
-/// The requests before the stack route, for a pull request with these values.
+/// Returns the requests up to the stack route, for a pull request with these values.
 fn stacked_as(pull: Value) -> Vec<crate::script::Step> {
     let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
     vec![
@@ -416,7 +416,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
     steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
-    // The first merge finds a draft. For the second merge the account cannot see the route.
+    // The first merge fails for a draft. At the second merge, the account cannot see the route.
     steps.extend(stacked());
     let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
     steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
@@ -455,7 +455,7 @@ async fn stack_merge_failure_and_timeout_are_reported() {
     script.sent();
 }
 
-/// Scripts of a stack merge that lose the answer to its start, to a poll, or to the final read.
+/// Scripts of stack merges that lose one answer: to the start, to a poll, or to the final read.
 fn lost() -> [Vec<crate::script::Step>; 3] {
     let put = format!("PUT {ASYNC}");
     let over = json!({ "status": "merged", "details": { "message": "Merged." } });

@@ -1,5 +1,5 @@
-//! Opening on top of another pull request: the checks before the opening, the created or extended
-//! stack, and the warnings if there is no stack.
+//! Opens a pull request on top of another: the checks before it, the stack that is created or
+//! extended, and the warnings if there is none.
 
 use forge_core::{
     Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,

@@ -13,7 +13,7 @@ use crate::{
 const FIRST: &str = "GET /repos/octo/tools/rules/branches/main?per_page=100&page=1";
 const SECOND: &str = "GET /repos/octo/tools/rules/branches/main?per_page=100&page=2";
 
-/// The answer to a view with rules; `base` is the base branch.
+/// Returns the answer to a view with rules; `base` is the base branch.
 fn ruled(base: Value) -> Value {
     let request = |who: Value, owner| json!({ "requestedReviewer": who, "asCodeOwner": owner });
     changed(

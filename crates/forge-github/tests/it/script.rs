@@ -15,7 +15,7 @@ use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::a
 /// The token of every script; its format is not that of GitHub's tokens.
 pub const TOKEN: &str = "0canary0-token";
 
-/// An answer, and the request that gets it.
+/// A request that is expected, and its answer.
 pub struct Step {
     needle: String,
     answer: ResponseTemplate,
@@ -107,8 +107,8 @@ impl Respond for Player {
     }
 }
 
-/// A repository handle over a script. Dropping the script checks that exactly the scripted requests
-/// were sent.
+/// A repository handle on a script. Dropping the script checks that all its requests were sent, and
+/// no others.
 pub struct Script {
     pub repo: Repo,
     pub forge: Arc<GitHub>,
@@ -160,7 +160,7 @@ impl Script {
         PrId::number(repo_id(), 7)
     }
 
-    /// Fails on unexpected and on missing requests.
+    /// Checks that no request was unexpected and none is missing.
     fn ended(&self) {
         let play = self.player.0.lock().unwrap();
         assert!(play.wrong.is_empty(), "{:?}", play.wrong);
@@ -168,7 +168,7 @@ impl Script {
         assert!(left.is_empty(), "nobody asked for {left:?}");
     }
 
-    /// Ends the script; returns names and variables of the requests, in order.
+    /// Ends the script. Returns the name and the variables of each request, in order.
     pub fn sent(&self) -> Vec<(String, Value)> {
         self.ended();
         let play = self.player.0.lock().unwrap();
@@ -179,12 +179,12 @@ impl Script {
             .collect()
     }
 
-    /// Ends the script; returns the names of the requests, in order.
+    /// Ends the script. Returns the names of the requests, in order.
     pub fn names(&self) -> Vec<String> {
         self.sent().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The GraphQL documents that were sent.
+    /// Returns the GraphQL documents that were sent.
     pub fn documents(&self) -> Vec<String> {
         let play = self.player.0.lock().unwrap();
         play.sent

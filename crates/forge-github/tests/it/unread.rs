@@ -1,4 +1,4 @@
-//! Data that could not be read is reported and does not look like missing data.
+//! Data that could not be read is reported, and must not look like data that does not exist.
 
 use forge_core::{
     PageReq,
@@ -126,7 +126,7 @@ async fn token_without_team_scope_is_refused_once() {
     assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");
 }
 
-/// An answer that has both data and errors at these paths.
+/// Returns an answer that has both data and errors at these paths.
 fn half(data: Value, paths: &[&[&str]]) -> Value {
     let denied = "Resource not accessible by integration";
     let errors: Vec<Value> = paths
@@ -225,7 +225,7 @@ async fn mutation_selects_only_changeable_fields() {
     ] {
         assert!(!mutation.contains(part), "{part} in {mutation}");
     }
-    // The mutation does not select the other fields, so their earlier values are kept.
+    // The mutation does not select the other fields, so the result keeps their earlier values.
     let seen = (closed.state, closed.labels.len(), closed.approvals);
     assert_eq!(seen, (PrState::Closed, 1, 1));
     assert_eq!(closed.latest_reviews.len(), 1);
@@ -260,7 +260,7 @@ async fn list_selects_only_requested_parts() {
     }
 }
 
-/// The answer with the three lists of a status.
+/// Returns the answer with the three lists of a status.
 fn status(branch: Value, created: Value, requested: Value) -> Value {
     json!({ "repository": { "pullRequests": branch }, "created": created, "requested": requested })
 }
@@ -394,7 +394,7 @@ async fn unreadable_pull_request_is_not_reported_missing() {
     script.sent();
 }
 
-/// The checks of a head commit.
+/// Returns the checks of a head commit.
 fn head(contexts: Value) -> Value {
     json!({ "nodes": [{ "commit": { "oid": "a".repeat(40), "statusCheckRollup": { "contexts": contexts } } }] })
 }

@@ -14,7 +14,7 @@ pub fn page(list: Vec<Value>, end: &str) -> Value {
     json!({ "nodes": list, "pageInfo": { "hasNextPage": true, "endCursor": end } })
 }
 
-/// A pull request with all fields outside the sections.
+/// Returns a pull request with all fields outside the sections.
 pub fn pull(number: u64) -> Value {
     json!({
         "__typename": "PullRequest",
@@ -50,7 +50,7 @@ pub fn pull(number: u64) -> Value {
     })
 }
 
-/// A pull request with some values replaced.
+/// Returns a pull request with some values replaced.
 pub fn changed(number: u64, other: Value) -> Value {
     let mut pull = pull(number);
     for (key, value) in other.as_object().unwrap() {
@@ -129,7 +129,7 @@ pub fn thread(id: &str, resolved: bool) -> Value {
     })
 }
 
-/// The answer that says to which pull request (`number`) a comment or thread belongs.
+/// Returns the answer that names the pull request to which a comment or thread belongs.
 pub fn belongs(number: u64) -> Value {
     let node = json!({ "pullRequest": { "id": format!("PR_{number}") } });
     json!({ "node": node, "repository": { "pullRequest": { "id": "PR_7" } } })

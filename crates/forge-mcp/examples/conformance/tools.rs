@@ -31,7 +31,7 @@ pub fn text(text: impl Into<String>) -> Answer {
     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
 }
 
-/// A tool without arguments.
+/// Returns a tool without arguments.
 pub fn plain<F, Fut>(name: &'static str, run: F) -> Route
 where
     F: Fn(CallToolRequestParams, RequestContext<RoleServer>) -> Fut + Send + Sync + 'static,

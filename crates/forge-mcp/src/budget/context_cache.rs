@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 4;
 struct CachedContext {
     key: u64,
     found: Arc<PullContext>,
-    /// The memory of the answers in the bundle; see [`forge_core::call::kept_weight`].
+    /// The memory that the answers in the bundle take; see [`forge_core::call::kept_weight`].
     weight: usize,
     gathered: Instant,
 }
@@ -33,13 +33,14 @@ struct ContextCacheState {
 #[derive(Default)]
 pub(crate) struct ContextCache(Mutex<ContextCacheState>);
 
-/// Passed from [`ContextCache::begin`] to [`ContextCache::put`] to detect writes in between.
+/// A number from [`ContextCache::begin`]. [`ContextCache::put`] uses it to detect writes in
+/// between.
 #[derive(Clone, Copy)]
 pub(crate) struct Gathering(u64);
 
 impl ContextCache {
-    /// Returns a bundle that is at most `ttl` old. An unsettled bundle is returned only if the call
-    /// continues its pages.
+    /// Returns a bundle that is at most `ttl` old. Returns an unsettled bundle only if the call
+    /// asks for one of its further pages.
     pub fn get(&self, key: u64, ttl: Duration, is_page: bool) -> Option<Arc<PullContext>> {
         let mut kept = self.kept();
         kept.entries.retain(|e| e.gathered.elapsed() < ttl);

@@ -57,7 +57,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
-/// The usual `what` of [`unpin`]: the content of earlier pages.
+/// The usual argument `what` of [`unpin`]: it names the content of earlier pages.
 pub(crate) const SHOWN: &str = "what was shown";
 
 /// Binds a position to a hash of the content before the position; [`unpin`] checks the hash.
@@ -106,7 +106,7 @@ fn position(text: &str) -> Result<ResultPosition> {
     ResultPosition::from_text(text).ok_or_else(damaged)
 }
 
-/// The error for a cursor without a valid position.
+/// Returns the error for a cursor without a valid position.
 pub(crate) fn damaged() -> Error {
     Error::invalid("cursor", "the cursor is damaged")
         .with_hint(Hint::fixed("start again without cursor", WITHOUT_CURSOR))

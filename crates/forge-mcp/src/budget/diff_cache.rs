@@ -32,7 +32,7 @@ pub(crate) struct DiffEnds {
 }
 
 impl DiffEnds {
-    /// The current head and base of a pull request.
+    /// Returns the current head and base of a pull request.
     pub fn of(pull: &PullRequest) -> Self {
         let oid = pull.base_oid.as_ref();
         let at = oid.map_or(String::new(), |oid| format!(" at {oid}"));
@@ -80,13 +80,13 @@ impl DiffFile {
     }
 }
 
-/// A complete diff.
+/// A diff with all its files, as far as they were read.
 #[derive(Debug)]
 pub(crate) struct FullDiff {
     pub ends: DiffEnds,
     pub files: Vec<DiffFile>,
     pub warnings: Vec<Warning>,
-    /// For a diff since an earlier head: what happened to that head.
+    /// For a diff since an earlier head: what has happened to that head.
     pub since: Option<SinceHead>,
     /// True if the end was not read, so that more files may exist.
     pub cut: bool,
@@ -95,8 +95,8 @@ pub(crate) struct FullDiff {
 }
 
 impl FullDiff {
-    /// A hash of the content. The hash covers both sides of each file, because headers name the
-    /// blobs.
+    /// Returns a hash of the content. It covers both sides of each file, because headers contain
+    /// the blob ids of both.
     pub fn content(&self) -> u64 {
         let files = self.files.iter();
         let parts: Vec<_> = files
@@ -112,7 +112,7 @@ struct CachedDiff {
     read: Instant,
 }
 
-/// Caches diffs by pull request, start commit (for a partial diff) and ends. All clients of a
+/// Caches diffs by pull request, start commit (for a partial diff), head and base. All clients of a
 /// server use the same accounts, so sharing the cache discloses nothing.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<CachedDiff>>);

@@ -14,7 +14,8 @@ pub(crate) const DEFAULT_CHARS: usize = 25_000;
 /// Maximum length that a caller can request, in characters.
 const MAX_CHARS: usize = 100_000;
 
-/// Minimum length: a shorter result has no room for a line of content and the last lines.
+/// Minimum length in characters. A shorter result has no room for both a line of content and the
+/// last lines.
 const MIN_CHARS: usize = 1_000;
 
 /// The length reserved for the last lines, in characters.
@@ -23,34 +24,34 @@ const TAIL_CHARS: usize = 500;
 /// Minimum length of the first part when a block is cut.
 const MIN_CUT: usize = 200;
 
-/// Maximum length of data, in characters, that contains long texts (such as comments) which the
-/// text for the model also contains.
+/// Maximum length of data that repeats long texts (such as comments) of the text for the model, in
+/// characters.
 const MAX_TWICE_CHARS: usize = 10_000;
 
-/// The length limit of a call, in characters.
+/// Returns the length limit of a call, in characters.
 pub(crate) fn chars(asked: Option<u64>) -> usize {
     let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MAX_CHARS));
     asked.clamp(MIN_CHARS, MAX_CHARS)
 }
 
-/// The combined limit for text and data, if the text has at most `max` characters.
+/// Returns the combined limit for text and data, if the text has at most `max` characters.
 const fn both(max: usize) -> usize {
     max / 3 * 8
 }
 
-/// The length reserved for name lists in the data of a pull request, if the text has at most `max`
-/// characters; the remaining length is for other data and the text.
+/// Returns the length in characters reserved for name lists in a pull request's data, if the text
+/// has at most `max` characters. The rest is for other data and the text.
 pub(crate) const fn names(max: usize) -> usize {
     max / 2
 }
 
-/// Returns true if data of length `data` may repeat the long texts that the text (of length `text`)
-/// contains.
+/// Returns true if the data may repeat the long texts that the text contains. `data` and `text` are
+/// their lengths.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
     data <= MAX_TWICE_CHARS && data + text <= both(max)
 }
 
-/// The length of data as JSON, in characters.
+/// Returns the length of data as JSON, in characters.
 pub(crate) fn length(data: &impl serde::Serialize) -> usize {
     serde_json::to_string(data).map_or(0, |json| json.chars().count())
 }
@@ -91,7 +92,7 @@ impl ResultPosition {
 #[derive(Debug)]
 pub(crate) struct FittedPage {
     pub text: String,
-    /// The first block shown, completely or in part; `to` is the block after the last.
+    /// The first block shown, completely or in part.
     pub from: usize,
     pub to: usize,
     /// The blocks that begin on this page. Each block begins on exactly one page.
@@ -124,8 +125,8 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     if from.offset > 0 {
         let block = blocks.get(from.block).map_or("", AsRef::as_ref);
         let before = block.get(..from.offset).unwrap_or_default();
-        // The rest of a cut line lacks the sign or quote mark at the line's start, so the rest is
-        // labelled.
+        // The rest of a cut line lacks the sign or quote mark from the start of the line, so it
+        // gets a label.
         text.push_str(match before.ends_with('\n') {
             true => "[continued]\n",
             false => "[continued within a line] ",
@@ -152,7 +153,7 @@ pub(crate) fn fit_both<S: AsRef<str>>(
                 block: at.block + 1,
                 offset: 0,
             };
-            // Empty blocks take no room, so a long block may follow them on the page.
+            // An empty block takes no room, so a long block may follow it on the page.
             shown |= !rest.is_empty();
             continue;
         }
@@ -184,7 +185,8 @@ pub(crate) fn fit_both<S: AsRef<str>>(
     }
 }
 
-/// The beginning of a text that has no second page; `rest` names the source of the whole text.
+/// Returns the beginning of a text that has no second page; `rest` names the source of the whole
+/// text.
 ///
 /// The cut may be within a line, because a description may be one long line.
 pub(crate) fn beginning(text: &str, rest: &str) -> String {
@@ -194,7 +196,8 @@ pub(crate) fn beginning(text: &str, rest: &str) -> String {
     }
 }
 
-/// The cut position: after the last line that fits, or within the first line if that is too long.
+/// Returns the cut position: after the last line that fits, or within the first line if that is too
+/// long.
 fn cut(text: &str, room: usize) -> usize {
     let end = text
         .char_indices()
@@ -204,7 +207,7 @@ fn cut(text: &str, room: usize) -> usize {
     fits.rfind('\n').map_or(end, |at| at + 1)
 }
 
-/// The last line of a list: how much is shown, and how to continue.
+/// Returns the last line of a list: how much is shown, and how to continue.
 pub(crate) fn tail(noun: &str, fitted: &FittedPage, total: usize, cursor: Option<&str>) -> String {
     match cursor {
         None if fitted.from == 0 => format!("All {total} {noun} shown."),

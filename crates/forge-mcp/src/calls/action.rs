@@ -1,9 +1,9 @@
 //! Renders hints for agents: a sentence, and the tool call that follows the hint.
 //!
 //! Two tables render an [`Action`]: one maps calls to tools, the other maps parameters to
-//! arguments. A call that has no tool becomes a command for the user's terminal. Rendering checks
-//! the schemas of the offered tools: a call with an unknown argument, or without a required one, is
-//! not rendered as a tool call.
+//! arguments. A call that has no tool becomes a command for the user's terminal. The schemas of the
+//! offered tools are checked: a call with an unknown argument, or without a required one, is not
+//! rendered as a tool call.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::args;
 use crate::content::{Clean, Cleaner, MAX_VALUE_CHARS, name_of};
 
-/// A call, the tool for the call, and fixed arguments.
+/// A call, the tool that makes it, and the tool's fixed arguments.
 type ToolRow = (Call, &'static str, &'static [(&'static str, &'static str)]);
 
 /// The tool for each kind of call.
@@ -139,8 +139,7 @@ const PARAMS: &[(Param, &[&str])] = &[
     (Param::Verdict, &["verdict"]),
 ];
 
-/// The terminal command for each call without a tool, and whether the command takes an issue or a
-/// record.
+/// The terminal command for each call without a tool, and whether it takes an issue or a record.
 const COMMANDS: &[(Call, &str, bool)] = &[
     (Call::Login, "auth login", false),
     (Call::ConfigSet, "config set", false),
@@ -225,7 +224,7 @@ impl fmt::Display for ToolCall {
 pub(crate) struct Advice {
     /// The sentence, with a terminal command or the arguments to choose, but without a tool call.
     pub line: Clean,
-    /// The same text for a line of a result, where a sentence with foreign text is quoted.
+    /// The same text for a line of a result. A sentence with foreign text is quoted here.
     pub shown: String,
     /// The tool call that follows the hint.
     pub call: Option<ToolCall>,
@@ -262,7 +261,6 @@ impl Advice {
     }
 }
 
-/// A rendered action.
 enum RenderedAction {
     Call(ToolCall),
     /// Text that follows the sentence.
@@ -270,8 +268,8 @@ enum RenderedAction {
 }
 
 impl HintContext {
-    /// The tool call for an action, if all arguments are known and the call has at most `most`
-    /// characters.
+    /// Returns the tool call for an action, if all its arguments are known and it has at most
+    /// `most` characters.
     pub fn call_of(&self, action: &Action, most: usize) -> Option<ToolCall> {
         match self.step(action, most)? {
             RenderedAction::Call(call) => Some(call),
@@ -349,7 +347,7 @@ impl HintContext {
                 }
             }
         }
-        // The tool has none of the arguments that the action changes.
+        // Without a tool argument that the action changes, a repeated call would be the same call.
         if again && named.is_empty() && !action.args().is_empty() {
             return None;
         }
@@ -380,7 +378,7 @@ impl HintContext {
         Some(RenderedAction::Words(format!(" ({words})")))
     }
 
-    /// The repository and number as arguments, if the tool has such arguments.
+    /// Returns the repository and number as arguments, if the tool has such arguments.
     fn target(&self, action: &Action, schema: &JsonObject) -> JsonObject {
         // Calls about accounts take no repository.
         let repo = self.repo.as_deref();
@@ -393,7 +391,7 @@ impl HintContext {
             .collect()
     }
 
-    /// The terminal command for an action, with the text before the command.
+    /// Returns the terminal command for an action, preceded by a text that introduces it.
     fn in_terminal(&self, action: &Action, most: usize) -> Option<String> {
         let call = action.call();
         let (_, command, has_target) = COMMANDS.iter().find(|(of, ..)| *of == call)?;
@@ -444,7 +442,7 @@ fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
     schema.get("properties")?.get(name)
 }
 
-/// The argument that identifies the issue or pull request of a call.
+/// Returns the argument that identifies the issue or pull request of a call.
 fn subject(schema: &JsonObject) -> &'static str {
     match property(schema, "issue") {
         Some(_) => "issue",
@@ -457,14 +455,14 @@ fn required(schema: &JsonObject) -> impl Iterator<Item = &str> {
     names.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The tool's argument for a parameter.
+/// Returns the tool's argument for a parameter.
 fn argument(schema: &JsonObject, param: Param) -> Option<&'static str> {
     let (_, names) = PARAMS.iter().find(|(of, _)| *of == param)?;
     let has = |name: &&&str| property(schema, name).is_some();
     names.iter().find(has).copied()
 }
 
-/// Replaces a wrong value or list item; returns true if it was found.
+/// Replaces a wrong value, or a wrong item of a list. Returns true if there was one.
 fn correct(value: &mut Value, wrong: &str, right: &str) -> bool {
     match value {
         Value::String(text) if text.trim() == wrong.trim() => {
@@ -515,7 +513,7 @@ mod tests {
         }
     }
 
-    /// The tools whose names satisfy `is`.
+    /// Returns the tools whose names satisfy `is`.
     fn offered(is: impl Fn(&str) -> bool) -> Tools {
         let routes = tools::all().into_iter().map(|route| route.definition);
         let routes = routes.filter(|tool| is(&tool.name));
@@ -689,7 +687,8 @@ mod tests {
                 Action::op(Op::PrEdit).with(Param::Base, base),
                 "do it (pr_edit, argument base=main)",
             ),
-            // Tools that are not offered, and changes that the tool does not support, are omitted.
+            // Tools that are not offered are omitted, and so are changes that a tool does not
+            // support.
             (Action::new(Call::Again).with(Param::Admin, "true"), "do it"),
             (Action::again(&[(Param::Admin, Arg::Omit)]), "do it"),
             (Action::op(Op::PrMerge).with(Param::Method, "x"), "do it"),

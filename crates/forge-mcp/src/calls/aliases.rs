@@ -1,4 +1,4 @@
-//! Names from other MCP servers: those that are accepted, and advice for the others.
+//! Argument and tool names of other MCP servers: some are accepted as aliases, others get advice.
 
 /// Alternative argument names, as other servers use them.
 pub(super) const ALIASES: &[(&str, &[&str])] = &[
@@ -108,8 +108,8 @@ pub(super) const VALUE_ALIASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Aliases of `body` that are refused if `body` replaces a description: a comment would overwrite
-/// the description.
+/// Aliases of `body` that are refused where `body` replaces a description, because a comment would
+/// overwrite it.
 pub(super) const NOT_A_DESCRIPTION: &[&str] = &["comment", "message", "commit_message"];
 
 /// Aliases of branch arguments that are refused in tools for lists, because the values could be

@@ -18,7 +18,7 @@ const MAX_NAMES: usize = 3;
 /// The value that clears an argument; an empty value counts as absent.
 pub(crate) const CLEARED: &str = "-";
 
-/// The new text of an argument; [`CLEARED`] becomes the empty text.
+/// Returns the new text of an argument; [`CLEARED`] becomes the empty text.
 pub(crate) fn replacement(text: String) -> String {
     match text.trim() {
         CLEARED => String::new(),
@@ -88,7 +88,7 @@ fn refusal(args: &JsonObject, path: &serde_path_to_error::Path, schema: &JsonObj
                 let (value, of) = (value.get(*index), of.get("items"));
                 (value.unwrap_or(&Value::Null), of.unwrap_or(&Value::Null))
             }
-            // The path of an enum's value is the path of the enum.
+            // The value of an enum has the same path as the enum.
             Segment::Enum { .. } | Segment::Unknown => break,
         });
     }
@@ -155,7 +155,7 @@ fn wrong_names(at: &str, sent: &JsonObject, schema: &JsonObject) -> Error {
 fn wrong_value(at: &str, value: &Value, schema: &Value, is_optional: bool) -> Error {
     let kind = schema.get("type").and_then(Value::as_str);
     let takes = match kind {
-        // Some numbers are 32 bits long; larger ones have no use in any argument.
+        // Some numbers have 32 bits, and no argument needs a larger one.
         Some("integer") => format!("a whole number from 0 to {}", u32::MAX),
         _ => in_words(schema).unwrap_or_else(|| "another value".to_owned()),
     };
@@ -190,7 +190,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// The advice in [`INSTEAD`] for an argument that is not in `properties`.
+/// Returns the advice in [`INSTEAD`] for an argument that is not in `properties`.
 fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     let snake = snake_case(name);
     let mut rows = INSTEAD.iter();
@@ -200,14 +200,14 @@ fn alternative_to(name: &str, properties: &JsonObject) -> Option<&'static str> {
     row.map(|(_, _, what)| *what)
 }
 
-/// The names of the missing required arguments.
+/// Returns the names of the missing required arguments.
 fn missing<'a>(args: &JsonObject, schema: &'a JsonObject) -> Vec<&'a str> {
     let required = schema.get("required").and_then(Value::as_array);
     let names = required.into_iter().flatten().filter_map(Value::as_str);
     names.filter(|name| !args.contains_key(*name)).collect()
 }
 
-/// The advice to pass a missing argument, with the values that it takes.
+/// Returns the advice to pass a missing argument, with the values that are possible.
 fn describe(at: &str, name: &str, properties: Option<&JsonObject>) -> String {
     let of = properties.and_then(|properties| properties.get(name));
     let Some((of, what)) = of.and_then(|of| Some((of, in_words(of)?))) else {
@@ -266,7 +266,7 @@ fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
         };
         let of = properties.and_then(|p| p.get(&name));
         let is_text = of.and_then(|s| s.get("type")).and_then(Value::as_str) == Some("string");
-        // This check precedes the conversion to text, which turns 0 into "0".
+        // Check this before the conversion to text, which turns 0 into "0".
         let is_zero_text = is_text && value.is_number() && is_blank(&value);
         let value = coerced(value, of)?;
         let may_go = name != "content" && !is_required(schema, &name);
@@ -313,8 +313,8 @@ fn is_required(schema: &JsonObject, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
 }
 
-/// Puts `owner` in front of `repo`, since other servers split repository names. Without the owner,
-/// the call would go to another repository.
+/// Puts `owner` in front of `repo`, because other servers split the name of a repository. If the
+/// owner were ignored, the call would go to another repository.
 fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
     let name = owner.as_str().map(str::trim);
     let (Some(name), repo) = (name, args.get_mut("repo")) else {
@@ -361,7 +361,7 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-/// Converts a value to the schema's type, if possible.
+/// Converts a value to the type in the schema, if possible.
 ///
 /// # Errors
 ///
@@ -395,7 +395,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             coerced(Value::String(on.to_string()), schema)?
         }
         (Some("string"), Value::String(text)) => {
-            // An enum value may be in another case, in the plural, or with blanks around it.
+            // An enum value may be in another case, in the plural, or between blanks.
             let choices = schema.and_then(choices);
             let same = |c: &&Value| {
                 c.as_str()
@@ -406,7 +406,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
                 .unwrap_or(Value::String(text))
         }
         (Some("array"), Value::String(text)) => {
-            // A list may be sent as JSON text, or as words with commas.
+            // A list may be sent as JSON text, or as words between commas.
             match serde_json::from_str::<Value>(&text) {
                 Ok(written @ (Value::Array(_) | Value::Object(_))) => coerced(written, schema)?,
                 _ => {
@@ -441,7 +441,7 @@ pub(super) fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             });
             pairs.collect()
         }
-        // A list may be sent as its only item.
+        // A list with one item may be sent as that item.
         (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
             coerced(Value::Array(vec![one]), schema)?
         }
@@ -514,7 +514,7 @@ mod tests {
         side: Option<Choice>,
     }
 
-    /// The choices of all arguments.
+    /// Covers the choices of all arguments.
     #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "snake_case")]
     enum Choice {
@@ -840,7 +840,7 @@ mod tests {
         assert_eq!(got, json!(["Points=3", "Size=M"]));
     }
 
-    /// The message and the hint of a refused argument, next to the required arguments.
+    /// Returns the message and the hint for a refused argument that is sent with the required ones.
     fn refused_with(name: &str, value: Value) -> (String, String) {
         let mut sent = json!({"repo": "o/r", "number": 1});
         sent[name] = value;

@@ -92,7 +92,7 @@ impl CallContext {
         );
     }
 
-    /// The hint context with everything that the call has recorded so far.
+    /// Returns the context for hints, with everything that the call has recorded so far.
     pub fn about(&self) -> HintContext {
         self.about
             .lock()
@@ -110,7 +110,7 @@ impl CallContext {
         Advice::of(hint, &self.about(), &self.cleaner, MAX_MESSAGE_CHARS)
     }
 
-    /// The message of an error, with the recovery.
+    /// Returns the message of an error, with the recovery.
     pub fn tell(&self, e: &Error) -> String {
         match e.hint() {
             Some(hint) => format!("{}; {}", e.message(), self.advise(hint)),
@@ -122,12 +122,12 @@ impl CallContext {
         change(&mut self.about.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Opens the repository that an argument names, for reading or writing as the tool needs.
+    /// Opens the repository that an argument names: for reading, or for writing if the tool writes.
     ///
     /// # Errors
     ///
     /// Fails with `invalid_input` if the locator is invalid, and with `permission_denied` if the
-    /// lists do not allow the repository; both before any request.
+    /// lists do not allow the repository. Both happen before any request.
     pub async fn repo(&self, named: Option<&str>) -> Result<Repo> {
         let id = self.server.repo_id(named).await?;
         self.open(&id).await
@@ -138,11 +138,11 @@ impl CallContext {
         self.server.open(id, self.spec.effect.is_write()).await
     }
 
-    /// Resolves the pull request of `repo` and `number`.
+    /// Resolves the pull request that `repo` and `number` name.
     ///
     /// # Errors
     ///
-    /// Fails as [`Self::repo`] does, and with `invalid_input` if the two arguments name different
+    /// Fails as [`Self::repo`] does. Fails with `invalid_input` if the two arguments name different
     /// repositories, so that a URL from foreign text cannot redirect a call.
     pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<PullTarget> {
         let (target, _) = self.select(repo, number, SelectedPull::unambiguous).await?;
@@ -246,7 +246,7 @@ impl CallContext {
         Ok((PullTarget { repo, id }, None))
     }
 
-    /// Resolves the issue of `repo` and `issue`.
+    /// Resolves the issue that `repo` and `issue` name.
     ///
     /// # Errors
     ///
@@ -268,8 +268,8 @@ impl CallContext {
         }
         let id = match (named.or(of), &key) {
             (Some(id), _) => id,
-            // The repository of a record is known only after a request, which must not precede the
-            // permission check.
+            // The repository of a record is known only after a request, and no request may precede
+            // the permission check.
             (None, PrKey::Record(uri)) => {
                 let message = format!("{uri} does not say its repository");
                 return Err(Error::invalid("repo", message).with_hint("pass repo as well"));
@@ -331,7 +331,7 @@ impl CallContext {
         }
     }
 
-    /// Authorizes the selected pull request and records it for hints.
+    /// Checks that the selected pull request may be accessed, and records it for hints.
     async fn found(&self, found: SelectedPull) -> Result<(PullTarget, Option<Warning>)> {
         self.note(|about| about.number = Some(found.id.key.to_string()));
         let write = self.spec.effect.is_write();
@@ -382,12 +382,12 @@ impl CallContext {
         })
     }
 
-    /// Resolves a comment by the id that the caller passed.
+    /// Resolves a comment from the id that the caller passed.
     ///
     /// # Errors
     ///
-    /// With an allow list, fails with `permission_denied` if the record's account has neither a
-    /// pull request in the repository nor a comment on this pull request.
+    /// With an allow list, fails with `permission_denied` if the account of the record has neither
+    /// opened a pull request in the repository nor commented on this one.
     pub async fn comment(&self, target: &PullTarget, key: String) -> Result<CommentId> {
         let id = CommentId {
             pr: target.id.clone(),

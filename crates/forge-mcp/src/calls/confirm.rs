@@ -1,11 +1,13 @@
 //! Asks the user to confirm a merge, a deletion or a force operation.
 //!
-//! With 2026-07-28 the result contains a question and a seal, and the client calls again with the
-//! answer and the seal. With 2025-11-25 the client is asked during the call. A seal is bound to the
-//! tool, the arguments, the repository, the head and all facts in the question. A seal can be used
-//! once, within five minutes. A client that cannot ask the user gets the question and a seal, and
-//! passes the seal as `confirm` in its next call, unless the server requires that a person is
-//! asked.
+//! With 2026-07-28, the result contains a question and a seal, and the client repeats the call with
+//! the answer and the seal. With 2025-11-25, the client is asked during the call.
+//!
+//! A client that cannot ask the user also gets the question and a seal. It passes the seal as
+//! `confirm` in its next call, unless the server requires that a person is asked.
+//!
+//! A seal is bound to the tool, the arguments, the repository, the head and all facts in the
+//! question. It can be used once, within five minutes.
 
 use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
 use rmcp::{
@@ -35,7 +37,7 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub head: Option<&'a str>,
     /// The state at the time of the question. An answer is invalid if the state has changed since.
     pub state: PrState,
-    /// The complete question.
+    /// The complete text that the user is asked.
     pub question: &'a str,
     /// Further facts in the question. An answer is invalid if they have changed since.
     pub bound: &'a str,
@@ -138,7 +140,7 @@ pub(crate) async fn confirm(
     }
 }
 
-/// Everything that a seal is bound to, as one text.
+/// Returns everything that a seal is bound to, as one text.
 fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let about = call.about();
     let args = about.arguments.iter().flat_map(|args| args.iter());
@@ -158,7 +160,7 @@ fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     )
 }
 
-/// The user's answer; `None` if the form was sent without an answer.
+/// Returns the user's answer; `None` if the form was sent without an answer.
 fn answered(responses: Option<&InputResponses>) -> Option<bool> {
     let answer = responses.and_then(|r| r.get(KEY));
     let accepted = answer.filter(|a| a.get("action").and_then(Value::as_str) == Some("accept"));
@@ -187,8 +189,9 @@ fn unclear_error(ask: &ConfirmationRequest<'_>) -> Error {
     .with_hint("nothing was done; the client has to send the form with confirm true or false")
 }
 
-/// Checks the seal of a client that cannot ask: the call must pass the seal of an earlier question.
-/// Refuses the call if the server requires a person, because a model would confirm its own request.
+/// Checks the call of a client that cannot ask the user: it must pass the seal of an earlier
+/// question. Fails if the server requires a person, because otherwise a model would confirm its own
+/// request.
 fn check_seal(call: &CallContext, ask: &ConfirmationRequest<'_>, bind: &str) -> Result<()> {
     if call.server.options().confirm_required {
         return Err(no_elicitation_error(&call.params.name, ask));

@@ -20,9 +20,9 @@ const MAX_DIFF_BYTES: usize = 16 * 1024 * 1024;
 /// How often a diff is read if head or base move during the read.
 const MAX_TRIES: usize = 2;
 
-/// Reads the diff that `req` selects, or takes a cached diff with the same `ends`. The result
-/// contains its own ends, because head and base may have moved. Sends progress for each mebibyte,
-/// and uses the server's clone if possible.
+/// Reads the diff that `req` selects, or takes a cached diff with the same `ends`. Reads from the
+/// server's clone if possible, and sends progress for each mebibyte. The result has its own ends,
+/// because head and base may have moved.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub(crate) async fn read(
         }
         let mut whole = read_now(repo, pr, req, call).await?;
         if whole.ends.head.is_empty() || whole.ends.head != ends.head {
-            // The diff has no head or another head; a push may have moved the head.
+            // The diff names no head, or another one, so a push may have moved the head.
             let now = DiffEnds::of(&repo.pull(pr, PrFields::ROW).await?);
             if now != ends {
                 before = std::mem::replace(&mut ends, now);
@@ -61,7 +61,7 @@ pub(crate) async fn read(
     Err(moved(&before, &ends))
 }
 
-/// The error for a head or base that has moved.
+/// Returns the error for a head or base that has moved.
 pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     let (what, from, to) = match from.head == to.head {
         true => ("base", &from.base, &to.base),
@@ -78,7 +78,7 @@ pub(crate) fn moved(from: &DiffEnds, to: &DiffEnds) -> Error {
     .with_hint("call again when nobody pushes")
 }
 
-/// Reads the diff from the forge, which reports the head at most.
+/// Reads the diff from the forge. The forge reports at most the head of the diff.
 async fn read_now(
     repo: &Repo,
     pr: &PrId,
@@ -141,16 +141,16 @@ async fn read_now(
     })
 }
 
-/// The number of files that the diff lacks, by the forge's count. For a diff since an earlier head,
-/// the forge gives no count.
+/// Returns how many files the diff lacks, by the forge's count. The forge gives no count for a diff
+/// since an earlier head.
 pub(crate) fn withheld(pull: &PullRequest, whole: &FullDiff) -> Option<u64> {
     let all = pull.changed_files.filter(|_| whole.since.is_none())?;
     let read = whole.files.len() as u64;
     all.checked_sub(read).filter(|n| *n > 0)
 }
 
-/// Text about changed files that the diff lacks. A path that is not in the diff may still have
-/// changed.
+/// Returns a text about changed files that the diff lacks: a path that is not in the diff may still
+/// have changed.
 pub(crate) fn missing(pull: &PullRequest, whole: &FullDiff) -> Option<String> {
     match (whole.cut, withheld(pull, whole)) {
         (true, Some(n)) => Some(format!("{n} more files are behind what was read")),

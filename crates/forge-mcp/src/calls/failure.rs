@@ -34,7 +34,8 @@ pub(super) struct ErrorOut {
     actual: Option<Clean>,
 }
 
-/// The recovery call: the hint's call, otherwise the usual call for this kind of failure.
+/// Returns the call to make next: the one in the hint, otherwise the usual one for this kind of
+/// failure.
 fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCall> {
     // If a write may have happened, the next call must read the state, not repeat the write.
     let reads = |action: &Action| match action.call() {
@@ -47,7 +48,7 @@ fn next(e: &Error, advice: Option<Advice>, about: &HintContext) -> Option<ToolCa
     advised.or_else(|| about.call_of(&usual_recovery(e, about)?, MAX_MESSAGE_CHARS))
 }
 
-/// The usual recovery for a kind of failure.
+/// Returns the usual recovery for a kind of failure.
 fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     let is_ambiguous = e.retry() == Retry::Ambiguous;
     let pulls = || Action::op(Op::PrList).with(Param::State, "all");
@@ -88,8 +89,8 @@ fn usual_recovery(e: &Error, about: &HintContext) -> Option<Action> {
     })
 }
 
-/// Renders the failure, the reason and the next call as text and data. Each long part is cut
-/// separately, so that no part displaces another. A call that is too long is omitted.
+/// Renders the failure, its reason and the next call as text and data. Each long part is cut
+/// separately, so that none displaces another. A call that is too long is omitted.
 pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {
@@ -154,7 +155,7 @@ pub(crate) fn result(e: &Error, about: &HintContext) -> CallToolResult {
     result
 }
 
-/// The number of seconds, rounded up.
+/// Returns the number of seconds, rounded up.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -225,7 +226,7 @@ mod tests {
         let sent = serde_json::to_value(&failed).unwrap();
         let mark = &sent["_meta"]["forge/content"];
         assert_eq!(mark["integrity"], "untrusted");
-        // Text and data contain the same hidden characters, which are counted only once.
+        // Text and data contain the same hidden characters, so they are counted once.
         assert_eq!(mark["hidden_characters_removed"], 3);
         assert_eq!(mark["html_comments_removed"], 0);
         assert_eq!(mark["unseen_texts_removed"], 0);

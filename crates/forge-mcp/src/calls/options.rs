@@ -29,7 +29,7 @@ pub const TOOL_SETS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Tools that are offered only if the forge of an allowed repository has the capability.
+/// Tools that are offered only if the forge of an allowed repository has this capability.
 const NEEDS: &[(&str, Capability)] = &[("pr_resubmit", Capability::PrResubmit)];
 
 /// Options of a server.
@@ -48,7 +48,7 @@ pub struct ServerOptions {
     /// True if the server refuses calls that need a confirmation when the client cannot ask the
     /// user.
     pub confirm_required: bool,
-    /// The names of the [`TOOL_SETS`] to offer in addition to the default tools.
+    /// The names of [`TOOL_SETS`] to offer in addition to the default tools.
     pub tool_sets: Vec<String>,
     /// Further tools to offer; if empty, all tools outside the sets are offered.
     pub tools: Vec<String>,
@@ -85,7 +85,7 @@ impl ServerOptions {
             .all(|list| list.is_empty() || list.kinds().any(&can))
     }
 
-    /// The repositories that the lists name without a wildcard.
+    /// Returns the repositories that the lists name without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.repos.named().chain(self.paths.named())
     }

@@ -58,9 +58,9 @@ impl ToolEffect {
 /// A tool; each tool has its own file under `tools/`.
 pub(crate) trait Tool: 'static {
     const SPEC: ToolSpec;
-    /// The arguments.
+    /// The type of the tool's arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
-    /// The structured result.
+    /// The type of the structured result.
     type Out: Serialize + JsonSchema + Send;
 
     fn run(
@@ -146,7 +146,7 @@ impl Route {
     }
 }
 
-/// A call that may write. Dropping this value drops the cached bundles, whatever the call's result.
+/// A call that may write. Dropping this value drops the cached bundles, even if the call fails.
 struct Write(ServerState);
 
 impl Drop for Write {

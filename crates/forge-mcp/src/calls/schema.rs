@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::failure::ErrorOut;
 
-/// The schema of a tool's arguments.
+/// Returns the schema of a tool's arguments.
 pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(false);
     schema.entry("type").or_insert_with(|| json!("object"));
@@ -23,8 +23,8 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-/// The schema of a tool's result. A failure has only the field `error`, and clients validate
-/// failures as well, so the other fields are required only if `error` is absent.
+/// Returns the schema of a tool's result. Clients also validate failures, which have only the field
+/// `error`. The other fields are therefore required only if `error` is absent.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(true);
     if let Some(required) = schema.remove("required") {
@@ -43,7 +43,7 @@ fn generated<T: JsonSchema>(written: bool) -> JsonObject {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
-    // A field that is skipped when empty is required in an input schema, but not in an output
+    // A field that is skipped when empty is required in an input schema, but optional in an output
     // schema.
     let settings = if written {
         settings.for_serialize()
@@ -70,7 +70,7 @@ fn slim(value: Value) -> Value {
                 .is_some_and(|f| f.starts_with("uint") || f.starts_with("int") || f == "double")
             {
                 object.remove("format");
-                // An unsigned Rust type gives `minimum: 0`, which does not help a model.
+                // `minimum: 0` comes from an unsigned Rust type and does not help a model.
                 if object.get("minimum") == Some(&json!(0)) {
                     object.remove("minimum");
                 }

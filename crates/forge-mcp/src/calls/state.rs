@@ -35,14 +35,16 @@ struct ServerStateInner {
     seals: Seals,
     accounts: KnownAccounts,
     turns: Arc<Semaphore>,
-    /// The permit for one call at a time whose results do not count against the memory limit.
+    /// The permit for reads whose results do not count against the memory limit. Only one such read
+    /// runs at a time.
     large: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
     contexts: ContextCache,
 }
 
-/// Waits for a permit, at most [`SLOT_TIMEOUT`]; `others` describes the running calls in the error.
+/// Waits for a permit, at most [`SLOT_TIMEOUT`]. In the error, `others` describes the running
+/// calls.
 async fn acquire(
     permits: &Arc<Semaphore>,
     others: impl Fn() -> String,
@@ -91,7 +93,7 @@ impl ServerState {
         })))
     }
 
-    /// The options of the server.
+    /// Returns the options of the server.
     pub fn options(&self) -> &ServerOptions {
         &self.0.options
     }
@@ -124,7 +126,7 @@ impl ServerState {
         read.await.ok()
     }
 
-    /// The offered tools.
+    /// Returns the offered tools.
     pub fn tools(&self) -> &Tools {
         &self.0.tools
     }
@@ -137,8 +139,8 @@ impl ServerState {
         .await
     }
 
-    /// Runs a read whose results stay in memory until the read ends. If the results of all calls
-    /// together take too much memory, the read is repeated; only one repeated read runs at a time.
+    /// Runs a read whose results stay in memory until it ends. If the results of all calls together
+    /// take too much memory, the read is repeated. Only one repeated read runs at a time.
     ///
     /// # Errors
     ///
@@ -154,8 +156,8 @@ impl ServerState {
         Ok(call::kept(false, Box::pin(read())).await.0)
     }
 
-    /// Parses the repository of a locator; without a locator, returns the server's own repository.
-    /// Makes no request.
+    /// Parses the repository of a locator; without a locator, returns the server's default
+    /// repository. Makes no request.
     pub async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
         let Some(text) = named else {
             let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
@@ -189,12 +191,12 @@ impl ServerState {
         }
     }
 
-    /// The directory where the server was started.
+    /// Returns the directory where the server was started.
     pub fn place(&self) -> WorkingDir {
         WorkingDir::at(&self.0.options.dir, Trust::Guarded)
     }
 
-    /// The clone at the server's start directory, if the clone is of this repository.
+    /// Returns the clone at the server's start directory, if the clone is of this repository.
     pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         let place = WorkingDir::at(&self.0.options.dir, Trust::Guarded);
         self.0.forges.clone_of(&place, repo).await
@@ -205,8 +207,8 @@ impl ServerState {
         self.0.gate.check(id, false).is_ok()
     }
 
-    /// The other repositories that the text of a pull request may refer to, which are those on an
-    /// allow list.
+    /// Returns the repositories that references in a pull request's text may lead to, besides its
+    /// own: those on an allow list.
     pub fn other_repos(&self) -> OtherRepos {
         let server = self.clone();
         OtherRepos::only(move |id| server.0.gate.restricts(false) && server.may_read(id))
@@ -225,9 +227,9 @@ impl ServerState {
         Ok(repo)
     }
 
-    /// The directories that are allowed without a list: the server's start directory, the
-    /// repository there, the local directory of its remote or configuration, and the repositories
-    /// of listed work trees.
+    /// Returns the directories that are allowed without a list: the server's start directory, the
+    /// repository there, a local directory that its remote or configuration names, and the
+    /// repositories of listed work trees.
     async fn own(&self) -> Vec<PathBuf> {
         let root = async |dir: &Path| {
             let place = WorkingDir::at(dir, Trust::Guarded);
@@ -260,7 +262,7 @@ impl ServerState {
     }
 
     /// Checks that the lists allow changes of a pull request's head branch, which may be in a fork.
-    /// The name of the fork is current, because the forge has just reported it.
+    /// The forge has just reported the pull request, so the fork's name is current.
     ///
     /// # Errors
     ///
@@ -272,8 +274,8 @@ impl ServerState {
         }
     }
 
-    /// With an allow list, refuses a record whose account has no known relation to `repo`, because
-    /// resolving the account would send a request to a host of the caller's choice.
+    /// With an allow list, refuses a record of an account that has no known relation to `repo`.
+    /// Resolving that account would send a request to a host of the caller's choice.
     ///
     /// # Errors
     ///

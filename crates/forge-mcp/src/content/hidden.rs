@@ -2,7 +2,7 @@
 
 use forge_core::markdown::{Hidden, hidden};
 
-/// A text with markers instead of hidden parts, and the counts of those parts.
+/// A text in which markers replace the hidden parts, and the counts of these parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MarkedText {
     pub shown: String,
@@ -51,14 +51,14 @@ pub(crate) fn has_hidden(text: &str) -> bool {
     !hidden(text).is_empty()
 }
 
-/// The content of a comment, including `<?…>` and `<!…>`, which pages also hide.
+/// Returns the content of a comment, including `<?…>` and `<!…>`, which pages also hide.
 fn content_of(comment: &str) -> &str {
     let (begin, ends) = match comment.starts_with("<!--") {
         true => ("<!--", &["-->", "--!>"][..]),
         false => ("<!", &[">"][..]),
     };
     let end = ends.iter().find_map(|end| comment.strip_suffix(*end));
-    // In `<!-->`, the hyphens are part of both delimiters.
+    // In `<!-->`, the two hyphens belong to both delimiters.
     let content = comment.get(begin.len()..end.unwrap_or(comment).len());
     content.unwrap_or_default()
 }
@@ -84,7 +84,7 @@ mod tests {
             assert!(has_marker(&shown), "{shown}");
             assert!(!has_marker(text) && has_hidden(text));
         }
-        // Not checked for the link: its marker stays in the title, which a page hides.
+        // The link is not checked here: its marker stays in the title, which the page hides.
         assert!(!has_hidden(&mark("Why. <!-- keep -->").shown));
         assert!(!has_hidden("`<!-- shown -->`"));
     }

@@ -61,7 +61,7 @@ impl JsonSchema for Clean {
 }
 
 impl Clean {
-    /// The text without quotes, for data and comparisons. Lines of a result use `Display`.
+    /// Returns the text without quotes, for data and comparisons. Lines of a result use `Display`.
     pub(crate) fn as_data(&self) -> &str {
         &self.0
     }
@@ -72,7 +72,7 @@ impl Clean {
         self.0.is_empty()
     }
 
-    /// The first `most` characters, and the number of characters left out.
+    /// Returns the first `most` characters, and the number of characters left out.
     pub(crate) fn cut(&self, most: usize) -> Self {
         match text::truncate_chars(&self.0, most) {
             (whole, 0) => Self(whole.into_owned()),
@@ -105,7 +105,7 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// A new cleaner whose counts are zero.
+    /// Creates a new cleaner whose counts are zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -136,8 +136,8 @@ impl Cleaner {
     }
 
     /// Cleans the lines of a diff, which start with a sign. A carriage return within a line is
-    /// shown as `␍`, because a terminal would show the text after it as a line without a sign. A
-    /// line outside the diff, such as a mail message between two patches, is quoted with `> `.
+    /// shown as `␍`, because a terminal would show the rest as a line without a sign. A line that
+    /// is not part of the diff, such as a mail message between two patches, is quoted with `> `.
     #[must_use]
     pub fn diff(&self, text: &str) -> String {
         let mut reader = LineReader::default();
@@ -199,8 +199,8 @@ impl Cleaner {
         self.hidden.load(Ordering::Relaxed)
     }
 
-    /// The last line of a result: a line break and the number of removed parts; empty if nothing
-    /// was removed.
+    /// Returns the last line of a result: a line break and the number of removed parts; empty if
+    /// nothing was removed.
     pub(crate) fn note(&self) -> String {
         match self.hidden() {
             0 => String::new(),
@@ -223,7 +223,7 @@ impl Cleaner {
         meta
     }
 
-    /// The number of HTML comments replaced by markers.
+    /// Returns the number of HTML comments replaced by markers.
     #[must_use]
     pub fn comments(&self) -> usize {
         self.comments.load(Ordering::Relaxed)
@@ -249,7 +249,7 @@ impl fmt::Write for Excerpt {
 }
 
 /// Quotes multi-line text: every line starts with `> `, so that no line can imitate the server's
-/// text. A carriage return also ends a line, as in Markdown; [`Clean`] text has no other line
+/// text. As in Markdown, a carriage return also ends a line. [`Clean`] text has no other line
 /// separators.
 #[must_use]
 pub fn quote(text: &Clean) -> String {
@@ -279,7 +279,8 @@ fn is_of_diff(kind: DiffLine<'_>, line: &str) -> bool {
     }
 }
 
-/// Formats a login, branch, id or address within a line; only a single plain word has no quotes.
+/// Formats a login, branch, id or address within a line. Quotes it unless it is a single plain
+/// word.
 pub(crate) fn name(text: &Clean) -> String {
     match is_plain(&text.0) {
         true => text.0.clone(),
@@ -287,7 +288,7 @@ pub(crate) fn name(text: &Clean) -> String {
     }
 }
 
-/// Formats a text that is not cleaned yet as [`name`] does.
+/// Cleans a text, then formats it as [`name`] does.
 pub(crate) fn name_of(text: &str) -> String {
     name(&Cleaner::new().line(text))
 }
@@ -296,7 +297,7 @@ pub(crate) fn name_of(text: &str) -> String {
 /// look like a state.
 fn is_plain(text: &str) -> bool {
     let bare = text.strip_suffix("[bot]").unwrap_or(text);
-    // A reference such as `octo/tools#7`.
+    // A reference such as `octo/tools#7` is plain.
     let numbered = bare.split_once('#').filter(|(_, number)| {
         !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
     });

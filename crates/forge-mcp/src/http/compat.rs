@@ -31,7 +31,7 @@ pub(super) fn widen_accept(method: &Method, headers: &mut HeaderMap) {
     }
 }
 
-/// Returns true if the media ranges include a type; the most specific range decides (RFC 9110,
+/// Returns true if the media ranges include a type. The most specific range decides (RFC 9110,
 /// 12.5.1).
 fn covers(sent: &[String], wanted: &str) -> bool {
     let main = wanted.split('/').next().unwrap_or_default();
@@ -48,7 +48,7 @@ fn covers(sent: &[String], wanted: &str) -> bool {
     ranges.iter().find_map(quality).is_some_and(|q| q > 0.0)
 }
 
-/// The error for an invalid message, and whether the error answers a request id.
+/// Returns the error for an invalid message, and whether it has a request id to answer.
 pub(super) fn refusal(headers: &HeaderMap, body: &[u8]) -> Option<(bool, Vec<u8>)> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     // rmcp itself refuses other media types.

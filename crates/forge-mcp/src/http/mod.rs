@@ -89,13 +89,13 @@ impl Bearer {
         Ok(Self(hex.into()))
     }
 
-    /// The secret, to be shown to the user who started the server.
+    /// Returns the secret, to be shown to the user who started the server.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Returns true if a header contains the token. The comparison takes constant time for a given
+    /// Returns true if a header contains the token. The time of the comparison depends only on the
     /// length.
     fn is_in(&self, header: Option<&HeaderValue>) -> bool {
         let Some((scheme, token)) = header
@@ -115,18 +115,18 @@ impl Bearer {
 pub struct HttpOptions {
     /// The address to listen on; port 0 selects a free port.
     pub addr: SocketAddr,
-    /// The token that requests must have; only test fixtures leave it out.
+    /// The token that requests must have. `None` only in test fixtures.
     pub bearer: Option<Bearer>,
     /// Further host names that requests may use.
     pub hosts: Vec<String>,
-    /// The limits.
+    /// Counts and timeouts that limit clients.
     pub limits: HttpLimits,
 }
 
 /// Limits for clients: counts and timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Maximum number of authenticated connections. A request on a further connection is refused.
+    /// Maximum number of authenticated connections. Requests on further connections are refused.
     pub connections: usize,
     /// Maximum number of unauthenticated connections. A new connection closes the oldest one.
     pub strangers: usize,
@@ -198,7 +198,7 @@ struct ConnectionShared {
 }
 
 impl Listening {
-    /// The address to connect to.
+    /// Returns the address to connect to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.addr)
@@ -214,19 +214,20 @@ impl Listening {
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(limits.connections));
-        // The newest unauthenticated connections. A connection removed here is closed, unless it
-        // has a slot.
+        // The newest unauthenticated connections. Removing one closes it, unless it has a slot by
+        // then.
         let mut strangers = VecDeque::new();
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
-                // The process has too many open files, or the client disconnected: retry later.
+                // The process has too many open files, or the client has disconnected. Retry later.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             };
-            // Without this option, each event of a stream waits for a delayed acknowledgement.
+            // Without `TCP_NODELAY`, each event of a stream would wait for a delayed
+            // acknowledgement.
             let _ = stream.set_nodelay(true);
             if strangers.len() >= limits.strangers {
                 strangers.pop_front();
@@ -285,7 +286,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<BoxedResponse, Infallible> {
     for name in [header::HOST, header::ORIGIN] {
-        // A repeated header is refused, because only its first value would be checked.
+        // A repeated header is refused, because later code would check only its first value.
         if request.headers().get_all(&name).iter().count() > 1 {
             let text = format!("the header {name} was sent more than once\n");
             return Ok(plain(StatusCode::BAD_REQUEST, text));

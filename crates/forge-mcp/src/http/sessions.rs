@@ -21,12 +21,12 @@ const SESSION_ID: &str = "mcp-session-id";
 /// How long an idle session is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How long a session keeps an answer for a client whose connection broke. Answers stay in memory
-/// for this time and take tens of kilobytes each.
+/// How long a session keeps an answer for a client whose connection broke. An answer takes tens of
+/// kilobytes of memory for this time.
 const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 
-/// The sessions in memory. A session above the maximum ends the least recently used session, whose
-/// client gets an error for an unknown session and starts a new one.
+/// The sessions in memory. A session above the maximum ends the least recently used one. The client
+/// of that session gets the error for an unknown session and starts a new one.
 #[derive(Debug)]
 pub(super) struct Sessions {
     inner: Arc<LocalSessionManager>,

@@ -32,7 +32,7 @@ pub(crate) struct IngestionDetail {
 }
 
 impl IngestionDetail {
-    /// The details of a verdict; `immediate` needs none.
+    /// Returns the details of a verdict; `immediate` needs none.
     pub fn of(ingestion: &Ingestion, cleaner: &Cleaner) -> Option<Self> {
         let line = |text: &str| Some(cleaner.line(text));
         let millis = |time: &Duration| Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
@@ -60,7 +60,7 @@ impl IngestionDetail {
         })
     }
 
-    /// The line with the verdict, and with a recovery if waiting does not help.
+    /// Returns the line with the verdict, and with a recovery if waiting does not help.
     pub fn text(&self, word: &str) -> String {
         let mut text = format!("visible to others: {word}");
         match (&self.uri, &self.reason) {

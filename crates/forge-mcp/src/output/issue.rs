@@ -56,7 +56,7 @@ impl IssueOut {
         }
     }
 
-    /// Cuts long name lists of the data, for a text of at most `max` characters.
+    /// Cuts long name lists in the data. `max` is the length limit of the text, in characters.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
         let mut fits = |length: usize| {
@@ -70,7 +70,7 @@ impl IssueOut {
             .retain(|name, value| fits(budget::length(name) + budget::length(value)));
     }
 
-    /// The issue as a row of a list.
+    /// Returns the issue as a row of a list.
     pub fn row(&self) -> String {
         let mut line = format!(
             "#{} {} | {} | {} | by @{}",
@@ -90,7 +90,7 @@ impl IssueOut {
         line
     }
 
-    /// The lines before the body.
+    /// Returns the lines before the body.
     pub fn text(&self, repo: &impl std::fmt::Display) -> String {
         let mut text = format!(
             "#{} {} {}\n{repo} by @{}\n",
@@ -161,12 +161,12 @@ impl RelatedOut {
     }
 }
 
-/// An issue as a row of a list of open issues.
+/// Returns an issue as a row of a list of open issues.
 pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
     IssueOut::of(issue, cleaner).row()
 }
 
-/// An issue with its quoted body. The body comes last, because a long body is cut.
+/// Returns an issue with its quoted body. The body comes last, because a long body is cut.
 pub(crate) fn issue_text(issue: &Issue, about: &HintContext, cleaner: &Cleaner) -> String {
     let mut text = IssueOut::of(issue, cleaner).text(&issue.id.repo);
     for warning in WarningOut::all(&issue.warnings, about, cleaner) {

@@ -14,7 +14,7 @@ use crate::{
 /// Maximum length of a comment in a concise result, in characters.
 const MAX_CONCISE_CHARS: usize = 1_000;
 
-/// A text as a quotation, cut if the result is concise.
+/// Quotes a text, and cuts it if the result is concise.
 pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cleaner) -> String {
     if detailed {
         return quote(body);
@@ -31,15 +31,15 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
 
 /// An item of a section, as data and as lines.
 pub(crate) trait SectionItem: Serialize {
-    /// The lines of the item, including line ends.
+    /// Returns the lines of the item, including line ends.
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
 
-    /// The long texts of the data that the lines also contain.
+    /// Returns the long texts in the data, which the lines repeat.
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
 
-    /// Returns true if the item continues the previous item and is not counted.
+    /// Returns true if the item continues the previous one, so that it is not counted.
     fn continues(&self) -> bool {
         false
     }
@@ -105,7 +105,8 @@ impl WarningOut {
         }
     }
 
-    /// The lines of the warnings that fit in `most` characters, and the number of the others.
+    /// Returns the lines of the warnings that fit in `most` characters, and the number of the
+    /// others.
     pub fn lines(all: &[Self], most: usize) -> String {
         let mut text = String::new();
         let mut used = 0;
@@ -154,7 +155,7 @@ impl CheckOut {
     }
 }
 
-/// Formats one line; for a check that did not succeed, also the reason and the URL.
+/// Formats a check as one line. If the check did not succeed, adds the reason and the URL.
 impl SectionItem for CheckOut {
     fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let required = match self.required {
@@ -369,7 +370,7 @@ impl ThreadOut {
         next.continues
     }
 
-    /// The first line of a page that starts within the thread.
+    /// Returns the first line of a page that starts within the thread.
     pub fn head_of_rest(&self) -> String {
         match self.continues {
             true => format!("thread {} (continued)\n", name_of(&self.id)),
@@ -377,7 +378,7 @@ impl ThreadOut {
         }
     }
 
-    /// The line before the comments.
+    /// Returns the line before the comments.
     fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(" lines {from}-{to} of"),

@@ -97,7 +97,7 @@ impl ReviewsOut {
         }
     }
 
-    /// The requested reviewers, as the end of the line.
+    /// Returns the requested reviewers, as the end of the line.
     fn asked(&self) -> String {
         match self.pending.is_empty() {
             true => String::new(),
@@ -181,7 +181,7 @@ impl RowOut {
         }
     }
 
-    /// Cuts the name lists of the data to a result of `max` characters, and counts the omitted
+    /// Cuts the name lists in the data for a result of `max` characters, and counts the omitted
     /// names. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max);
@@ -213,7 +213,7 @@ impl RowOut {
         line
     }
 
-    /// The row, and a second line with less common fields.
+    /// Returns the row, and a second line with less common fields.
     pub fn detailed(&self) -> String {
         format!(
             "{}  opened {} | {}\n",
@@ -302,7 +302,7 @@ const MAX_CONFLICTS: usize = 50;
 /// Maximum total length of the names of conflicting files, in characters.
 const MAX_CONFLICT_CHARS: usize = 800;
 
-/// The names of the first conflicting files, at least one.
+/// Returns the names of the first conflicting files, at least one.
 fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
     let mut names: Vec<Clean> = Vec::new();
     let mut used = 0;
@@ -400,7 +400,7 @@ impl PullOut {
         }
     }
 
-    /// Cuts the name lists of the data, except the conflicting files, to a result of `max`
+    /// Cuts the name lists in the data, except the conflicting files, for a result of `max`
     /// characters, and counts the omitted names. Call this after the text is made.
     pub fn shorten(&mut self, max: usize) {
         let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));
@@ -410,7 +410,7 @@ impl PullOut {
         self.reviews.shorten(&mut room);
     }
 
-    /// The lines before the description.
+    /// Returns the lines before the description.
     pub fn text(&self, checks: Option<&ChecksReport>) -> String {
         let mut text = format!(
             "#{} {} {}\n{} by @{}: {} -> {}",
@@ -534,7 +534,7 @@ pub(crate) struct WriteOut {
     pub warnings: Vec<WarningOut>,
 }
 
-/// The state as a word; an open draft is `draft`.
+/// Returns the state as a word; an open draft is `draft`.
 pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
     match pull.state {
         PrState::Open if pull.draft => "draft",
@@ -544,7 +544,7 @@ pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
     }
 }
 
-/// The overall result of the checks, with the count of each status.
+/// Returns the overall result of the checks, with the count of each status.
 pub(crate) fn checks_word(report: &ChecksReport) -> String {
     let overall = match report.overall {
         CheckRollup::Success => "success",

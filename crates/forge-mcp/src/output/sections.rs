@@ -35,7 +35,7 @@ impl Blocks {
         }
         for item in &mut items {
             head.push_str(&item.text(detailed, cleaner));
-            // The length of the bodies is subtracted, because long data omits the bodies.
+            // Long data omits the bodies, so their length is subtracted.
             let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
             let length = budget::length(item).saturating_sub(bodies);
             self.push(std::mem::take(&mut head), length);
@@ -44,7 +44,7 @@ impl Blocks {
     }
 }
 
-/// The items of a list, whose blocks begin at block `first`.
+/// The items of a list. The first one is in block `first`.
 #[derive(Debug)]
 pub(crate) struct BlockList<T> {
     first: usize,
@@ -52,12 +52,12 @@ pub(crate) struct BlockList<T> {
 }
 
 impl<T> BlockList<T> {
-    /// The item that is in a block.
+    /// Returns the item that is in a block.
     pub fn at(&self, block: usize) -> Option<&T> {
         self.items.get(block.checked_sub(self.first)?)
     }
 
-    /// The items that begin on a page; `None` if the page contains no part of the list.
+    /// Returns the items that begin on a page; `None` if the page contains no part of the list.
     pub fn on(self, page: &Range<usize>) -> Option<Vec<T>> {
         let behind = self.first + self.items.len().max(1);
         let (from, to) = (page.start.max(self.first), page.end.min(behind));

@@ -4,12 +4,11 @@ use forge::workflow::{Command, Definition};
 
 use crate::content::Cleaner;
 
-/// Maximum length of a line of the two tables, in characters. `MAX_LINES` limits the lines of each
-/// table.
+/// Maximum length of a line in both tables, in characters. `MAX_LINES` limits the number of lines.
 const MAX_LINE: usize = 300;
 const MAX_LINES: usize = 40;
 
-/// The text of the loop for `command`, or for all commands.
+/// Returns the text of the loop for `command`, or for all commands.
 pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> String {
     let who = match command {
         Some(command) => format!(" as {command}"),
@@ -46,7 +45,7 @@ pub(super) fn text(definition: &Definition, command: Option<&str>, of: &str) -> 
 
 fn push(text: &mut String, line: &str) {
     let line = Cleaner::new().line(line).cut(MAX_LINE);
-    // The text is not quoted: the author of the definition decides what the loop does.
+    // The text is not quoted, because the author of the definition decides what the loop does.
     text.push_str(line.as_data());
     text.push('\n');
 }

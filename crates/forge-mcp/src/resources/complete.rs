@@ -21,8 +21,8 @@ const MAX_COMPLETIONS: usize = CompletionInfo::MAX_VALUES;
 /// Maximum number of list pages that are read, because the user is waiting.
 const MAX_PAGES: usize = 3;
 
-/// Completes one argument. Never fails: without values or a readable repository, the result is
-/// empty.
+/// Completes one argument. Never fails: without possible values or a readable repository, the
+/// result is empty.
 pub(crate) async fn complete(
     server: &ServerState,
     params: CompleteRequestParams,
@@ -54,8 +54,8 @@ pub(crate) async fn complete(
     Ok(result)
 }
 
-/// Converts the values to an answer: limited as the protocol requires, and without a total if there
-/// are `more` values.
+/// Converts the values to an answer. The protocol limits their number. If there are `more` values,
+/// the answer has no total.
 pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok().filter(|_| !more);
     let more = more || values.len() > MAX_COMPLETIONS;
@@ -81,8 +81,8 @@ fn is_of_issue(reference: &Reference) -> bool {
     }
 }
 
-/// The keys of open pull requests or issues that begin with `typed`: numbers, or at-uris on forges
-/// without numbers. Also returns whether there are unread pages.
+/// Returns the keys of open pull requests or issues that begin with `typed`: numbers, or at-uris on
+/// forges without numbers. Also returns whether there are unread pages.
 async fn numbers(
     server: &ServerState,
     repo: Option<&str>,
@@ -107,7 +107,7 @@ async fn numbers(
             }
         }
     }
-    // An exact match comes first. If no page that was read has an exact match, the forge is asked.
+    // An exact match comes first. If the pages that were read have none, the forge is asked.
     let whole = match found.iter().position(|key| key == typed) {
         Some(at) => Some(found.remove(at)),
         None if more => open_one(&repo, issues, typed).await,
@@ -135,7 +135,7 @@ async fn open_ones(
     Ok((keys.collect(), page.next))
 }
 
-/// The key of the pull request or issue with this number, if it is open.
+/// Returns the key of the pull request or issue with this number, if it is open.
 async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
     let number = number.parse().ok()?;
     let own = repo.id().clone();

@@ -139,7 +139,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
     list
 }
 
-/// The error of a request that is not a tool call.
+/// Returns the error of a request that is not a tool call.
 pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     let cleaner = Cleaner::new();
     let message = cleaner.plain(e.message()).cut(MAX_MESSAGE_CHARS);
@@ -162,7 +162,7 @@ pub(crate) fn error(e: &Error, about: &HintContext) -> ErrorData {
     }
 }
 
-/// The hint context of a resource, from its URI.
+/// Returns the hint context of a resource, from its URI.
 fn about(server: &ServerState, uri: &str) -> HintContext {
     let address = Address::parse(uri);
     let pull = |part: &Part| match part {
@@ -362,7 +362,7 @@ async fn open_issues(repo: &Repo, about: &HintContext, cleaner: &Cleaner) -> Res
     ))
 }
 
-/// A request for a first page of the forge's maximum size.
+/// Returns a request for a first page of the forge's maximum size.
 fn first_page(repo: &Repo) -> PageReq {
     let limits = repo.limits();
     PageReq::first(limits.page_max.clamp(1, 100))
@@ -374,8 +374,8 @@ fn warning_lines(warnings: &[Warning], about: &HintContext, cleaner: &Cleaner) -
     shown.iter().map(WarningOut::text).collect()
 }
 
-/// Formats the rows of a page, the warnings of the page, the warnings in `told`, and the number of
-/// rows shown. `rest` names the source of further rows.
+/// Formats the rows of a page, its warnings, the warnings in `told`, and the number of rows shown.
+/// `rest` says where to find further rows.
 fn rows<T>(
     page: &Page<T>,
     row: impl Fn(&T) -> String,
@@ -395,8 +395,8 @@ fn rows<T>(
     format!("{}{warnings}{tail}", fitted.text)
 }
 
-/// Formats the links of `subject`. A link to a repository that this server may not read shows only
-/// its locator, which the text with the link contains anyway.
+/// Formats the links of `subject`. If this server may not read a linked repository, the link shows
+/// only its locator, which the linking text contains anyway.
 async fn links(
     server: &ServerState,
     repo: &Repo,
@@ -461,10 +461,9 @@ async fn diff_text(
             )),
         );
     }
-    // Warnings come before the first file, where programs that apply a diff ignore them.
+    // Warnings come before the first file, where programs that apply a diff skip them.
     let mut top = warning_lines(&whole.warnings, about, cleaner);
-    // The forge's count belongs to the requested head and base; the diff may have a later head or
-    // base.
+    // The forge's count is for the requested head and base. The diff may have later ones.
     if path.is_none()
         && whole.ends == ends
         && let Some(missing) = &missing

@@ -1,10 +1,11 @@
-//! Finds out which accounts' records may be read with an allow list.
+//! Decides which accounts' records may be read with an allow list.
 //!
-//! An at-uri names an account, and reading the record first resolves that account: a handle and a
+//! An at-uri names an account. Reading the record first resolves the account: a handle and a
 //! `did:web` are resolved at the host in the name. If callers could choose any account, they could
-//! make the server call any host despite the allow list. So the server resolves an account only if
-//! the allowed repository names the account: as its owner, as the server's own account, or as an
-//! author in its list of pull requests, which comes from the index.
+//! make the server call any host despite the allow list.
+//!
+//! The server therefore resolves an account only if the allowed repository names it: as the owner,
+//! as the server's own account, or as an author in the list of pull requests that the index has.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -35,8 +36,8 @@ impl KnownAccounts {
         self.add(&pull.id.repo, names(pull));
     }
 
-    /// Refuses a record whose account has no known relation to `repo`. Sends requests only to the
-    /// forge of that repository.
+    /// Refuses a record of an account that has no known relation to `repo`. Sends requests only to
+    /// the forge of that repository.
     ///
     /// # Errors
     ///
@@ -103,7 +104,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The handle and the DID of a pull request's author.
+/// Returns the handle and the DID of a pull request's author.
 fn names(pull: &PullRequest) -> impl Iterator<Item = String> + use<> {
     let holder = match &pull.id {
         PrId {

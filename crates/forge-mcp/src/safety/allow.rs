@@ -31,7 +31,7 @@ struct Pattern {
 enum Shape {
     /// One repository, by comparison key.
     Exact(String),
-    /// All repositories of an owner or host, by prefix of the comparison key.
+    /// All repositories of an owner or host, by a prefix of their comparison keys.
     Below(String),
     /// One directory.
     Dir(PathBuf),
@@ -54,8 +54,8 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// Parses directories, with `DIR/*` for all directories below `DIR`; `absolute` makes relative
-    /// paths absolute.
+    /// Parses directories. `DIR/*` stands for all directories below `DIR`, and `absolute` makes
+    /// relative paths absolute.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    /// The patterns as texts whose meaning does not depend on the current directory.
+    /// Returns the patterns as texts that mean the same in every current directory.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|p| p.text.as_str())
     }
@@ -113,12 +113,12 @@ impl AllowList {
         self.0.iter().any(|pattern| pattern.shape.matches(id))
     }
 
-    /// The forges of the patterns.
+    /// Returns the forges of the patterns.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ForgeKind> {
         self.0.iter().map(|pattern| &pattern.kind)
     }
 
-    /// The directories that are listed without a wildcard, with symbolic links resolved.
+    /// Returns the directories that are listed without a wildcard, with symbolic links resolved.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().filter_map(|pattern| match &pattern.shape {
             Shape::Dir(dir) => Some(dir.as_path()),
@@ -126,7 +126,7 @@ impl AllowList {
         })
     }
 
-    /// The repositories that are listed without a wildcard.
+    /// Returns the repositories that are listed without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|p| match p.shape {
             Shape::Exact(_) | Shape::Dir(_) => Some(p.text.as_str()),
@@ -142,7 +142,7 @@ impl fmt::Display for AllowList {
     }
 }
 
-/// Replaces `*` during parsing; the name is valid on every forge.
+/// A placeholder for `*` during parsing, which is a valid name on every forge.
 const ANY: &str = "any-repository";
 
 fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> Result<Pattern> {
@@ -166,7 +166,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
         RepoPath::Dir(path) => Some(path),
         _ => None,
     };
-    // A relative path would mean another directory in another process.
+    // In another process, a relative path would name another directory.
     let is_relative = |id: &RepoId| matches!(&id.path, RepoPath::Dir(path) if path.is_relative());
     let Some(above) = text.strip_suffix("/*") else {
         if text.contains('*') {
@@ -185,7 +185,7 @@ fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> R
     if above.contains('*') {
         return Err(refused("only its last part can be '*'".to_owned()));
     }
-    // A host without an owner needs two placeholders.
+    // A host pattern has neither owner nor name, so it needs two placeholders.
     let id = parse(&format!("{above}/{ANY}"))
         .or_else(|e| parse(&format!("{above}/{ANY}/{ANY}")).map_err(|_| e))?;
     if let Some(path) = directory(&id) {
@@ -219,7 +219,7 @@ impl Shape {
     }
 }
 
-/// Resolves symbolic links and `..`, as far as the path exists.
+/// Resolves symbolic links and `..` in the part of the path that exists.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize()
         .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))

@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::{AllowList, allow::canonical};
 
-/// The allow lists, with a cache of repository names.
+/// The allow lists, and a cache of the names that repositories have.
 #[derive(Debug)]
 pub(crate) struct AccessGate {
     read: AllowList,
@@ -20,7 +20,7 @@ pub(crate) struct AccessGate {
     write: AllowList,
     /// Directories that are allowed without a list, with symbolic links resolved.
     own: OnceCell<Vec<PathBuf>>,
-    /// The confirmed names of repositories, by the key of the requested name.
+    /// The names that forges have confirmed, by the key of the requested name.
     known: Mutex<HashMap<String, KnownRepo>>,
 }
 
@@ -59,16 +59,16 @@ impl AccessGate {
         !self.read.is_empty() || (write && !self.write.is_empty())
     }
 
-    /// Determines once, from `own`, the directories that are allowed without a list; does nothing
-    /// if the check of `id` does not need these directories.
+    /// Determines once, from `own`, the directories that are allowed without a list. Does nothing
+    /// if checking `id` does not need these directories.
     pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
         if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
             self.own.get_or_init(|| own).await;
         }
     }
 
-    /// The trust in a directory. A person chose the directory if the server was started there or a
-    /// list names it without a wildcard; otherwise the caller chose it.
+    /// Returns how far a directory is trusted. If the server was started there, or a list names it
+    /// without a wildcard, a person chose it. Otherwise the caller chose it.
     pub fn trust(&self, id: &RepoId) -> Trust {
         let RepoPath::Dir(path) = &id.path else {
             return Trust::Named;
@@ -81,7 +81,7 @@ impl AccessGate {
         }
     }
 
-    /// The listed work trees whose repository is in another directory.
+    /// Returns the listed work trees that belong to a repository in another directory.
     pub fn linked(&self) -> impl Iterator<Item = &Path> {
         let listed = self.read.directories().chain(self.paths.directories());
         listed.filter(|dir| dir.join(".git").is_file())
@@ -107,8 +107,9 @@ impl AccessGate {
         self.check_names(id, &[], write)
     }
 
-    /// Checks an open repository. The forge may have resolved the name to another one, such as
-    /// after a rename or transfer. A list must contain one of the names that the forge confirms.
+    /// Checks an open repository. The forge may have resolved the requested name to another one,
+    /// for example after a rename or transfer. A list must contain one of the names that the forge
+    /// confirms.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ impl AccessGate {
         self.check_names(&real.id, &real.aliases, write)
     }
 
-    /// The names of an open repository that its forge confirms.
+    /// Returns the names that the forge confirms for an open repository.
     ///
     /// # Errors
     ///

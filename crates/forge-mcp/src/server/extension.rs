@@ -13,24 +13,24 @@ use crate::calls::Route;
 /// Tools, prompts and resources that a program adds to the server. If a method returns `None`, the
 /// server handles the request itself.
 pub trait Extension: Send + Sync + 'static {
-    /// Additional tools, which are offered whether or not `write` is set.
+    /// Returns additional tools. They are offered even if `write` is not set.
     fn tools(&self) -> Vec<Route>;
-    /// Additional prompts.
+    /// Returns additional prompts.
     fn prompts(&self) -> Vec<Prompt>;
     /// Fills in an additional prompt.
     fn prompt(
         &self,
         params: &GetPromptRequestParams,
     ) -> Option<Result<GetPromptResponse, ErrorData>>;
-    /// Additional resources.
+    /// Returns additional resources.
     fn resources(&self) -> Vec<Resource>;
-    /// Additional resource templates.
+    /// Returns additional resource templates.
     fn templates(&self) -> Vec<ResourceTemplate>;
     /// Reads an additional resource.
     fn read(&self, uri: &str) -> Option<Result<ReadResourceResult, ErrorData>>;
     /// Completes an argument.
     fn complete(&self, params: &CompleteRequestParams) -> Option<Vec<String>>;
-    /// The server's capabilities, including those of the additions.
+    /// Returns the server's capabilities, including those of the additions.
     fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities;
     /// Returns true if clients of 2025-11-25 may subscribe to the resource.
     fn subscribes(&self, uri: &str) -> bool;

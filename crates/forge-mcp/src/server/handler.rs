@@ -24,7 +24,7 @@ use crate::{
 /// How long a client may cache a list that is constant while the server runs, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
 
-/// The methods whose parameters are parsed here.
+/// The methods that have their parameters parsed in this file.
 const METHODS: [&str; 9] = [
     "completion/complete",
     "prompts/get",
@@ -240,7 +240,8 @@ impl ServerHandler for Server {
         self.subscribes::<UnsubscribeRequestMethod>(&params.uri)
     }
 
-    /// Has no effect, because the server sends no log messages; 2026-07-28 removed them.
+    /// Has no effect, because the server itself sends no log messages. The revision 2026-07-28
+    /// removed log messages.
     async fn set_level(
         &self,
         _: rmcp::model::SetLevelRequestParams,
@@ -288,7 +289,7 @@ impl Server {
         }
     }
 
-    /// The error of a request that failed before its parameters were read.
+    /// Returns the error of a request that failed before its parameters were read.
     fn unread(&self, e: &Error) -> ErrorData {
         let about = HintContext {
             tools: self.0.state.tools().clone(),

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// memory at once: the values in which rmcp buffers the message, and the arguments made from them.
 const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 
-/// The error for invalid bytes, with the request id if the bytes contain an id. Bytes that would
+/// Returns the error for invalid bytes, with the request id if they contain one. Bytes that would
 /// take too much memory are not parsed.
 pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     if weight_of_json(bytes) - bytes.len() > MAX_VALUES_WEIGHT {

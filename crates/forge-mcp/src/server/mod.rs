@@ -18,7 +18,7 @@ use crate::{
     tools,
 };
 
-/// Refuses a tool name that is unknown, or whose tool needs [`ServerOptions::write`].
+/// Refuses the name of an unknown tool, or of a tool that needs [`ServerOptions::write`].
 fn check_known_tool(options: &ServerOptions, all: &[Route]) -> Result<()> {
     let names: Vec<&str> = all.iter().map(|r| r.definition.name.as_ref()).collect();
     for name in options.tools.iter().chain(&options.without_tools) {
@@ -63,7 +63,7 @@ struct ServerInner {
     extension: Option<Box<dyn Extension>>,
 }
 
-/// The server, shared by all clones, so that every connection and request can own a clone.
+/// The server. Clones share all state, so that every connection and request can own a clone.
 #[derive(Clone)]
 pub struct Server(Arc<ServerInner>);
 
@@ -125,7 +125,7 @@ impl Server {
         })))
     }
 
-    /// The options of the server.
+    /// Returns the options of the server.
     #[must_use]
     pub fn options(&self) -> &ServerOptions {
         self.0.state.options()

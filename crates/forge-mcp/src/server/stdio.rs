@@ -33,7 +33,8 @@ type RefusedLine = (ErrorData, Option<RequestId>);
 pub(super) struct Stdio<W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, DuplexStream, W>,
     refused: mpsc::Receiver<RefusedLine>,
-    /// The pending answer to an invalid line, stored because `receive` can be dropped at any time.
+    /// The pending answer to an invalid line. It is stored because `receive` can be dropped at any
+    /// time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
 }
 

@@ -24,8 +24,8 @@ pub(super) struct ConfirmationArgs<'a> {
 pub(super) struct ConfirmationQuestion<'a> {
     /// The complete text of the question.
     pub text: &'a str,
-    /// Further facts in the question, besides the head and the arguments. An answer is invalid if
-    /// they have changed since.
+    /// Facts in the question other than the head and the arguments. An answer is invalid if they
+    /// have changed since.
     pub bound: &'a str,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn require_confirmation(
     call.confirm(ask).await
 }
 
-/// The head in a question. The commit of a patch is its author's claim and may be wrong.
+/// Returns the head in a question. The commit of a patch is its author's claim and may be wrong.
 pub(super) fn head_text(pull: &PullRequest) -> String {
     match (&pull.head_patch, &pull.head_oid) {
         (Some(patch), Some(commit)) => {
@@ -68,22 +68,23 @@ pub(super) fn head_text(pull: &PullRequest) -> String {
 /// Maximum length of a title in a question, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// A title in a question, cut and without quotes, so that the closing quote ends the title.
+/// Formats a title for a question: cut and without quotes, so that the closing quote is the end of
+/// the title.
 pub(super) fn titled(call: &CallContext, pull: &PullRequest) -> String {
     quotable(call.cleaner.line(&pull.title).as_data())
 }
 
-/// Cuts foreign text and removes quotes from it.
+/// Cuts foreign text and removes its quotes.
 pub(super) fn quotable(text: &str) -> String {
     short(text).replace('"', "'")
 }
 
-/// Maximum length of each name in a list of names, and maximum number of these names.
+/// Maximum length of a name in a list of names, and maximum number of names in the list.
 const MAX_BRIEF: usize = 40;
 const MAX_NAMES: usize = 20;
 
-/// A count and quoted foreign names. The quotes prevent a name from imitating the next name or the
-/// count.
+/// Formats a count with quoted foreign names. Because of the quotes, no name can imitate the next
+/// one or the count.
 pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> String {
     let brief = |name: &String| {
         let name = cut(call.cleaner.line(name).as_data(), MAX_BRIEF).replace('"', "'");
@@ -100,8 +101,8 @@ pub(super) fn quote_names(call: &CallContext, what: &str, names: &[String]) -> S
     }
 }
 
-/// Formats a branch or file for a question. Hidden characters could make a name look like another
-/// name, so they are shown as numbers. A name that could be mistaken for other text is cut and
+/// Formats a branch or file for a question. Hidden characters are shown as numbers, because they
+/// could make one name look like another. A name that could be mistaken for other text is cut and
 /// quoted.
 pub(super) fn named(name: &str) -> String {
     if is_plain(name) {
@@ -111,7 +112,7 @@ pub(super) fn named(name: &str) -> String {
     format!("\"{}\"", neutralise(&escaped))
 }
 
-/// A person in a question, cleaned because forges store arbitrary logins.
+/// Formats a person for a question. Forges store arbitrary logins, so the login is cleaned.
 pub(super) fn mentioned(call: &CallContext, login: &str) -> String {
     match is_plain(login) {
         true => format!("@{login}"),
@@ -169,7 +170,7 @@ pub(super) async fn can_here(repo: &Repo, needs: &[Capability]) -> Result<(), Er
     Ok(())
 }
 
-/// Facts in a question besides the head, each with a name for errors.
+/// Facts in a question other than the head, each with a name for errors.
 #[derive(Debug)]
 pub(super) struct QuestionFacts(pub Vec<(&'static str, String)>);
 
@@ -192,13 +193,13 @@ impl QuestionFacts {
         ))
     }
 
-    /// All facts and `more` as one text, for [`ConfirmationQuestion::bound`].
+    /// Joins all facts and `more` to one text, for [`ConfirmationQuestion::bound`].
     pub fn with(&self, more: impl Debug) -> String {
         format!("{:?} {more:?}", self.0)
     }
 }
 
-/// The error for facts that changed after the user confirmed.
+/// Returns the error for facts that changed after the user confirmed.
 pub(super) fn changed(expected: String, actual: String, message: String) -> Error {
     let kind = ErrorKind::Conflict {
         what: Changed::View,

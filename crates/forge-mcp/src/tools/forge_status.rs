@@ -143,7 +143,7 @@ async fn repository(
 ) -> Result<RepositoryOut, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
-    // Capabilities are about other calls, so hints must not repeat this call.
+    // Capabilities concern other calls, so their hints must not repeat this call.
     let elsewhere = HintContext {
         tool: String::new(),
         ..call.about()
@@ -203,7 +203,7 @@ fn login(call: &CallContext, e: &Error) -> String {
     format!("a login: {}", call.tell(e))
 }
 
-/// The text of a warning in the repository's information.
+/// Formats a warning from the repository's information.
 fn doubt(call: &CallContext, warning: &Warning) -> String {
     let message = &warning.message;
     match &warning.hint {
@@ -212,7 +212,7 @@ fn doubt(call: &CallContext, warning: &Warning) -> String {
     }
 }
 
-/// The rights that the viewer lacks in this repository.
+/// Returns the rights that the viewer lacks in this repository.
 fn rights(call: &CallContext, info: &RepoInfo) -> Vec<String> {
     let right = match info.permission {
         Permission::Read => {

@@ -117,7 +117,7 @@ impl Tool for IssueEdit {
         let values: BTreeMap<String, Option<String>> = values.collect();
         let (mut blockers, mut unblocked) = (Vec::new(), Vec::new());
         for named in names(args.blocked_by) {
-            // A leading `-` marks a removal, because no number or locator begins with `-`.
+            // A leading `-` marks a removal. No number or locator begins with `-`.
             match named.trim().strip_prefix('-') {
                 None => blockers.push(named),
                 Some("") => return Err(no_blocker().into()),

@@ -191,7 +191,7 @@ impl Tool for IssueView {
         });
 
         let bound = (target.id.to_string(), &include, detailed);
-        // Continuing after a change of earlier content could skip or repeat an item.
+        // If earlier content has changed, continuing could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&issue.version, issue.updated_at.to_string(), shown))
@@ -284,7 +284,7 @@ impl Relations {
     }
 }
 
-/// The events of an issue, up to [`MAX_EVENTS`]; `None` if the forge has no history.
+/// Returns the events of an issue, up to [`MAX_EVENTS`]; `None` if the forge has no history.
 async fn history(
     target: &IssueTarget,
     warnings: &mut Vec<Warning>,

@@ -27,7 +27,7 @@ pub(super) struct IssueWritten {
     version: Option<String>,
 }
 
-/// The result for an edited or created issue.
+/// Returns the result for an edited or created issue.
 pub(super) fn of_issue(
     call: &CallContext,
     did: &str,
@@ -41,7 +41,7 @@ pub(super) fn of_issue(
     answer(out, Some(issue.version.clone()).filter(|v| !v.is_empty()))
 }
 
-/// The result for a comment, with its id and URL unless it was deleted.
+/// Returns the result for a comment, with its id and URL unless it was deleted.
 pub(super) fn of_comment<T>(
     call: &CallContext,
     issue: &IssueId,
@@ -69,7 +69,8 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
     }
 }
 
-/// The issue's id as that of a pull request, whose result types issue writes share.
+/// Converts the id of an issue to that of a pull request, because results of writes take such an
+/// id.
 fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),
@@ -77,12 +78,12 @@ fn as_pull(issue: &IssueId) -> PrId {
     }
 }
 
-/// The value of an argument, if it is not blank.
+/// Returns the value of an argument, if it is not blank.
 pub(super) fn non_blank(value: Option<String>) -> Option<String> {
     value.filter(|text| !text.trim().is_empty())
 }
 
-/// The names in a list, except blank ones.
+/// Returns the names in a list, except blank ones.
 pub(super) fn names(list: Vec<String>) -> Vec<String> {
     let names = list.into_iter().filter(|name| !name.trim().is_empty());
     names.collect()
@@ -111,7 +112,7 @@ pub(super) fn pairs(list: Vec<String>) -> Result<BTreeMap<String, String>> {
     Ok(pairs)
 }
 
-/// The board on which fields are read and set, if the forge uses boards.
+/// Returns the board on which fields are read and set, if the forge uses boards.
 ///
 /// # Errors
 ///
@@ -123,8 +124,8 @@ pub(super) fn board(call: &CallContext, repo: &Repo) -> Result<Option<BoardId>> 
 }
 
 /// Checks estimate and priority in `edit`, and moves them to the field or label where the workflow
-/// stores them. Without a board, issue `id` is read first, because an old label may have to be
-/// removed or a field may be spelled differently. Returns true if a label stores a value.
+/// stores them. Without a board, reads the issue `id` first: an old label may have to be removed,
+/// or a field may be spelled differently. Returns true if a label stores a value.
 ///
 /// # Errors
 ///

@@ -59,7 +59,7 @@ impl LinkedIssuesPlan {
         self
     }
 
-    /// The imperative for a question: `Close` or `Move`.
+    /// Returns the verb of the question: `Close` or `Move`.
     pub fn verb(&self) -> &'static str {
         match self.plan.moves {
             true => "Move",
@@ -67,8 +67,8 @@ impl LinkedIssuesPlan {
         }
     }
 
-    /// The issues to close (`#3, #4`) or to move (`#3: In Review -> Done (closed)`); empty if there
-    /// are none.
+    /// Returns the issues to close (`#3, #4`) or to move (`#3: In Review -> Done (closed)`); empty
+    /// if there are none.
     pub fn in_words(&self) -> String {
         let steps = &self.plan.steps;
         let mut lines: Vec<String> = steps.iter().take(MAX_NAMED).map(step_line).collect();
@@ -79,7 +79,7 @@ impl LinkedIssuesPlan {
         lines.join(", ")
     }
 
-    /// All issues to close or move, as the text that a seal is bound to.
+    /// Formats all issues to close or move, as a text that a seal can be bound to.
     pub fn bound(&self) -> String {
         let names: Vec<String> = self.plan.steps.iter().map(MergeStep::in_words).collect();
         format!("{names:?}")
@@ -122,7 +122,7 @@ pub(super) struct LinkedIssuesOut {
     tried: bool,
 }
 
-/// The result for one issue: `#3: In Review -> Done (closed)`.
+/// Returns the result for one issue: `#3: In Review -> Done (closed)`.
 fn step_line(step: &MergeStep) -> String {
     let cleaner = Cleaner::new();
     let state = |name: &str| state(&cleaner.line(name));

@@ -41,7 +41,7 @@ pub(super) struct Listing<R> {
     pub warnings: Vec<WarningOut>,
 }
 
-/// The number of rows in a page of the forge's list.
+/// Returns the number of rows in a page of the forge's list.
 pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
     let limits = repo.limits();
     let limit = usize::try_from(asked.unwrap_or(30)).unwrap_or(100);
@@ -49,7 +49,7 @@ pub(super) fn limit(repo: &Repo, asked: Option<u64>) -> usize {
 }
 
 impl<'a, B: Hash> ListRequest<'a, B> {
-    /// The page to request, with the forge's own cursor.
+    /// Returns the page to request, with the forge's own cursor.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl<'a, B: Hash> ListRequest<'a, B> {
         rows: Vec<ListRow<'_, R>>,
         shorten: impl Fn(&mut R, usize),
     ) -> Result<Listing<R>> {
-        // The position is pinned to the keys, because a newly opened or closed item shifts the
-        // rows.
+        // The position is pinned to the keys of earlier rows, because an item that is opened or
+        // closed meanwhile shifts the rows.
         let keys: Vec<String> = rows.iter().map(|row| row.key.clone()).collect();
         let before = |at: ResultPosition| {
             let shown = at.block + usize::from(at.offset > 0);

@@ -40,7 +40,7 @@ mod write_output;
 
 use crate::calls::Route;
 
-/// All tools, including those that write.
+/// Returns all tools, including those that write.
 pub(crate) fn all() -> Vec<Route> {
     vec![
         Route::of::<forge_status::ForgeStatus>(),

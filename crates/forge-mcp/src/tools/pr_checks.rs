@@ -94,8 +94,8 @@ impl Tool for PrChecks {
             target.id.to_string(),
             (args.failed_only, args.logs, detailed),
         );
-        // A check that finishes moves within the list. If earlier rows changed, continuing could
-        // skip a check that failed meanwhile.
+        // A check moves within the list when it finishes. If earlier rows have changed, continuing
+        // could skip a check that failed meanwhile.
         let states: Vec<_> = chosen
             .iter()
             .map(|c| (&c.name, &c.workflow, &c.event, c.status))
@@ -152,7 +152,7 @@ const MAX_LOGS: usize = 5;
 /// Maximum bytes of a log that are shown.
 const MAX_LOG_BYTES: usize = 4_000;
 
-/// The end of a failed check's log, quoted, or the reason why there is no log.
+/// Returns the end of a failed check's log, quoted, or the reason why there is no log.
 async fn log(
     call: &CallContext,
     target: &PullTarget,
@@ -192,7 +192,7 @@ async fn log(
     }
 }
 
-/// The time to wait for a log, if the forge reports one, and the recovery.
+/// Returns the time to wait for a log, if the forge reports one, and the recovery.
 fn next(e: &Error, hint: Option<String>) -> String {
     let wait = match e.retry() {
         Retry::After(wait) => format!("; wait {} s", seconds(wait)),
@@ -202,8 +202,8 @@ fn next(e: &Error, hint: Option<String>) -> String {
     format!("{wait}{hint}")
 }
 
-/// Returns true if the failure concerns only the log and not the checks: missing rights, no logs on
-/// the forge, an unavailable log storage, or a rate limit.
+/// Returns true if the failure concerns only the log, not the checks: missing rights, a forge
+/// without logs, an unavailable log storage, or a rate limit.
 fn is_of_the_log(e: &Error) -> bool {
     matches!(
         e.kind(),

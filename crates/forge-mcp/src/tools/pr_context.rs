@@ -378,7 +378,7 @@ impl Tool for PrContext {
 
         let oid = found.pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), args.wanted());
-        // Continuing after a change of earlier content could skip or repeat an item.
+        // If earlier content has changed, continuing could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(found.pull.updated_at.to_string(), shown))
@@ -404,7 +404,8 @@ impl Tool for PrContext {
             let at = cursor::pin(at, before(at));
             cursor::make(Self::SPEC.name, &bound, &oid, &at)
         });
-        // While a wait is unfinished, its cursor replaces the cursor of the next page.
+        // While a wait is unfinished, the result has the cursor of the wait instead of that of the
+        // next page.
         let next = next.filter(|_| wait_on.is_none());
         let mut text = std::mem::take(&mut fitted.text);
         let total = blocks.texts.len();
@@ -434,7 +435,7 @@ impl Tool for PrContext {
 }
 
 impl PrContextInput {
-    /// The arguments that select the bundle, without those that select the page.
+    /// Returns the arguments that select the bundle, without those that select the page.
     fn wanted(&self) -> String {
         let alike = Self {
             repo: None,
@@ -448,7 +449,7 @@ impl PrContextInput {
 }
 
 /// Returns the bundle, from the cache if possible. A local repository is read again unless the call
-/// continues a page, because reads are cheap and the owner may have just changed the repository.
+/// continues a page: reading is cheap, and the user may have just changed the repository.
 async fn gathered(
     call: &CallContext,
     target: &PullTarget,
@@ -466,8 +467,8 @@ async fn gathered(
     let ttl = call.server.forges().config().context_cache_ttl();
     let is_page = args.cursor.is_some();
     let known = cache.get(key, ttl, is_page);
-    // The cache is not used for local repositories, which are cheap to read, or after a wait, which
-    // has seen a newer state than the cache.
+    // The cache is skipped for local repositories, which are cheap to read, and after a wait, which
+    // has seen a newer state.
     let may_be_kept = !repo.host.is_empty() && args.wait_for.is_none();
     if let Some(found) = known.filter(|_| is_page || may_be_kept) {
         return Ok(found);
@@ -581,7 +582,7 @@ impl VerdictOut {
     }
 }
 
-/// The lines of the verdict.
+/// Returns the lines of the verdict.
 fn head(s: &SummaryOut, v: &VerdictOut) -> String {
     let joined = |texts: &[Clean]| -> String {
         let texts: Vec<String> = texts.iter().map(Clean::to_string).collect();
@@ -623,7 +624,7 @@ impl RequirementOut {
     }
 }
 
-/// Formats one line; a requirement that is met shows only its rule.
+/// Formats a requirement as one line. If it is met, the line shows only its rule.
 impl SectionItem for RequirementOut {
     fn text(&self, _: bool, _: &Cleaner) -> String {
         if self.status == RequirementStatus::Met.name() {
@@ -776,7 +777,7 @@ impl PackedOut {
         }
     }
 
-    /// The line before the hunks, with the omissions.
+    /// Returns the line before the hunks, with the omissions.
     fn head(&self, previous: Option<&String>, c: &Cleaner) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
@@ -844,7 +845,7 @@ struct DiffSection {
 }
 
 impl DiffSection {
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     fn on(mut self, page: &Range<usize>) -> Option<DiffOut> {
         let mut begins = self.begins.into_iter();
         let files = &mut self.out.files;
@@ -935,7 +936,7 @@ impl PrContextSections {
         }
     }
 
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     fn on(
         self,
         page: &Range<usize>,

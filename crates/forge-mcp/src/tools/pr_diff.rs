@@ -120,7 +120,7 @@ impl Tool for PrDiff {
             args.names_only,
             detailed,
         );
-        // The same head has another diff if the base has changed.
+        // If the base has changed, the same head has another diff.
         let content = whole.content();
         let from = match &args.cursor {
             None => ResultPosition::default(),
@@ -162,8 +162,7 @@ impl Tool for PrDiff {
             warnings.iter().map(WarningOut::text).collect(),
             budget::length(&warnings),
         );
-        // Each block has the index of its file, and the first block of a file also has the file's
-        // row.
+        // Each block with the index of its file. A file's first block also has its row.
         let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
             let omitted = omission(file, &args);
@@ -254,7 +253,7 @@ impl Tool for PrDiff {
     }
 }
 
-/// Reads the diff, and the pull request at the ends of that diff.
+/// Reads the diff, and the pull request as of the diff's head and base.
 async fn read(
     call: &CallContext,
     target: &PullTarget,
@@ -295,7 +294,7 @@ fn is_wanted(path: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|w| below(w.trim_start_matches("./")))
 }
 
-/// The hint for listing the files that the diff lacks.
+/// Returns the hint for listing the files that the diff lacks.
 fn all_files() -> Hint {
     Hint::fixed("look at the list of changed files", Action::op(Op::PrFiles))
 }
@@ -313,8 +312,8 @@ fn unknown_path(paths: &[String], whole: &FullDiff, missing: Option<&str>) -> Er
         .with_hint(near.map_or_else(all_files, Hint::from))
 }
 
-/// The reason why a file's lines are omitted. git can show binary files, and files that the forge
-/// does not send.
+/// Returns why a file's lines are omitted. git can show binary files, and files that the forge does
+/// not send.
 fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     let is_asked_for = !args.paths.is_empty() || args.format == Some(Format::Detailed);
     let is_long = file.additions + file.deletions > MAX_DERIVED_LINES;
@@ -329,7 +328,8 @@ fn omission(file: &DiffFile, args: &PrDiffInput) -> Option<OmissionReason> {
     }
 }
 
-/// The blocks of a file: the header with the first hunk, then one block for each further hunk.
+/// Returns the blocks of a file: the header with the first hunk, then one block for each further
+/// hunk.
 fn file_blocks(
     call: &CallContext,
     file: &DiffFile,

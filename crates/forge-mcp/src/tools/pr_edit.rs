@@ -60,7 +60,7 @@ impl Tool for PrEdit {
         description: "Changes the given fields; \"-\" empties body; remove_*: [\"-\"] removes all. \
                       Prefer append: body drops HTML comments, which pr_view hides. To close: \
                       pr_set_state.",
-        // With append, a repeated call adds the text to the description again.
+        // With append, a repeated call would add the text again.
         effect: ToolEffect::Replace,
     };
     type Args = PrEditInput;
@@ -178,14 +178,15 @@ pub(super) fn remove_all<T: PartialEq>(
     change.remove = now.collect();
 }
 
-/// The error for a description that contains markers of hidden parts, which the edit would lose.
+/// Returns the error for a description with markers in place of hidden parts. Writing it would lose
+/// these parts.
 fn lost() -> Error {
     Error::invalid("body", "a marker in the body would replace hidden text")
         .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }
 
-/// The error if only the change of the draft state failed, because repeating the whole call would
-/// repeat the other changes.
+/// Returns the error if only the change of the draft state failed, because repeating the whole call
+/// would repeat the other changes.
 fn partial_failure(e: Error, draft: bool) -> Error {
     let more = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
     let hint = Hint::from(format!(

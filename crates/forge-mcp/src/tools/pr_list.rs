@@ -106,8 +106,8 @@ impl Tool for PrList {
         query.search = args.search;
         query.touches = args.touches;
         query.fields = PrFields::CHECKS;
-        // A position is a page of the forge's list, and the number of rows already shown of that
-        // page.
+        // A position is a page of the forge's list, and the number of its rows that were already
+        // shown.
         let detailed = args.format == Some(Format::Detailed);
         let limit = listing::limit(&repo, args.limit);
         let request = ListRequest {

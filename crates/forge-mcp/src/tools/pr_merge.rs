@@ -116,7 +116,8 @@ impl Tool for PrMerge {
             pull.state = PrState::Merged;
             finished = Some(done);
         }
-        // Refuses a closed pull request: the user was not asked about a merge after a reopening.
+        // A closed pull request may be reopened later, and the user was not asked about a merge
+        // then.
         if pull.state == PrState::Closed {
             return Err(closed(&target).into());
         }
@@ -163,7 +164,7 @@ impl Tool for PrMerge {
                 false => settled(call, &target, VERDICT_FIELDS).await?,
             };
             facts.still(&self::facts(&now))?;
-            // The forge decides about a pull request that is already merged.
+            // If the pull request is already merged, the forge decides.
             if now.state == PrState::Open {
                 let now = verdict(call, &target, &now).await;
                 OpenRequirements::of(judged).still(&target, &now)?;
@@ -171,7 +172,7 @@ impl Tool for PrMerge {
         }
         let mut req = MergeReq::default();
         req.method = by;
-        // The head in the question is the head to merge and to delete.
+        // Merge and delete only the head that the question named.
         req.expected_head = pull.head_id().map(str::to_owned);
         req.expected_base = Some(pull.base_branch.clone());
         req.expected_version = record(&pull).filter(|_| pull.state == PrState::Open);
@@ -179,7 +180,7 @@ impl Tool for PrMerge {
         req.body = args.body;
         req.delete_branch = args.delete_branch;
         req.auto = args.auto;
-        // If only a deletion was confirmed, the request must not merge.
+        // If the user confirmed only a deletion, the request must not merge.
         req.only_left_over = pull.state == PrState::Merged;
         req.skip_wait = is_unknown(&pull);
         req.clone = call.server.clone_of(&target.repo).await;
@@ -247,7 +248,7 @@ impl OpenRequirements {
         (r.rule.name(), r.source.name(), r.status)
     }
 
-    /// The earlier status of the requirement with the same rule and source.
+    /// Returns the earlier status of the requirement with the same rule and source.
     fn status_of(&self, r: &Requirement) -> RequirementStatus {
         let (rule, source, _) = Self::key(r);
         let mut open = self.0.iter();
@@ -255,7 +256,7 @@ impl OpenRequirements {
         found.map_or(RequirementStatus::Met, |known| known.2)
     }
 
-    /// Fails if a requirement is worse than in the question: open although it was met, or unmet
+    /// Fails if a requirement got worse since the question: open although it was met, or unmet
     /// although it was unknown.
     fn still(&self, target: &PullTarget, now: &Readiness) -> Result<(), Error> {
         let mut open = now.open().filter(|r| !passes_by_itself(r));
@@ -277,8 +278,8 @@ impl OpenRequirements {
 }
 
 /// Returns true for a requirement that may become met while the user thinks, which would invalidate
-/// the answer. These are running checks, and unknown requirements without counts that only time or
-/// CI can clear.
+/// the answer: a running check, or an unknown requirement without counts that only time or CI can
+/// clear.
 fn passes_by_itself(r: &Requirement) -> bool {
     let by_itself = |who| matches!(who, ClearedBy::Ci | ClearedBy::Time);
     r.rule == Rule::ChecksFinished
@@ -309,8 +310,8 @@ fn is_unknown(pull: &PullRequest) -> bool {
     pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Unknown)
 }
 
-/// Handles a merged pull request. Asks again before closing the remaining issues, because the
-/// description may have changed since the merge was confirmed.
+/// Handles a pull request that is already merged. Asks again before closing the remaining issues,
+/// because the description may have changed since the merge was confirmed.
 async fn merged_before(
     call: &CallContext,
     target: &PullTarget,
@@ -364,8 +365,8 @@ async fn merged_before(
     })
 }
 
-/// Finishes an existing merge; fails if the pull request is not merged. The subject can identify
-/// the merge commit.
+/// Finishes a merge that has already happened; fails if the pull request is not merged. The subject
+/// can identify the merge commit.
 async fn left_over(
     call: &CallContext,
     target: &PullTarget,
@@ -382,7 +383,7 @@ async fn left_over(
     ))
 }
 
-/// Removes the first warning if nothing changed, because the warning repeats the result's text.
+/// Removes the first warning of an unchanged outcome, because it repeats the result's text.
 fn drop_redundant_warning(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
     if outcome.unchanged {
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
@@ -405,7 +406,7 @@ const TELLING: [&str; 6] = [
     "threads",
 ];
 
-/// The warnings about unread sections of [`TELLING`], which the question must include.
+/// Returns the warnings about unread sections of [`TELLING`]. The question must include them.
 fn unread(pull: &PullRequest) -> Vec<Warning> {
     let tells = |w: &&Warning| w.section.is_some_and(|s| TELLING.contains(&s));
     pull.warnings.iter().filter(tells).cloned().collect()
@@ -414,7 +415,7 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
 /// Maximum length of a warning in a question, in characters.
 const MAX_WARNING: usize = 400;
 
-/// The warnings as the end of a question.
+/// Returns the warnings as the end of a question.
 pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
@@ -424,8 +425,8 @@ pub(super) fn warned(call: &CallContext, warnings: &[Warning]) -> String {
     text
 }
 
-/// Refuses a pull request whose merge is only claimed. Such a pull request does not count as
-/// merged, and its branch must not be deleted.
+/// Refuses a pull request that is claimed to be merged without proof. It does not count as merged,
+/// and its branch must not be deleted.
 pub(super) fn ensure_verified(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
@@ -452,7 +453,7 @@ fn closed(target: &PullTarget) -> Error {
     .with_hint(Hint::fixed("reopen it first", Action::op(Op::PrReopen)))
 }
 
-/// The merge method: that of the argument, else of the configuration, else the repository's
+/// Returns the merge method: that of the argument, else of the configuration, else the repository's
 /// default, else squash if allowed, else the first allowed method.
 async fn method(
     call: &CallContext,
@@ -478,7 +479,7 @@ async fn method(
         .or_else(|| allowed.first().copied()))
 }
 
-/// The capabilities that the merge needs.
+/// Returns the capabilities that the merge needs.
 fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     let by = by.map(|by| match by {
         MergeMethod::Merge => Capability::MergeCommit,
@@ -490,7 +491,7 @@ fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
-/// The error for a merge with conflicts.
+/// Returns the error for a merge with conflicts.
 pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     let named = match files.is_empty() {
         true => String::new(),
@@ -503,8 +504,8 @@ pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
     .with_hint("merge the base branch into the head branch and push, then try again")
 }
 
-/// Refuses the merge without asking the user: for drafts, conflicts, and conditions that the caller
-/// set and that are not met.
+/// Refuses a merge that needs no question: of a draft, with conflicts, or against a condition that
+/// the caller set and that is not met.
 fn check(
     target: &PullTarget,
     pull: &PullRequest,
@@ -538,7 +539,8 @@ fn check(
     let wanted = [
         (
             args.require_checks,
-            // Without required checks the rules are met even if no check has passed.
+            // Without required checks, the rules are met even if no check has passed, so the
+            // overall result must be a success, too.
             verdict.are_met(&CHECKED) && overall == Some(CheckRollup::Success),
             &CHECKED[..],
             "the checks have not passed",
@@ -588,7 +590,7 @@ const REVIEWED: [Rule; 4] = [
     Rule::LastPushApproved,
 ];
 
-/// The facts in the question besides the head, the method and the issues.
+/// Returns the facts in the question other than the head, the method and the issues.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     let threads = match pull.threads {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
@@ -609,13 +611,13 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
     ])
 }
 
-/// The version of a pull request whose head is a patch: the record determines the patch, its target
-/// branch and the message of the merge.
+/// Returns the version of the record if the head is a patch. The record determines the patch, its
+/// target branch and the message of the merge.
 fn record(pull: &PullRequest) -> Option<String> {
     pull.head_patch.as_ref().map(|_| pull.version.clone())
 }
 
-/// Formats a list of names, sorted. The names matter, not only their count.
+/// Formats a sorted list of names, because the names matter and not only their count.
 fn listed(names: impl Iterator<Item = impl Debug + Ord>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_unstable();
@@ -627,8 +629,8 @@ fn unresolved(pull: &PullRequest) -> impl Iterator<Item = &Thread> {
     threads.iter().filter(|thread| !thread.resolved)
 }
 
-/// The overall result of the checks, with the names of failed checks. Pending checks are not named,
-/// because every check that passes would invalidate the answer.
+/// Formats the overall result of the checks with the names of failed ones. Pending checks are not
+/// named, because every check that passes would invalidate the answer.
 fn checks(pull: &PullRequest) -> String {
     let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
     match &pull.checks {
@@ -648,7 +650,7 @@ fn checks(pull: &PullRequest) -> String {
     }
 }
 
-/// The question about deleting the branch of a merged pull request.
+/// Returns the question about deleting the branch of a merged pull request.
 fn about_branch(call: &CallContext, target: &PullTarget, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
@@ -721,7 +723,7 @@ fn requirements(call: &CallContext, verdict: &Readiness) -> String {
     text
 }
 
-/// The warnings of a merge that ignored requirements.
+/// Returns the warnings of a merge that ignored requirements.
 fn unmet(verdict: &Readiness) -> Vec<Warning> {
     let open = verdict.open();
     let unmet = open.filter(|r| r.status == RequirementStatus::Unmet);

@@ -20,7 +20,7 @@ use crate::{
 
 pub(super) struct PrSetState;
 
-/// The fields to read. `PrFields::ROW` has fewer fields, but lacks the head on tangled.
+/// The fields to read. `PrFields::ROW` is smaller, but lacks the head on tangled.
 const LOOK: PrFields = PrFields::NONE;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -106,7 +106,7 @@ impl Tool for PrSetState {
                 bound: &facts(&pull).with(()),
             };
             require_confirmation(call, &target, &pull, &said, asked).await?;
-            // The user may have taken minutes to answer, so the facts of the question are checked
+            // The user may have taken minutes to answer, so the facts in the question are checked
             // again.
             let now = target.repo.pull(&target.id, LOOK).await?;
             check_expected_head(&target.id, pull.head_id(), now.head_id())?;
@@ -143,8 +143,8 @@ async fn can_go(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
     ))
 }
 
-/// The facts in the question besides the head. Confirming a deletion does not confirm closing a
-/// pull request that was reopened.
+/// Returns the facts in the question other than the head. A user who confirms a deletion does not
+/// confirm closing a pull request that was reopened.
 fn facts(pull: &PullRequest) -> QuestionFacts {
     QuestionFacts(vec![
         ("state", state_word(pull).to_owned()),

@@ -68,7 +68,7 @@ impl Tool for PrUpdateBranch {
         };
         let pull = target.repo.pull(&target.id, fields).await?;
         call.server.may_change_head(&pull)?;
-        // Known refusals are checked before any further request or question.
+        // Known refusals come before any further request or question.
         let doubt = match rebases {
             true => {
                 is_open(&target, &pull)?;
@@ -96,9 +96,9 @@ impl Tool for PrUpdateBranch {
     }
 }
 
-/// How others use a branch: as the default branch, or as the base of pull requests. Changing such a
-/// branch has the effect of a merge. Branches of forks are not checked. On a file system that
-/// ignores case, names that differ in case are the same branch.
+/// Returns how others use a branch: as the default branch, or as the base of pull requests.
+/// Changing such a branch has the effect of a merge. Branches of forks are not checked. On a file
+/// system that ignores case, names that differ only in case are the same branch.
 pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String>, Error> {
     let info = repo.info().await?;
     if let Some(default) = &info.default_branch
@@ -113,7 +113,7 @@ pub(super) async fn shared_as(repo: &Repo, branch: &str) -> Result<Option<String
     }
     let mut query = PullQuery::default();
     query.base = Some(branch.to_owned());
-    // All states count, because the caller may have closed the open pull requests.
+    // Pull requests in all states count, because the caller may have closed the open ones.
     query.state = StateFilter::All;
     let page = repo.pulls(&query, PageReq::first(1)).await?;
     let into = |other: &PullRequest| format!("the base branch of {}", other.id);
@@ -199,7 +199,7 @@ async fn agreed_head(
     Ok(pull.head_oid)
 }
 
-/// The facts in the question besides the head.
+/// Returns the facts in the question other than the head.
 fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
@@ -237,9 +237,8 @@ fn is_open(target: &PullTarget, pull: &PullRequest) -> Result<(), Error> {
 const MAX_NAMED_FILES: usize = 10;
 
 /// Refuses a pull request with conflicts before asking the user. If the forge names the conflicting
-/// files, the conflict is that of a merge, so a rebase gets just a warning: a rebase drops commits
-/// that the base already has, and may succeed. The check does not wait for a mergeability that is
-/// still unknown.
+/// files, a merge would conflict. A rebase then gets only a warning: it drops commits that the base
+/// already has, and may succeed. Does not wait for a mergeability that is still unknown.
 fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {

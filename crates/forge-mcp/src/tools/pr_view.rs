@@ -153,7 +153,7 @@ impl Tool for PrView {
 
         let head = pull.head_id().unwrap_or_default().to_owned();
         let bound = (target.id.to_string(), &include, detailed);
-        // Continuing after a change of earlier content could skip or repeat an item.
+        // If earlier content has changed, continuing could skip or repeat an item.
         let before = |at: ResultPosition| {
             let shown = blocks.texts.get(BODY_BLOCK..at.block).unwrap_or_default();
             fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))
@@ -207,7 +207,7 @@ impl Tool for PrView {
     }
 }
 
-/// The events of a pull request, up to [`MAX_EVENTS`]; `None` if the forge has no history.
+/// Returns the events of a pull request, up to [`MAX_EVENTS`]; `None` if the forge has no history.
 async fn history(
     target: &PullTarget,
     notes: &mut String,
@@ -328,7 +328,7 @@ impl PrViewSections {
         }
     }
 
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     fn on(self, page: &Range<usize>, pull: PullOut, next: Option<String>) -> PrViewOut {
         PrViewOut {
             pull_request: pull,

@@ -140,7 +140,7 @@ impl Tool for RepoFile {
     }
 }
 
-/// The path in the form that backends take: relative, and empty for the root.
+/// Returns the path in the form that backends take: relative, and empty for the root.
 fn relative(path: &str) -> &str {
     match path.trim_start_matches("./").trim_end_matches('/') {
         "." => "",

@@ -65,7 +65,8 @@ impl Tool for RepoPush {
         let edits = edits.collect::<Result<Vec<FileEdit>, _>>()?;
         let req = PushEdits::new(branch, args.expected_head, args.message, edits);
         req.check()?;
-        // Refuses a shared branch: the commit is not reviewed, and the user was not asked.
+        // Refuses a branch that others use, because nobody has reviewed the commit or confirmed the
+        // push.
         if let Some(shared) = shared_as(&repo, &req.branch).await? {
             return Err(on_shared_branch(&req.branch, &shared).into());
         }
@@ -101,7 +102,7 @@ fn answer(
     }
 }
 
-/// The error for a full ref name: some forges would read `refs/heads/x` as the branch `x`.
+/// Returns the error for a full ref name. Some forges would read `refs/heads/x` as the branch `x`.
 fn no_name(branch: &str) -> Error {
     let shown = forge_core::text::one_line(branch);
     Error::invalid("branch", format!("'{shown}' is not a branch name"))

@@ -34,7 +34,7 @@ struct SkippedReviewer {
     reason: Clean,
 }
 
-/// The result of a write that requests reviews from `wanted`.
+/// Returns the result of a write that requests reviews from `wanted`.
 pub(super) fn answer(
     call: &CallContext,
     did: &str,
@@ -69,8 +69,8 @@ pub(super) fn answer(
     }
 }
 
-/// Returns true if the forge shows the requested review. A bot may be named by a prefix of its
-/// login.
+/// Returns true if the forge shows the requested review. A prefix of a bot's login names the bot,
+/// too.
 fn is_asked(wanted: &Reviewer, pull: &PullRequest) -> bool {
     let mut asked = pull.pending_reviewers.iter();
     asked.any(|asked| is_same(wanted, asked))
@@ -85,7 +85,7 @@ fn is_same(wanted: &Reviewer, asked: &Reviewer) -> bool {
     }
 }
 
-/// The forge's message about a reviewer, or a text for a missing message.
+/// Returns the forge's message about a reviewer, or a default text.
 fn reason(wanted: &Reviewer, outcome: &Outcome<PullRequest>) -> String {
     let name = wanted.handle().trim_start_matches('@');
     let told = outcome.warnings.iter().map(|w| w.message.as_str());

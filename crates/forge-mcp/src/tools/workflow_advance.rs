@@ -212,7 +212,7 @@ fn question(
     )
 }
 
-/// The error if the moves differ from the confirmed ones.
+/// Returns the error if the moves differ from the confirmed ones.
 fn other_moves(id: &IssueId, then: &AdvanceReport, now: &AdvanceReport) -> Error {
     let names = |report: &AdvanceReport| {
         let moves = report.advanced.iter().map(|moved| moved.id.to_string());

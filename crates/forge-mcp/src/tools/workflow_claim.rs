@@ -156,7 +156,7 @@ impl Tool for WorkflowClaim {
     }
 }
 
-/// The result of a claim or a release.
+/// Returns the result of a claim or a release.
 fn changed(
     moved: ToolOutput<WorkflowChangeOut>,
     pick: Option<PickOut>,

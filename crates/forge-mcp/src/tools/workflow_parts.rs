@@ -17,12 +17,12 @@ pub(super) const MAX_ROWS: usize = 50;
 /// Maximum length of a title or reason, in characters.
 const MAX_TEXT: usize = 120;
 
-/// Foreign text as one line, cut to the maximum length.
+/// Cleans foreign text to one line, cut to the maximum length.
 pub(super) fn line(call: &CallContext, text: &str) -> Clean {
     call.cleaner.line(text).cut(MAX_TEXT)
 }
 
-/// The name of an issue: `#7` in the repository of `of`, otherwise the locator.
+/// Returns the name of an issue: `#7` in the repository of `of`, otherwise the locator.
 pub(super) fn issue_name(call: &CallContext, id: &IssueId, of: &IssueId) -> String {
     let own = id.repo.comparison_key() == of.repo.comparison_key();
     let id = match &id.key {
@@ -32,7 +32,7 @@ pub(super) fn issue_name(call: &CallContext, id: &IssueId, of: &IssueId) -> Stri
     call.cleaner.line(&id).as_data().to_owned()
 }
 
-/// The workflow of the repository that contains an issue.
+/// Returns the workflow of the repository that contains an issue.
 pub(super) async fn workflow_of(
     call: &CallContext,
     target: &IssueTarget,
@@ -59,7 +59,7 @@ pub(super) struct MemberOut {
 }
 
 impl MemberOut {
-    /// Converts an issue; omits the title if this server may not read the issue's repository.
+    /// Converts an issue. Omits the title if this server may not read the issue's repository.
     pub fn of(
         call: &CallContext,
         of: &IssueId,
@@ -106,7 +106,7 @@ pub(super) fn state(state: &Clean) -> String {
     }
 }
 
-/// The first items of a list, and the number of items left out.
+/// Returns the first items of a list, and the number of items left out.
 pub(super) fn first<T>(mut all: Vec<T>) -> (Vec<T>, usize) {
     let left_out = all.len().saturating_sub(MAX_ROWS);
     all.truncate(MAX_ROWS);
@@ -222,7 +222,7 @@ pub(super) struct WorkflowChangeOut {
     ended_claim: Option<Clean>,
 }
 
-/// The result of a move, with its lines.
+/// Returns the result of a move, with its lines.
 pub(super) fn moved(
     call: &CallContext,
     outcome: &Outcome<StateChange>,
@@ -269,13 +269,14 @@ pub(super) fn moved(
 }
 
 impl WorkflowChangeOut {
-    /// Takes the claim, for a result that shows it separately.
+    /// Takes the claim out, for a result that shows it separately.
     pub fn take_claim(&mut self) -> Option<ClaimOut> {
         self.claim.take()
     }
 }
 
-/// The issue's id as that of a pull request, because questions and results take such an id.
+/// Converts the id of an issue to that of a pull request, because questions and results take such
+/// an id.
 pub(super) fn as_pull(issue: &IssueId) -> PrId {
     PrId {
         repo: issue.repo.clone(),

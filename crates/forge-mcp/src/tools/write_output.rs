@@ -8,7 +8,7 @@ use crate::{
     output::{IngestionDetail, WarningOut, WriteOut, serde_name, state_word},
 };
 
-/// The result of a write to a pull request.
+/// Returns the result of a write to a pull request.
 pub(super) fn of_pull(
     call: &CallContext,
     did: &str,
@@ -22,7 +22,7 @@ pub(super) fn of_pull(
     answer(written)
 }
 
-/// The result of a write to a part of a pull request.
+/// Returns the result of a write to a part of a pull request.
 pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<T>) -> WriteOut {
     WriteOut {
         repo: pr.repo.to_string(),
@@ -41,7 +41,7 @@ pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<
     }
 }
 
-/// The result with its text.
+/// Returns the result with its text.
 pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
     if written.unchanged {
@@ -81,7 +81,7 @@ pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
     }
 }
 
-/// The name that serde gives to a value, with spaces.
+/// Returns the name that serde gives to a value, with spaces.
 pub(super) fn humanize(value: &impl serde::Serialize) -> String {
     serde_name(value).replace('_', " ")
 }

@@ -1,4 +1,4 @@
-//! Limits on what is read of strangers' data and kept in memory, and on requests after a write.
+//! Limits on how much data of strangers is read and kept in memory, and on requests after a write.
 
 use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
@@ -175,7 +175,7 @@ async fn oversized_page_is_requested_with_fewer_rows() {
     );
 }
 
-/// In memory, a page of many small values is many times as large as its body.
+/// In memory, a page of many small values is many times as large as the body that the server sent.
 #[tokio::test]
 async fn page_of_many_small_values_is_refused() {
     let stage = Stage::new();
@@ -239,7 +239,7 @@ async fn records_of_many_accounts_share_the_list_limit() {
     assert!(told(&view.warnings, part), "{:?}", view.warnings);
 }
 
-/// The number of records and patches that are read at once depends on strangers.
+/// Strangers decide how many records and patches are read at once, so each has a size limit.
 #[tokio::test]
 async fn oversized_record_or_blob_is_refused() {
     let stage = Stage::new();
@@ -281,7 +281,7 @@ async fn oversized_answer_of_a_service_is_refused() {
     );
 }
 
-/// The content type of a blob does not change its bytes.
+/// A JSON content type must not change the bytes of a blob.
 #[tokio::test]
 async fn blob_sent_as_json_is_read_as_bytes() {
     let stage = Stage::new();

@@ -1,4 +1,4 @@
-//! Merges and reviews are bound to bytes, and bytes are checked against their CIDs.
+//! Merges and reviews apply to exact bytes, which are checked against their CIDs.
 
 use std::io::Write as _;
 
@@ -94,7 +94,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(now.head_oid, seen.head_oid, "its author's word is the same");
     let [was, is] = [&seen, &now].map(|pull| pull.head_id().unwrap());
     assert_ne!(was, is);
-    // The commit in the `From` line does not determine the bytes of the patch.
+    // A commit id in the `From` line says nothing about the bytes of the patch.
     for expected in [was, seen.head_oid.as_deref().unwrap()] {
         let e = forge.merge(&made.id, &at(expected)).await.unwrap_err();
         is_head_conflict(&e, expected, is);
@@ -107,7 +107,7 @@ async fn round_replaced_under_same_from_line_is_not_merged() {
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "two\n");
 }
 
-/// The title of a record can become the message of a merge, and is no part of the patch.
+/// The title of the record is not part of the patch, but can become the message of the merge.
 #[tokio::test]
 async fn record_changed_after_confirmation_question_is_not_merged() {
     let stage = Stage::new();
@@ -134,7 +134,8 @@ async fn record_changed_after_confirmation_question_is_not_merged() {
     forge.merge(&made.id, &of(&now)).await.unwrap();
 }
 
-/// `git am` also applies a change after the signature of a mail, which no view shows.
+/// `git am` also applies a change that follows the signature of a mail. No view shows such a
+/// change.
 #[tokio::test]
 async fn round_with_change_after_signature_is_not_merged() {
     let stage = Stage::new();
@@ -183,7 +184,7 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
         req.rounds = Some(Rounds::new(round, since));
         req
     };
-    // The given commit is the head of the newest round, which has no later changes.
+    // The given commit is the head of the newest round, and nothing has changed since.
     let mut since_newest = DiffReq::default();
     since_newest.since = Some(newer);
     for (req, named) in [
@@ -204,8 +205,8 @@ async fn diff_between_rounds_warns_about_unseen_changes() {
     }
 }
 
-/// The author of a round chooses the commit ids in it, and for these ids the knot may have the diff
-/// of another change.
+/// The author of a round chooses the commit ids in it. The knot may have the diff of another change
+/// for these ids.
 #[tokio::test]
 async fn round_with_foreign_commit_ids_shows_uploaded_patch() {
     let stage = Stage::new();
@@ -250,8 +251,8 @@ async fn record_changed_before_merge_is_conflict_with_both_ids() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
 }
 
-/// The CID of a value with a stamp cannot be verified, so a server can send two different values
-/// under one CID.
+/// The CID of a value with a stamp cannot be verified, so a server can send two values under one
+/// CID.
 #[tokio::test]
 async fn record_changed_under_same_cid_is_a_conflict() {
     let stage = Stage::new();
@@ -287,7 +288,7 @@ async fn round_diff_is_identified_by_patch() {
     assert_eq!(cid.as_str(), row.head_id());
 }
 
-/// Checks that `e` names the promised and the sent id, the record, and its host.
+/// Checks that `e` names the promised id, the sent id, the record and the record's host.
 fn is_mismatch(stage: &Stage, e: &Error, uri: &str, ids: [&str; 2]) {
     assert_eq!(e.code(), "protocol", "{e:?}");
     let url = stage.world.pds().host().url();
@@ -346,7 +347,7 @@ async fn record_of_other_value_is_protocol_error() {
     let forge = stage.tangled(&stage.alice);
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
     is_mismatch(&stage, &e, &made.node_id, [&named, &own]);
-    // The record of another account is also a mismatch.
+    // A record of another account has the wrong id, too.
     pds.host().clear_faults();
     pds.host().fault(sent(&uri, &value));
     let e = forge.view(&made.id, PrFields::NONE).await.unwrap_err();
@@ -362,7 +363,7 @@ async fn foreign_or_mismatched_records_in_lists_are_skipped() {
         "status": "sh.tangled.repo.pull.status.closed",
     });
     let pds = stage.world.pds();
-    // Bob, who may push, deleted his status. The server still sends that status and the owner's.
+    // Bob, who may push, deleted his status. The server still sends his status and the owner's.
     let (of_bob, cid) = pds.put(&stage.bob.did, STATUS, "3mkuuamwfj322", closed.clone());
     pds.delete(&stage.bob.did, STATUS, "3mkuuamwfj322");
     let of_owner = format!("at://{}/{STATUS}/3mkuuamwfj322", stage.alice.did);

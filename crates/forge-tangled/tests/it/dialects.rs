@@ -165,7 +165,7 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The keys of methods, a field of these methods, and the key of the field's name.
+/// The keys of methods, a field that these methods have, and the key of the field's name.
 type Row = (&'static [&'static str], &'static str, &'static str);
 
 /// Parameters of the queries to a host.
@@ -424,7 +424,7 @@ const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
 const PIPELINES: &[&str] = &["spindle_pipelines"];
 const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
-/// Replaces each name of the protocol, given by its key; equal names stay equal.
+/// Replaces each protocol name, given by its key. Keys with equal names get equal new names.
 fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut nsids: BTreeMap<&str, String> = BTreeMap::new();
     let mut others = BTreeMap::new();
@@ -449,7 +449,7 @@ fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     others
 }
 
-/// Renames everything on all hosts and returns settings with the new names.
+/// Renames everything on all hosts, and returns settings with the new names.
 fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
     let mut usual: BTreeMap<String, String> = Dialects::default().names().into_iter().collect();
     usual.remove("audience");
@@ -829,8 +829,7 @@ async fn ticket_uses_configured_names_and_audience() {
             .records(&repo.did, "org.tangled.track.ticket");
         assert_eq!(ticket[0].2["state"], "closed");
 
-        // In this answer, the common commit of the two branches has its other form: an object with
-        // an id.
+        // In this answer, the merge base has its other form: an object with an id.
         repo.git.commit("second", "B", &[("b", Some("y\n"))]);
         let main = repo.git.oid("main").unwrap();
         let said = json!({ "xknotanswercommon": { "xknotanswercommonoid": main } });

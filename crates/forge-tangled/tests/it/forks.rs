@@ -36,7 +36,7 @@ fn commit(fork: &Repository, file: &str) {
 
 #[tokio::test]
 async fn fork_branch_is_opened_resubmitted_and_merged() {
-    // The fork is on the same knot, or on another knot that has only fetched objects.
+    // The fork is on the same knot, or on another knot that has only fetched its objects.
     for elsewhere in [false, true] {
         let stage = Stage::new();
         let (account, repo) = carol(&stage);

@@ -69,7 +69,7 @@ async fn unreadable_label_is_a_warning() {
     assert_eq!(labels.count(), 0, "{:?}", view.warnings);
 }
 
-/// The owner of a repository chooses how many definitions its record names, and at whose servers.
+/// The owner of a repository chooses how many label definitions it has, and on which servers.
 #[tokio::test]
 async fn number_and_names_of_labels_are_bounded() {
     let stage = Stage::new();
@@ -514,7 +514,7 @@ async fn hostile_issues_are_shown_or_reported() {
     }
 }
 
-/// Redirects to addresses that are refused in DID documents are also refused.
+/// A redirect to an address that is refused in DID documents is refused as well.
 #[tokio::test]
 async fn redirect_to_private_address_is_refused() {
     let stage = Stage::new();
@@ -538,7 +538,7 @@ async fn redirect_to_private_address_is_refused() {
         .with(Param::Key, "hosts.tangled.org.private_addresses")
         .with(Param::Value, "true");
     assert_eq!(*action(&e), set);
-    // The test allows the other name of this machine.
+    // The test allows this machine under its other name.
     to(&host.url().replace("localhost", "127.0.0.1"));
     forge.repo(&stage.id()).await.unwrap();
     assert_eq!(host.faults_left(), 0);

@@ -112,8 +112,8 @@ async fn repository_claimed_by_another_account_is_refused() {
     }
 }
 
-/// The claiming record also names a knot: a knot without the repository, or the claimant's own,
-/// which gives false answers.
+/// The record that claims the repository also names a knot. That knot lacks the repository, or is
+/// the claimant's own and answers falsely.
 #[tokio::test]
 async fn repository_claimant_cannot_choose_the_deciding_knot() {
     let stage = Stage::new();
@@ -219,7 +219,8 @@ async fn repository_of_2025_is_read_only() {
     assert!(!no(Capability::PrView) && !no(Capability::PrDiff));
 }
 
-/// Whatever name is used, a repository with a declaration is never written with the older protocol.
+/// A repository with a declaration is never written with the older protocol, under any of its
+/// names.
 #[tokio::test]
 async fn newly_declared_repository_uses_1_0() {
     let stage = Stage::new();

@@ -161,8 +161,8 @@ async fn repeated_change_is_pending_if_index_lost_record() {
     assert_eq!(pds.record(&made.node_id), stored, "nothing was written");
 }
 
-/// A comment and the deletion of a branch are executed although the state is already set. The
-/// second time, both are already done.
+/// A repeated call still adds a comment and deletes a branch although the state is already set. The
+/// next call finds both steps done.
 #[tokio::test]
 async fn steps_of_repeated_change_are_reported() {
     const COMMENT: &str = "sh.tangled.feed.comment";
@@ -282,7 +282,7 @@ async fn record_about_missing_subject_is_ineffective() {
         assert!(reason.starts_with(&said), "{reason}");
         let instead = report.instead.unwrap();
         assert_eq!(instead.action(), Some(&Action::op(Op::PrList)));
-        // A server that cannot tell whether the record exists does not prove that it is missing.
+        // A server that fails does not prove that the record is missing.
         pds.host()
             .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());
         let report = forge.check_ingestion(&uri).await.unwrap();

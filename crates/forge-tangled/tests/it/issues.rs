@@ -591,7 +591,7 @@ async fn closing_comment_of_issue_is_written_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
-    // Without a state change a new comment is not written, as a warning says.
+    // If the state does not change, the new comment is not written, and a warning says so.
     let other = to(IssueState::Closed).with_comment("Nor later.");
     let forge = stage.tangled(&stage.alice);
     let unsaid = forge.set_issue_state(&id, &other).await.unwrap();

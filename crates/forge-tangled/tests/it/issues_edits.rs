@@ -122,7 +122,7 @@ async fn repeated_edit_changes_nothing() {
     edit.assignees = SetChange::default();
     forge.edit_issue(&issue.id, &edit).await.unwrap();
     let before = counts(&stage);
-    // Repeating the edit is the same as running an interrupted command again.
+    // Repeating the edit is what a user does after an interrupted command.
     let again = forge.edit_issue(&issue.id, &edit).await.unwrap();
     assert!(again.unchanged && again.already, "{again:?}");
     assert!(again.warnings[0].message.ends_with("is closed already"));
@@ -163,7 +163,8 @@ async fn edit_is_refused_before_any_write() {
         edit.comment = Some("Hm.".to_owned());
         edit
     };
-    // Refused: undefined relations, texts and states of others, a reason, a stale version.
+    // Refused: undefined relations, another account's text and state, a reason, and a stale
+    // version.
     let mut related = with_comment(&title);
     related.parent = Some(Some(issue.id.clone()));
     let e = forge.edit_issue(&issue.id, &related).await.unwrap_err();

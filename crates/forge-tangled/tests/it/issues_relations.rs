@@ -366,7 +366,8 @@ async fn unreadable_blocker_is_a_warning_of_the_issue() {
     let forge = ready(&stage).await;
     let waits = open(&stage, &forge, "Waits", None).await;
     let free = open(&stage, &forge, "Free", None).await;
-    // The issue's server does not answer. Treating the issue as missing would unblock the other.
+    // The issue's server does not answer. If the issue counted as missing, the issue that it blocks
+    // would become unblocked.
     let pds = stage.world.pds();
     let value = format!("at://{}/sh.tangled.repo.issue/3mkuuamwfj333", stage.bob.did);
     let down = Fault::gateway(502).on("com.atproto.repo.getRecord");

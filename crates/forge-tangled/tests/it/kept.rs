@@ -271,7 +271,7 @@ async fn declaration_during_process_stops_older_writes() {
     }
 }
 
-/// Without this list the protocol to write is unknown; reads continue.
+/// Without the owner's list of declarations, writes cannot choose a protocol. Reads continue.
 #[tokio::test]
 async fn writes_need_the_owners_declaration_list() {
     let stage = Stage::new();

@@ -80,7 +80,7 @@ impl Scene {
         trap.has_sprung()
     }
 
-    /// Creates in a process that is stopped as in [`Self::until`].
+    /// Opens a pull request in a process that is stopped as in [`Self::until`].
     async fn until_created(&self, at: u64, after: bool, id: RepoId, req: &CreatePull) -> bool {
         let (process, req) = (self.process(), req.clone());
         let work = async move {
@@ -89,8 +89,8 @@ impl Scene {
         self.until(at, after, work).await
     }
 
-    /// Creates in a new process an object that may exist already; `before` lists the earlier ones.
-    /// Checks that exactly one exists then. Returns how many existed.
+    /// Opens a pull request in a new process, although it may exist already; `before` lists the
+    /// earlier ones. Checks that exactly one exists then. Returns how many existed before.
     async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
         let done = self.process().create(self.stage.repo_id(), req).await;
         let title = &req.title;
@@ -171,9 +171,9 @@ impl Scene {
     }
 }
 
-/// Calls `once` to kill at every `step`-th request, before and after the request is executed, until
-/// neither call reaches its request. `once` returns whether it did. Requires more than `least`
-/// requests: with too few the test would prove nothing.
+/// Calls `once` to kill at every `step`-th request, before and after the request is executed. Ends
+/// when no kill reaches its request any more; `once` returns whether it did. Requires more than
+/// `least` requests, because fewer would prove nothing.
 async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -202,8 +202,8 @@ fn not_now() -> CloseReq {
     req
 }
 
-/// Kills at every `step`-th request, before and after it is executed: for a pull request from a
-/// branch, and, in longer steps, from a fork and stacked.
+/// Kills at every `step`-th request, before and after it is executed. Opens a pull request from a
+/// branch; in longer steps, also one from a fork and a stacked one.
 pub async fn creation(step: u64) {
     for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
         let scene = Scene::new();
@@ -275,8 +275,8 @@ async fn another_second() {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is executed, while opening pull requests
-/// that have no branch to identify them. The command is repeated in a later second.
+/// Kills at every `step`-th request, before and after it is executed, while pull requests are
+/// opened that no branch identifies. Repeats the command in a later second.
 pub async fn creation_without_a_branch(step: u64) {
     let scene = Scene::new();
     for kind in ["edits", "patch"] {
@@ -379,7 +379,8 @@ fn with_branch() -> MergeReq {
 pub async fn merge(step: u64) {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;
-    // A further line applies after any number of equal lines, so a repeated merge would be visible.
+    // `git am` can apply a further line after any number of equal lines, so a repeated merge would
+    // show.
     let lines = |n: u64| "x\n".repeat(usize::try_from(n).unwrap());
     scene.commit("main", "Ten lines", "same", &lines(10));
     let mut length: u64 = 10;

@@ -59,7 +59,8 @@ fn pushed_meanwhile(stage: &Stage, message: &str) {
     knot.fault(stale.on("sh.tangled.repo.branch"));
 }
 
-/// Returns a stream of commits onto `from`, a minute apart since `at`, each with a separate file.
+/// Returns a fast-import stream of commits onto `from`: one a minute, starting at `at`, each with a
+/// file of its own.
 fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
     let mut stream = String::new();
     for n in 0..count {
@@ -214,7 +215,7 @@ async fn non_utf8_changes_are_neither_submitted_nor_merged() {
     assert!(merged.value.already_merged, "{merged:?}");
     git.set_branch("main", &main);
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
-    // The knot's output for such bytes is the same as for a file that contains U+FFFD.
+    // The knot sends these bytes as U+FFFD, as if the file contained that character.
     git.commit_bytes("latin1", &Identity::ADA, "Latin-1", &files);
     let req = CreatePull::new("latin1", "Latin-1");
     let made = forge.create(stage.repo_id(), &req).await.unwrap();
@@ -343,8 +344,8 @@ async fn merged_status_is_verified_on_branch() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
 }
 
-/// Authors without push access can claim a merge; a stacked pull request does not rely on the
-/// claim.
+/// An author without push access can claim a merge. A pull request stacked on it does not rely on
+/// that claim.
 #[tokio::test]
 async fn authors_merged_claim_does_not_unblock_stack() {
     for (author_may_push, code) in [(false, Err("precondition_failed")), (true, Ok(()))] {
@@ -445,7 +446,7 @@ async fn malformed_log_stops_the_merge() {
     }
 }
 
-/// The knot reports success without merging, and another account has pushed a commit with this
+/// The knot reports success without merging, and somebody else has pushed a commit with this
 /// subject.
 #[tokio::test]
 async fn commit_with_same_subject_does_not_prove_a_merge() {

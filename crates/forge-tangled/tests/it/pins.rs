@@ -142,13 +142,13 @@ async fn earlier_session_with_moved_handle_sends_nothing() {
     let e = world.write(&forge, "second").await.unwrap_err();
     says_log_in_again(&e, &[&world.stage.alice.did, &world.mallory.did]);
     world.nothing_was_sent();
-    // The DID identifies the account without the handle.
+    // The DID identifies the account even if the handle has moved.
     let forge = world.process(&world.stage.alice.did, None);
     world.write(&forge, "third").await.unwrap();
     assert_eq!(world.theirs.host().count(), 0);
 }
 
-/// An older version followed the handle and stored a session of each account.
+/// An older version followed the handle, and so stored a session of each account.
 #[tokio::test]
 async fn sessions_of_two_accounts_under_one_handle_send_nothing() {
     let world = Hijack::new();

@@ -21,10 +21,10 @@ use crate::stage::Stage;
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
-/// A method on any host, its maximum count, and its purpose.
+/// The allowed requests: a method on any host, its maximum count, and its purpose.
 type Costs = [(&'static str, usize, &'static str)];
 
-/// Opening with a label when identities and the repository's host are cached.
+/// Requests for opening with a label, if identities and the repository's host are cached.
 const CREATE: &Costs = &[
     (
         "sh.tangled.repo.getDefaultBranch",
@@ -64,7 +64,7 @@ const CREATE: &Costs = &[
     ),
 ];
 
-/// A second round when the newest round is already read, and the view after it.
+/// Requests for a second round and the view after it, if the newest round is already read.
 const RESUBMIT: &Costs = &[
     (
         "com.atproto.repo.getRecord",
@@ -389,7 +389,7 @@ async fn thousand_pulls_without_index_stay_in_budget() {
     let twice: Vec<_> = asked.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:#?}");
     let documents = asked.keys().filter(|it| it.starts_with("/did:plc:"));
-    // Bob, who may write, is looked up; Alice is known.
+    // Bob's document is looked up because he may write; Alice's is cached.
     assert_eq!(documents.count(), AUTHORS + 1);
     let requests: usize = hosts(&stage).iter().map(|host| host.count()).sum();
     let chain = Recorded::longest_chain(&hosts(&stage));

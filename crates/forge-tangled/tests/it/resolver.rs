@@ -76,8 +76,8 @@ impl Names {
         found.map(|info| info.id)
     }
 
-    /// Asserts that the handle resolves to `account`, by the only repository of the account. Both
-    /// directions are checked: the repository's id has the handle.
+    /// Asserts that the handle resolves to `account`, which has only one repository. Both
+    /// directions are checked: the repository's id must show the handle, too.
     async fn leads_to(&self, account: &Account) {
         let (name, others) = match account.did == self.carol.did {
             true => ("hers", "widget"),

@@ -112,7 +112,8 @@ async fn versions_are_read_as_rounds_and_preserved() {
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }
 
-/// If two commits change the same line, their single diff is shorter than both diffs together.
+/// Two commits change the same line, so their common diff is shorter than both single diffs
+/// together.
 #[tokio::test]
 async fn stacked_round_is_a_single_diff() {
     let stage = Stage::new();

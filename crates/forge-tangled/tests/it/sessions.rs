@@ -61,8 +61,7 @@ async fn expired_token_is_renewed_once_for_waiters() {
     let dir = tempfile::tempdir().unwrap();
     let tangled = process(&stage, &dir);
     write(&tangled, &stage, "first").await;
-    // The server's clock is three hours ahead of ours, so the server refuses a token that we take
-    // for valid.
+    // The server's clock is three hours ahead, so it refuses a token that is valid by our clock.
     stage.world.pds().set_clock(3 * 3600);
     for branch in ["a", "b", "c"] {
         stage.repo.git.commit(branch, "A", &[(branch, Some("x\n"))]);
@@ -500,7 +499,7 @@ fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
     Tangled::new(stored(stage, dir), http.unwrap(), Arc::new(logins))
 }
 
-/// Fails a request before or after executing it, and then two more requests.
+/// Returns a fault that fails a request before or after executing it, and then two more requests.
 fn dies(committed: bool) -> Fault {
     let fault = match committed {
         true => Fault::reset().committed(),

@@ -1,4 +1,4 @@
-//! Malformed answers and transient failures must not be taken for missing data.
+//! Malformed answers and transient failures must not look like missing data.
 
 use forge_core::{
     Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,

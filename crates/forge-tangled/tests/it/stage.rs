@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// The password of every account.
 pub const PASSWORD: &str = "0canary0-correct-horse";
 
-/// Returns the call that the hint of a failure names.
+/// Returns the call that an error's hint names.
 pub fn action(e: &Error) -> &Action {
     let action = e.hint().and_then(Hint::action);
     action.unwrap_or_else(|| panic!("no call is named: {e:?}"))

@@ -1,4 +1,4 @@
-//! A repository of Tangled 1.0 in which tickets are written.
+//! Creates repositories of Tangled 1.0 for tests that write tickets.
 
 use forge_core::{
     PullRequests, RepoId,

@@ -57,7 +57,7 @@ fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
 async fn older_protocol_records_are_never_written() {
     let stage = Stage::new();
     let (repo, id) = labelled_ground(&stage, &["bug"]);
-    // The repository was of 2026, and its older record still exists.
+    // The repository moved from 2026, and its older record still exists.
     let before_it = json!({
         "name": "new", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
         "labels": [], "createdAt": "2026-05-01T00:00:00Z",

@@ -363,7 +363,7 @@ async fn unreadable_branch_after_push_stays_undecided() {
     assert_eq!(ground.state(), "merged");
 }
 
-/// The changes are recognized by their content, even if they could not be created again.
+/// The changes are recognized by their content, even if the same commits cannot be made again.
 #[tokio::test]
 async fn merge_onto_moved_branch_is_recorded_later() {
     let ground = Ground::new().await;
@@ -441,7 +441,7 @@ fn merge_main(git: &GitDir, own: &[(&str, &str)]) {
 async fn round_with_evil_merge_commit_is_refused() {
     for (has_commits, own, merged) in [
         (true, &[("own", "1\n")][..], Err("precondition_failed")),
-        // A rebase would drop the merge commit's own changes.
+        // A rebase would drop the changes that the merge commit itself adds.
         (false, &[("own", "1\n")], Err("precondition_failed")),
         (true, &[], Ok(false)),
     ] {

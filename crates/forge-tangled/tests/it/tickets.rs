@@ -243,7 +243,7 @@ async fn patch_of_other_repository_is_not_shown() {
     assert_eq!(files, ["lie", "a"]);
 }
 
-/// Checks that the result is unchanged and that the experimental warning follows the reason.
+/// Checks that the result is unchanged, and that the warning "experimental" follows the reason.
 #[track_caller]
 fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     let told = warnings.iter().skip(1);

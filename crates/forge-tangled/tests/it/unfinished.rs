@@ -149,7 +149,7 @@ async fn ticket_without_round_requires_a_named_head() {
     assert_eq!(*action(&e), Action::again(&[(Param::Head, Arg::Choose)]));
     let mut named = Resubmit::default();
     named.head = Some("topic".into());
-    // The command line makes such a patch of the clone's branch.
+    // The command line makes such a patch from the clone's branch.
     named.patch = Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec());
     let round = forge.resubmit(&pr, &named).await.unwrap();
     assert_eq!(round.value.head_branch, "topic");
@@ -197,7 +197,7 @@ async fn failed_comment_is_a_warning_and_retried() {
     assert_eq!(records[0].2["state"], Value::from("closed"));
 }
 
-/// Fails a read after a write: `write` succeeds, then `read` gets the fault.
+/// Returns a fault on a read after a write: `write` succeeds, then `read` gets `answer`.
 fn behind(write: &str, read: &str, answer: Fault) -> Fault {
     let passes = Fault::delayed(Duration::ZERO).on(write);
     passes.then(answer.on(read).always())

@@ -506,7 +506,7 @@ async fn file_edits_become_a_round_authored_by_the_account() {
     let from = format!("From: \"bob.test\" <{}>\n", stage.bob.did);
     assert!(round.contains(&from), "{round}");
     assert!(round.contains("new file mode 100755"), "{round}");
-    // The commit has the date of its parent, so the same edits give the same bytes at any time.
+    // The commit takes its date from its parent, so the same edits always give the same bytes.
     let dates = stage.repo.git.log("main", "%cD");
     let date = format!("\nDate: {}\n", dates.lines().next().unwrap());
     assert!(round.contains(&date), "{date}: {round}");

@@ -105,7 +105,7 @@ async fn push_of_invalid_edits_is_refused(fx: Fixture) {
     assert_eq!(fx.git.refs(), before);
 }
 
-/// Returns the message of the refusal, after checking that the request changed nothing.
+/// Checks that the request is refused and changes nothing. Returns the message.
 async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
     let e = invalid(fx.author.create_pull(req).await, field);
@@ -311,7 +311,7 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
         let said = left_nothing(&fx, &of(vec![edit]), "edits").await;
         assert!(said.contains("'src'"), "{said}");
     }
-    // A file cannot contain another file unless the outer file is deleted.
+    // A file cannot be below the path of another file, unless that file is deleted.
     let below = FileEdit::write("README.md/more", "x\n");
     let before = fx.git.refs();
     let e = fx
@@ -333,7 +333,7 @@ async fn file_and_directory_conflicts_are_refused(fx: Fixture) {
 async fn edits_with_another_source_are_refused(fx: Fixture) {
     let mut elsewhere = some();
     elsewhere.head = HeadRef::in_fork("somebody", "x");
-    // A forge that does not support heads in forks refuses the fork first.
+    // A forge that does not support forks as heads refuses the fork first.
     let before = fx.git.refs();
     let e = fx.author.create_pull(&elsewhere).await.unwrap_err();
     assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");

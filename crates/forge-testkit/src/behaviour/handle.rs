@@ -95,8 +95,8 @@ async fn timed_out_write_is_ambiguous(fx: Fixture) {
         let after = fx.author.pull(&pr, PrFields::NONE).await.unwrap().state;
         assert_eq!(after, before);
     }
-    // On a busy machine, a list may succeed, because its only answer arrives before the timer
-    // fires. One of many attempts fails.
+    // On a busy machine a list may succeed, because its only answer arrives before the timer fires.
+    // One of many attempts must fail.
     for _ in 0..50 {
         let list = handle.pulls(&PullQuery::default(), PageReq::first(1)).await;
         if let Err(e) = list {

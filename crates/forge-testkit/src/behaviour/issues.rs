@@ -224,8 +224,8 @@ async fn pull_requests_are_not_listed(fx: Fixture) {
         repo: pr.id.repo.clone(),
         key: pr.id.key.clone(),
     };
-    // If issues and pull requests are numbered separately, this is an issue; otherwise no issue has
-    // the number.
+    // On a forge that numbers issues and pull requests separately, this is an issue. On any other
+    // forge, no issue has the number.
     match fx.author.issue(&id, &IssueFields::default()).await {
         Ok(issue) => assert_eq!(issue.title, "It breaks"),
         Err(e) => assert_eq!(
@@ -268,7 +268,7 @@ async fn repeated_state_change_writes_no_comment(fx: Fixture) {
     let outcome = fx.author.set_issue_state(&id, &req).await.unwrap();
     assert!(outcome.unchanged && !outcome.warnings.is_empty());
     assert_eq!(bodies(&fx, &id).await, [""; 0]);
-    // The warning names the unwritten comment, and the hint writes the comment.
+    // The warning names the comment that was not written, and the hint is the call that writes it.
     let hints = outcome.warnings.iter().filter_map(|w| w.hint.as_ref());
     let mut calls = hints.filter_map(|hint| hint.action().map(Action::call));
     assert!(

@@ -52,7 +52,7 @@ async fn of_issue(fx: &Fixture, issue: &Issue) -> Links {
     links(fx, &Subject::Issue(issue.id.clone())).await
 }
 
-/// Formats a key as a text in the same repository refers to it.
+/// Formats a key as a text in the same repository would refer to it.
 fn name(key: &PrKey) -> String {
     match key {
         PrKey::Number(n) => format!("#{n}"),
@@ -137,7 +137,7 @@ async fn comment_links_to_an_issue(fx: Fixture) {
     if fx.facts.texts_link {
         assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
     } else {
-        // The links are unknown, as a warning says.
+        // A warning says that the links are unknown.
         assert!(nothing(&found) && !found.warnings.is_empty(), "{found:?}");
     }
 }

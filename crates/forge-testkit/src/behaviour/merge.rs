@@ -59,7 +59,7 @@ fn conflicts(error: &forge_core::Error) -> Vec<String> {
     files.clone()
 }
 
-/// Opens a pull request of two commits whose base branch has a new commit.
+/// Opens a pull request with two commits, and adds a commit to its base branch.
 async fn diverged(fx: &Fixture) -> PrId {
     fx.git.commit("feature", "One", &[("one", Some("1\n"))]);
     fx.git.commit("feature", "Two", &[("two", Some("2\n"))]);
@@ -309,7 +309,7 @@ async fn stale_expected_head_is_refused(fx: Fixture) {
     let pr = diverged(&fx).await;
     let stale = fx.git.oid("feature");
     let moved = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
-    // Viewing ensures that the forge has processed the push before its refs are compared.
+    // After a view, the forge has processed the push, so that its refs can be compared.
     fx.view(&pr).await;
     let before = fx.git.refs();
     let mut req = by(MergeMethod::Merge);

@@ -2,8 +2,7 @@
 //!
 //! A case runs in its own repository, on a rig whose forge has the capabilities that the case
 //! needs. The name of the trial is `<rig>::<module>::<case>`. Missing capabilities are tested as
-//! well: one trial for each requests the operation, and expects a refusal before anything is
-//! written.
+//! well: a trial for each requests the operation, and expects a refusal before anything is written.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -101,7 +100,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
 struct Set {
     rig: SharedRig,
     trials: Vec<Trial>,
-    /// The exceptions that matched a case.
+    /// The rig's exceptions that matched a case.
     excepted: Vec<&'static str>,
 }
 
@@ -141,8 +140,8 @@ impl Set {
     }
 }
 
-/// Registers functions `async fn case(fx: Fixture)` of the calling module, each with the
-/// capabilities that the case needs beyond `pr.create`, `pr.list` and `pr.view`.
+/// Registers functions `async fn case(fx: Fixture)` of the calling module. Lists for each the
+/// capabilities that it needs in addition to `pr.create`, `pr.list` and `pr.view`.
 macro_rules! cases {
     ($set:expr; $($name:ident $([$($need:ident),+])?;)+) => {$(
         $set.add(
@@ -160,7 +159,8 @@ macro_rules! cases {
 }
 use cases;
 
-/// Asserts that a call failed with `code`, a message of one line, and no token; returns the error.
+/// Asserts that a call failed with `code`, that its message has one line, and that it contains no
+/// token. Returns the error.
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     let error = match result {
         Ok(value) => panic!("the call succeeded, but had to fail with {code}: {value:?}"),
@@ -179,8 +179,8 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     error
 }
 
-/// Asserts like [`refused`] that a call failed with `invalid_input`, and that the error names
-/// `field`.
+/// Asserts that a call failed with `invalid_input` and names `field`, and all that [`refused`]
+/// asserts.
 fn invalid<T: std::fmt::Debug>(result: Result<T, Error>, field: &str) -> Error {
     let error = refused(result, "invalid_input");
     let found = match error.kind() {

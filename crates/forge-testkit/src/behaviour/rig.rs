@@ -8,14 +8,14 @@ use forge_core::{
 
 use crate::GitDir;
 
-/// Legitimate differences between forges. All other behaviour is the same on every forge.
+/// Allowed differences between forges. All other behaviour is the same on every forge.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// The forge names the conflicting files; otherwise it only reports that there is a conflict.
     pub names_conflicts: bool,
     /// The forge can send any number of lines of context around a change.
     pub context_lines: bool,
-    /// A diff comes with the ids of its base and head commits.
+    /// The forge sends a diff with the ids of its base and head commits.
     pub names_ends: bool,
     /// Maximum number of lines of a diff that is sent whole.
     pub diff_lines: usize,
@@ -25,7 +25,7 @@ pub struct Facts {
     pub checks_qualifiers: bool,
     /// Words in a description close an issue, and a comment creates a link in both directions.
     pub texts_link: bool,
-    /// The links of a pull request include the pull requests that build on it.
+    /// The links of a pull request include the pull requests stacked on it.
     pub knows_what_is_on_top: bool,
     /// The base of a stacked pull request is its parent's head branch until the parent is merged;
     /// otherwise both have the same base branch.
@@ -42,7 +42,7 @@ pub trait Rig: Send + Sync {
     /// Returns the rig's name, the first part of the names of its trials: `local`, `github`.
     fn name(&self) -> &str;
 
-    /// Returns the capabilities of the forge, by which trials are selected.
+    /// Returns the capabilities of the forge. They select the trials that run.
     fn capabilities(&self) -> &'static Capabilities;
 
     /// Returns the differences from other forges.
@@ -53,8 +53,8 @@ pub trait Rig: Send + Sync {
         &[]
     }
 
-    /// Creates a repository. Its default branch is `main`, as made by [`GitDir::init`]. The
-    /// repository has no pull requests; its labels are those that the forge gives every new
+    /// Creates a repository without pull requests. Its default branch is `main`, as
+    /// [`GitDir::init`] makes it, and it has only the labels that the forge gives every new
     /// repository.
     async fn fixture(&self) -> Fixture;
 }
@@ -65,7 +65,7 @@ pub struct Fixture {
     pub author: Repo,
     /// The handle of another account.
     pub reviewer: Repo,
-    /// The git repository in which the forge sees commits.
+    /// The git repository that the forge reads.
     pub git: GitDir,
     /// The board that stores the values of issues, if the forge has boards.
     pub board: Option<BoardId>,

@@ -18,7 +18,8 @@ pub(super) fn cases(set: &mut Set) {
     ];
 }
 
-/// Opens `lower`, which adds a file, and makes a branch `upper` on it, which adds another file.
+/// Opens the pull request `lower`, which adds a file, and makes a branch `upper` on top of it,
+/// which adds another file.
 async fn lower(fx: &Fixture) -> PullRequest {
     let lower = fx.open("lower").await;
     fx.git.set_branch("upper", "lower");
@@ -128,7 +129,7 @@ async fn stack_on_missing_pull_is_not_found(fx: Fixture) {
     lower.id.key = match lower.id.key {
         PrKey::Number(_) => PrKey::Number(999),
         PrKey::Record(mut uri) => {
-            // Changing the last letter gives the at-uri of a missing record.
+            // A changed last letter makes the at-uri of a record that does not exist.
             let other = if uri.pop() == Some('2') { '3' } else { '2' };
             uri.push(other);
             PrKey::Record(uri)

@@ -124,7 +124,7 @@ async fn close_deletes_the_branch_on_request(fx: Fixture) {
     fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
-    // Closing again deletes the branch, unless the branch has new commits.
+    // Closing again deletes the branch, unless it has new commits.
     let pr = fx.open("other").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let tip = fx.git.oid("other").unwrap();

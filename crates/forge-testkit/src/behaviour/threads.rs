@@ -183,7 +183,7 @@ async fn thread_on_unchanged_file_is_refused(fx: Fixture) {
     range.start_line = Some(1);
     let bad = review(vec![range]);
     invalid(fx.reviewer.submit_review(&pr, &bad).await, "line");
-    // The refused review leaves nothing that would block the next review.
+    // The refused review leaves no pending review that would block the next one.
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
     let good = review(vec![whole("new.txt")]);
     fx.reviewer.submit_review(&pr, &good).await.unwrap();

@@ -81,7 +81,7 @@ async fn no(fx: Fixture, capability: Capability) {
     };
     let before = fx.git.refs();
     let Some(error) = ask(&fx.author, &pr, capability).await else {
-        // No operation needs the capability; the row only informs readers of the table.
+        // No operation needs this capability. Its row in the table only informs readers.
         return;
     };
     assert!(
@@ -99,7 +99,7 @@ fn refusal<T>(result: Result<T>) -> Option<Error> {
     Some(result.err().expect("a refusal"))
 }
 
-/// Makes a request that needs only `capability`, as far as possible; returns its error.
+/// Makes a request that needs only `capability`, as far as that is possible. Returns its error.
 async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
     use Capability as C;
     let comment = CommentId {

@@ -33,7 +33,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     UpdateBranch::by(method)
 }
 
-/// Opens a pull request of two commits on `branch`, and adds a commit to the base.
+/// Opens a pull request with two commits on `branch`, then adds a commit to the base.
 async fn behind(fx: &Fixture, branch: &str) -> PrId {
     let file = |n: u8| format!("{branch}-{n}");
     fx.git.commit(branch, "One", &[(&file(1), Some("1\n"))]);

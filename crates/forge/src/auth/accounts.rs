@@ -28,7 +28,7 @@ pub enum CredentialSource {
     Env(Var),
     /// An environment variable named in the configuration.
     Named(String),
-    /// The store.
+    /// The store of accounts, at this path.
     Store(PathBuf),
 }
 
@@ -60,10 +60,10 @@ pub struct Credential {
     pub account: Option<String>,
     /// A token, or for tangled an app password.
     pub secret: Secret,
-    /// Identity that the secret was issued for; `None` if the account's name is permanent, or was
-    /// not resolved yet.
+    /// Identity that the secret was issued for. `None` if account names are permanent on the forge,
+    /// or if the name was not resolved yet.
     pub pin: Option<Pin>,
-    /// Origin.
+    /// Where the credential comes from.
     pub source: CredentialSource,
 }
 
@@ -82,7 +82,7 @@ pub struct Pin {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AccountStatus {
-    /// Host.
+    /// Host that the credential belongs to.
     pub host: String,
     /// Kind of forge at the host.
     #[serde(serialize_with = "kind_word")]
@@ -126,7 +126,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// The accounts for a configuration.
+    /// Returns the accounts for a configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -135,8 +135,8 @@ impl Accounts {
         }
     }
 
-    /// The credential for `host`: from the environment, else the account of `hosts.<host>.account`,
-    /// else the active account in the store.
+    /// Returns the credential for `host`: from the environment, else the account of
+    /// `hosts.<host>.account`, else the active account in the store.
     ///
     /// # Errors
     /// `config` for an unusable store; `unauthenticated` if the configured account is not stored.
@@ -178,7 +178,7 @@ impl Accounts {
         }))
     }
 
-    /// The stored credential of one account at a host, even if another one is active.
+    /// Returns the stored credential of one account at a host, even if another one is active.
     ///
     /// # Errors
     /// `config` for an unusable store; `not_found` for an account that is not stored.
@@ -203,7 +203,7 @@ impl Accounts {
         })
     }
 
-    /// Every credential, by host. Credentials from the environment come first, JIRA's last.
+    /// Returns every credential, by host. Credentials from the environment come first, JIRA's last.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -266,7 +266,7 @@ impl Accounts {
             .collect()
     }
 
-    /// Kind of forge for a login at `host`.
+    /// Returns the kind of forge for a login at `host`.
     ///
     /// # Errors
     /// `invalid_input` if the kind is unknown, or if `kind` contradicts a known host.
@@ -296,7 +296,7 @@ impl Accounts {
         }
     }
 
-    /// Canonical host, kind and account of a login.
+    /// Returns canonical host, kind and account of a login.
     ///
     /// # Errors
     /// `invalid_input` for a malformed host or account; also the errors of
@@ -312,7 +312,7 @@ impl Accounts {
         Ok((host, kind, account))
     }
 
-    /// Canonical host and kind of a login.
+    /// Returns canonical host and kind of a login.
     ///
     /// # Errors
     /// `invalid_input` for a malformed host; also the errors of [`Self::kind_for_login`].
@@ -359,8 +359,8 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        // Sessions of the old secret are removed last. If this fails, the remaining sessions do no
-        // harm: they do not work with the new secret.
+        // Sessions of the old secret are removed last. If this fails, they do no harm, because they
+        // do not work with the new secret.
         if replaced {
             self.forget(&kind, account)?;
         }
@@ -408,7 +408,7 @@ impl Accounts {
         Ok(name)
     }
 
-    /// Makes another stored account the active one; without a name, the other of two accounts.
+    /// Makes another stored account the active one. Without a name, switches between two accounts.
     /// Returns the account's name.
     ///
     /// # Errors
@@ -511,10 +511,11 @@ impl Accounts {
         self.config.value(&format!("hosts.{host}.account"))
     }
 
-    /// The token for project boards of `host`, if the environment has a separate one. The token
-    /// applies to the hosts of `GH_TOKEN`.
+    /// Returns the token for project boards of `host`, if the environment has a separate one. The
+    /// token is for the same hosts as `GH_TOKEN`.
     ///
     /// # Errors
+    ///
     /// `config` if the variable's value cannot be a token.
     #[cfg(feature = "github")]
     pub(crate) fn board_token(&self, host: &str) -> Result<Option<Secret>> {
@@ -535,10 +536,11 @@ impl Accounts {
         self.config.dir().map(CredentialFile::in_dir)
     }
 
-    /// The credential in the environment; see [`AccountShape`](crate::AccountShape).
+    /// Returns the credential from the environment; see [`AccountShape`](crate::AccountShape).
     ///
     /// # Errors
-    /// `config` if the variable's value cannot be a token: falling back to the store would use
+    ///
+    /// `config` if the variable's value cannot be a token. Using the store instead would use
     /// another account than the requested one.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
         let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
@@ -548,7 +550,7 @@ impl Accounts {
         let variables = shape.variables(host);
         let account = variables.account.and_then(|var| env.get(var));
         let found = match variables.account {
-            // A secret without its account name is useless.
+            // Without the account's name, the secret cannot be used.
             Some(_) if account.is_none() => None,
             _ => env.first(variables.secret),
         };

@@ -19,8 +19,8 @@ pub(crate) struct Gh {
 }
 
 impl Gh {
-    /// `GH_PATH`, else `gh` from the process's path. A fixed environment has no path, so only
-    /// `GH_PATH` counts there.
+    /// Finds gh: `GH_PATH`, else `gh` in the process's path. A fixed environment has no path, so
+    /// there only `GH_PATH` counts.
     pub fn of(env: &Env) -> Self {
         let of_path = || env.is_process().then(|| PathBuf::from("gh"));
         Self {
@@ -28,9 +28,9 @@ impl Gh {
         }
     }
 
-    /// The token that gh has for `host`, if gh is installed and logged in there.
+    /// Returns gh's token for `host`, if gh is installed and logged in there.
     ///
-    /// Tokens may expire soon, so they are never stored.
+    /// Such tokens may expire soon, so they are never stored.
     pub async fn token(&self, host: &str) -> Option<Secret> {
         let mut gh = Command::new(self.program.as_ref()?);
         gh.args(["auth", "token", "--hostname", host])

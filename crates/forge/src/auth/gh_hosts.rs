@@ -1,7 +1,8 @@
 //! Parses gh's own file of logins, `hosts.yml`.
 //!
 //! gh writes the file with yaml.v3, and only as nested mappings of plain texts. Parsing only this
-//! form avoids a dependency on a YAML parser. If the file is refused, gh itself prints the token.
+//! form avoids a dependency on a YAML parser. If a file has another form, gh itself is asked for
+//! the token.
 
 use std::{fs, io::Read as _, path::PathBuf};
 
@@ -20,8 +21,8 @@ pub(crate) struct GhHosts {
 }
 
 impl GhHosts {
-    /// The same location as in gh: `GH_CONFIG_DIR`, `gh` in `XDG_CONFIG_HOME`, on Windows `GitHub
-    /// CLI` in `APPDATA`, `~/.config/gh`.
+    /// Finds the location as gh does: `GH_CONFIG_DIR`, `gh` in `XDG_CONFIG_HOME`, on Windows
+    /// `GitHub CLI` in `APPDATA`, `~/.config/gh`.
     pub fn of(env: &Env) -> Self {
         let windows = || cfg!(windows).then(|| env.path(Var::AppData)).flatten();
         let dir = env
@@ -34,17 +35,18 @@ impl GhHosts {
         }
     }
 
-    /// Path of the file, for messages.
+    /// Returns the path of the file, for messages.
     pub fn name(&self) -> String {
         let path = self.path.as_deref();
         path.map_or_else(String::new, |path| path.display().to_string())
     }
 
-    /// The token of the active account at `host`, if the file has one. Without a token in the file,
-    /// gh may keep it in the system's keyring.
+    /// Returns the token of the active account at `host`, if the file has one. If it has none, gh
+    /// may keep the token in the system's keyring.
     ///
     /// # Errors
-    /// Reason why the file could not be read or parsed, without quoting its content.
+    ///
+    /// The reason why the file could not be read or parsed, without a quotation of its content.
     pub fn token(&self, host: &str) -> Result<Option<Secret>, String> {
         let Some(path) = &self.path else {
             return Ok(None);
@@ -73,7 +75,8 @@ impl GhHosts {
     }
 }
 
-/// An entry of the file: its keys from the top, and its text. A mapping has an empty text.
+/// An entry of the file: its keys from the top level down, and its text. The text of a mapping is
+/// empty.
 struct YamlEntry<'a> {
     way: Vec<&'a str>,
     text: &'a str,
@@ -103,7 +106,7 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_end();
         let content = line.trim_start_matches(' ');
-        // gh leaves the empty mapping `{}` after the last logout.
+        // After the last logout, gh leaves the empty mapping `{}`.
         if content.is_empty() || content.starts_with('#') || (line == "{}" && entries.is_empty()) {
             continue;
         }
@@ -111,8 +114,8 @@ fn parse(text: &str) -> Result<Vec<YamlEntry<'_>>, usize> {
         let indent = line.len() - content.len();
         let deeper = open.last().is_none_or(|(last, _)| indent > *last);
         if deeper {
-            // Deeper indentation needs a parent key without text; the first entry has no
-            // indentation.
+            // The first entry has no indentation. Deeper indentation needs a parent key without
+            // text.
             let fits = match entries.last() {
                 Some(last) => last.text.is_empty(),
                 None => indent == 0,
@@ -144,7 +147,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = match quoted(line) {
         Some((key, rest)) => (key, rest.strip_prefix(':')?),
         None => {
-            // A colon within a word, as before a port, is part of the word.
+            // A colon within a word is part of the word, like the one before a port.
             let (key, rest) = match line.split_once(": ") {
                 Some(parts) => parts,
                 None => (line.strip_suffix(':')?, ""),
@@ -173,7 +176,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     simple.then_some((inner, rest))
 }
 
-/// A plain text: no blanks, and nothing with a special meaning in YAML.
+/// Returns a plain text: one without blanks and without characters that are special in YAML.
 fn plain(text: &str) -> Option<&str> {
     let means_itself = text.bytes().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'+' | b'=')

@@ -1,4 +1,4 @@
-//! The JIRA account: one base URL with one token.
+//! The JIRA account: one base URL and one token.
 
 use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Secret, fingerprint};
 use toml_edit::{Item, Table, value};
@@ -12,7 +12,7 @@ use crate::config::{
     load,
 };
 
-/// Name of the table in the store, and of the kind in `forge auth status`.
+/// Name of the table in the store, and name of the kind in `forge auth status`.
 const JIRA: &str = "jira";
 
 /// Base URL and credentials of JIRA.
@@ -31,14 +31,14 @@ pub(crate) struct JiraAccount {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JiraLogin {
-    /// Base URL.
+    /// Base URL that the login is for.
     pub base_url: String,
     /// A variable that is set and overrides the stored token.
     pub shadowed_by: Option<String>,
 }
 
 impl Accounts {
-    /// The base URL: from the configuration, else from the stored login.
+    /// Returns the base URL: from the configuration, else from the stored login.
     ///
     /// # Errors
     /// `config` for an unusable store.
@@ -49,15 +49,16 @@ impl Accounts {
         }
     }
 
-    /// The JIRA account: the token from the environment, else the stored token. The stored token is
-    /// sent only to the base URL of its login.
+    /// Returns the JIRA account: the token from the environment, else the stored token. The stored
+    /// token is sent only to the base URL of its login.
     ///
     /// # Errors
     /// `config` for an unusable store, and for a variable without a valid token.
     pub(crate) fn jira(&self) -> Result<Option<JiraAccount>> {
         let configured = self.config().value("jira.base_url");
         let from_env = self.jira_token()?;
-        // A token from the environment with a configured address needs no store.
+        // If the environment has the token and the configuration the address, the store is not
+        // needed.
         let stored = match from_env.is_some() && configured.is_some() {
             true => None,
             false => self.stored_jira()?,
@@ -78,7 +79,7 @@ impl Accounts {
         }))
     }
 
-    /// Key of the JIRA account for caches: another account sees other tickets.
+    /// Returns a cache key for the JIRA account, because another account may see other tickets.
     #[must_use]
     pub fn jira_fingerprint(&self) -> u64 {
         let account = self.jira().ok().flatten();
@@ -156,7 +157,7 @@ impl Accounts {
         Ok(stored.base_url)
     }
 
-    /// The JIRA lines of `forge auth status`.
+    /// Returns the JIRA lines of `forge auth status`.
     pub(super) fn jira_status(&self) -> Result<Vec<AccountStatus>> {
         let used = self.jira()?;
         let is_used = |source: &CredentialSource, url: &str| {
@@ -185,7 +186,7 @@ impl Accounts {
         Ok(all.into_iter().map(line).collect())
     }
 
-    /// The token in the variable that `jira.auth_token` names.
+    /// Returns the token in the variable that `jira.auth_token` names.
     fn jira_token(&self) -> Result<Option<(Secret, CredentialSource)>> {
         let value = self.config().value("jira.auth_token").unwrap_or_default();
         let Some(name) = variable_name(&value) else {
@@ -230,7 +231,7 @@ fn stored(item: &Item, store: &CredentialFile) -> Option<JiraAccount> {
     })
 }
 
-/// The host in a base URL, with its port.
+/// Returns the host in a base URL, with its port.
 pub(crate) fn host_of(base_url: &str) -> &str {
     let rest = base_url
         .split_once("://")

@@ -27,7 +27,7 @@ pub fn parse_secret(text: &str) -> Result<Secret> {
     )
 }
 
-/// A secret masked for display, with the prefix that shows its kind: `gho_****`.
+/// Returns a secret masked for display, with the prefix that shows its kind: `gho_****`.
 pub(super) fn masked(secret: &Secret) -> String {
     const PREFIXES: [&str; 6] = ["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
     let is_of = |prefix: &&&str| secret.expose().starts_with(**prefix);

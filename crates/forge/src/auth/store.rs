@@ -29,7 +29,7 @@ pub(super) struct StoredAccount {
 }
 
 impl StoredHost {
-    /// The active account; a sole account is always active.
+    /// Returns the active account; a sole account is always active.
     pub fn active(&self) -> Option<&StoredAccount> {
         let named = self.active.as_ref().and_then(|active| self.account(active));
         match (named, self.accounts.as_slice()) {
@@ -38,7 +38,7 @@ impl StoredHost {
         }
     }
 
-    /// The account with this name, ignoring case.
+    /// Returns the account with this name, ignoring case.
     pub fn account(&self, name: &str) -> Option<&StoredAccount> {
         self.accounts
             .iter()
@@ -63,7 +63,7 @@ impl CredentialFile {
         &self.path
     }
 
-    /// The stored hosts; empty if there is no file.
+    /// Returns the stored hosts; empty if there is no file.
     ///
     /// # Errors
     /// `config` if the file cannot be read, is readable by others, or is malformed.
@@ -148,7 +148,7 @@ impl CredentialFile {
         self.check_private()?;
         let text = file::text_of(&self.path)?.unwrap_or_default();
         text.parse::<DocumentMut>().map_err(|e| {
-            // The parser's own message quotes the line, which may contain a token.
+            // The message of the parser is not used: it quotes the line, which may contain a token.
             let start = e.span().map_or(0, |span| span.start);
             let line = text.bytes().take(start).filter(|b| *b == b'\n').count() + 1;
             self.broken(&format!("line {line} is not valid TOML"))
@@ -169,8 +169,8 @@ impl CredentialFile {
         )
     }
 
-    /// Refuses a file that others can read, as ssh refuses such a key: a secret may have leaked
-    /// already, and the user must learn of the leak.
+    /// Refuses a file that others can read, as ssh refuses such a key. A secret may have leaked
+    /// already, and the user must learn of it.
     #[cfg(unix)]
     fn check_private(&self) -> Result<()> {
         use std::os::unix::fs::PermissionsExt as _;

@@ -251,8 +251,8 @@ pub(super) const WORDS: &[&str] = &[
 /// Possible audiences of a token for a write to a repository of Tangled 1.0.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
 
-/// The kind of the records in a collection, if locators can name these records by at-uri. `key` is
-/// the collection's key in the configuration.
+/// Returns the kind of the records in a collection, if locators can name these records by at-uri.
+/// `key` is the collection's key in the configuration.
 pub(super) fn records_of(key: &str) -> Option<RecordKind> {
     match key {
         "sh_pull" | "sh_issue" | "org_pull" | "org_issue" => Some(RecordKind::Ticket),

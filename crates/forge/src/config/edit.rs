@@ -173,7 +173,7 @@ fn remove_value(table: &mut dyn TableLike, path: &[String]) -> bool {
     found
 }
 
-/// A key in the spelling of the file, where hosts may be in upper case.
+/// Returns a key in the spelling of the file, where hosts may be in upper case.
 fn spelling(table: &dyn TableLike, part: &str) -> String {
     let found = table
         .iter()

@@ -113,7 +113,7 @@ impl fmt::Debug for Env {
 }
 
 impl Env {
-    /// The environment of this process, read on each access.
+    /// Returns the environment of this process, read on each access.
     #[must_use]
     pub const fn process() -> Self {
         Self(None)
@@ -125,7 +125,7 @@ impl Env {
         self.0.is_none()
     }
 
-    /// A fixed environment with only these variables.
+    /// Creates a fixed environment with only these variables.
     #[must_use]
     pub fn fixed<K, V>(vars: impl IntoIterator<Item = (K, V)>) -> Self
     where
@@ -139,7 +139,7 @@ impl Env {
         ))
     }
 
-    /// The unchanged value of a variable, possibly empty.
+    /// Returns the unchanged value of a variable, possibly empty.
     #[must_use]
     pub fn raw(&self, var: Var) -> Option<OsString> {
         match &self.0 {
@@ -148,8 +148,8 @@ impl Env {
         }
     }
 
-    /// The value of the variable `name`, possibly empty: for names from other crates or from the
-    /// configuration.
+    /// Returns the value of the variable `name`, possibly empty: for names from other crates or
+    /// from the configuration.
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),
@@ -157,7 +157,7 @@ impl Env {
         }
     }
 
-    /// The text of a variable. A variable that is empty or not Unicode counts as unset.
+    /// Returns the text of a variable. A variable that is empty or not Unicode counts as unset.
     #[must_use]
     pub fn get(&self, var: Var) -> Option<String> {
         self.raw(var)?
@@ -166,7 +166,7 @@ impl Env {
             .filter(|text| !text.is_empty())
     }
 
-    /// A variable as a path. An empty variable counts as unset.
+    /// Returns a variable as a path. An empty variable counts as unset.
     #[must_use]
     pub fn path(&self, var: Var) -> Option<PathBuf> {
         self.raw(var)
@@ -180,7 +180,7 @@ impl Env {
         self.raw(var).is_some_and(|text| !text.is_empty())
     }
 
-    /// The first variable of `vars` that is set, with its text.
+    /// Returns the first variable of `vars` that is set, with its text.
     #[must_use]
     pub fn first(&self, vars: &[Var]) -> Option<(Var, String)> {
         vars.iter().find_map(|var| Some((*var, self.get(*var)?)))

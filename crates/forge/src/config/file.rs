@@ -15,8 +15,8 @@ use super::keys::{self, KEYS, KeyScope, Name, ValueType};
 
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// Maximum number of listed problems of a repository's file. A stranger decides how many problems
-/// the file has, and every command prints the list.
+/// Maximum number of listed problems of a repository's file. Strangers can write this file, and
+/// every command prints the list.
 const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Severity of a problem.
@@ -29,7 +29,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// `error` or `warning`.
+    /// Returns `error` or `warning`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -45,11 +45,11 @@ impl Level {
 pub struct Problem {
     /// File, line and column, counted from 1; `None` if a variable has the problem.
     pub at: Option<(PathBuf, usize, usize)>,
-    /// Severity.
+    /// How severe the problem is.
     pub level: Level,
-    /// Description.
+    /// What is wrong.
     pub message: String,
-    /// Recovery.
+    /// How to repair the file or the variable.
     pub hint: Hint,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// The setting of `name`.
+    /// Returns the setting of `name`.
     pub fn get(&self, name: &Name) -> Option<&FileSetting> {
         self.settings.iter().find(|s| s.name.path == name.path)
     }
@@ -214,8 +214,8 @@ struct SettingsReader<'a> {
     listed: usize,
     /// The number of problems above [`MAX_LISTED_PROBLEMS`].
     unlisted: usize,
-    /// Highest level among the unlisted problems. An unlisted error stops commands like a listed
-    /// error.
+    /// Highest level among the problems that are not listed. An unlisted error stops commands like
+    /// a listed one.
     worst_unlisted: Level,
 }
 
@@ -226,7 +226,7 @@ impl SettingsReader<'_> {
                 .key(word)
                 .and_then(toml_edit::Key::span)
                 .or_else(|| item.span());
-            // Hosts have one spelling, so that two tables cannot set the same host.
+            // Hosts are spelled in one way, so that two tables cannot set the same host.
             let host_position =
                 self.trail.len() == 1 && self.trail.first().is_some_and(|w| w == "hosts");
             let word = match Hosts::normalise(word) {
@@ -327,12 +327,12 @@ impl SettingsReader<'_> {
                     .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
             );
         }
-        // With a misspelt dialect key, requests would use the default name, so this is an error.
+        // A misspelt dialect key is an error, because requests would use the default name.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
             true => Level::Error,
             false => Level::Warning,
         };
-        // Further problems are only counted, because the search for a similar key takes time.
+        // Further problems are only counted, because finding a similar key takes time.
         if self.is_full() {
             return self.skip(level);
         }
@@ -379,7 +379,7 @@ impl SettingsReader<'_> {
         });
     }
 
-    /// Line and column, from 1; the column counts characters.
+    /// Returns line and column, from 1. The column counts characters.
     fn place(&self, span: Option<&Range<usize>>) -> (usize, usize) {
         let start = span.map_or(0, |s| s.start).min(self.text.len());
         let before = self.text.get(..start).unwrap_or_default();
@@ -402,8 +402,8 @@ fn is_section(path: &[&str]) -> bool {
     })
 }
 
-/// The message for an invalid value. URLs and commands are not quoted, because they may contain a
-/// password.
+/// Returns the message for an invalid value. URLs and commands are not quoted, because they may
+/// contain a password.
 pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> String {
     let value = match (value, ty) {
         (
@@ -426,7 +426,7 @@ pub(super) fn bad_value(name: &str, ty: ValueType, value: Option<&str>) -> Strin
     format!("`{name}` {value}; it takes {}", ty.accepts())
 }
 
-/// A name or value from a file, sanitised for a message.
+/// Returns a name or value from a file, sanitised for a message.
 fn sanitize_text(text: &str) -> String {
     let mut out: String = text.escape_debug().take(60).collect();
     if text.chars().nth(60).is_some() {

@@ -107,7 +107,7 @@ impl ValueType {
         }
     }
 
-    /// The canonical form of `text`, if it is a valid value of this type.
+    /// Returns the canonical form of `text`, if it is a valid value of this type.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<String> {
         let word = text.trim();
@@ -157,7 +157,7 @@ impl ValueType {
     }
 }
 
-/// The name in `${NAME}`.
+/// Returns the name in `${NAME}`.
 #[must_use]
 pub fn variable_name(text: &str) -> Option<&str> {
     let name = text.strip_prefix("${")?.strip_suffix('}')?;
@@ -165,7 +165,7 @@ pub fn variable_name(text: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
-/// The elements of a list joined by single blanks, if all are valid.
+/// Returns the elements of a list joined by single blanks, if all are valid.
 fn listed(text: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let is_list = (1..=MAX_LISTED).contains(&parts.len()) && parts.iter().all(|part| fits(part));
@@ -225,7 +225,7 @@ pub struct ConfigKey {
     pub env: &'static [Var],
     /// Variables that count if no file sets the key.
     pub fallback: &'static [Var],
-    /// The key's value if the variable is set, whatever the variable's text.
+    /// The value that the key has if the variable is set, whatever its text.
     pub env_means: Option<&'static str>,
     /// True if the value may name an environment variable, as `${NAME}`.
     pub expands: bool,
@@ -234,14 +234,15 @@ pub struct ConfigKey {
 }
 
 impl ConfigKey {
-    /// The canonical form of `text`, if valid; keys that allow `${NAME}` keep that form.
+    /// Returns the canonical form of `text`, if valid; keys that allow `${NAME}` keep that form.
     #[must_use]
     pub fn parse(&self, text: &str) -> Option<String> {
         let name = variable_name(text.trim()).filter(|_| self.expands);
         name.map_or_else(|| self.ty.parse(text), |_| Some(text.trim().to_owned()))
     }
 
-    /// All names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>` stays.
+    /// Returns all names of the key, with `<nsid>` and `<word>` filled in. The placeholder `<host>`
+    /// stays.
     fn names(&self) -> Vec<String> {
         let of = |part: &str, words: &[&str]| {
             let words = words.iter().map(|word| self.name.replace(part, word));
@@ -779,7 +780,7 @@ impl Name {
         })
     }
 
-    /// The kind of a built-in host, if this key is the host's `kind`.
+    /// Returns the kind of a built-in host, if this key is the host's `kind`.
     #[must_use]
     pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {
@@ -798,7 +799,7 @@ impl Name {
             .then(|| format!("`{}` cannot be `{value}`: {host} runs {kind}", self.text()))
     }
 
-    /// The dotted text.
+    /// Returns the dotted text.
     #[must_use]
     pub fn text(&self) -> String {
         self.path.join(".")

@@ -28,7 +28,7 @@ pub enum Source {
     Repo(PathBuf, usize),
     /// The user's file: path and line.
     User(PathBuf, usize),
-    /// The default.
+    /// The default of the key.
     Default,
 }
 
@@ -52,7 +52,7 @@ pub struct ConfigEntry {
     pub name: String,
     /// The value; `None` for an unset key without default.
     pub value: Option<String>,
-    /// Origin.
+    /// Where the value comes from.
     pub source: Source,
 }
 
@@ -70,7 +70,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Only defaults and environment, without any file.
+    /// Creates a configuration of defaults and environment, without any file.
     #[must_use]
     pub fn without_files(env: Env) -> Self {
         let mut config = Self {
@@ -85,7 +85,7 @@ impl Config {
         config
     }
 
-    /// The configuration for work in `cwd`.
+    /// Returns the configuration for work in `cwd`.
     ///
     /// # Errors
     /// `config` if the user's file cannot be read, and for the first error in that file or in a
@@ -174,8 +174,8 @@ impl Config {
         }
     }
 
-    /// The same configuration without `.forge.toml`, for work on repositories that the file does
-    /// not belong to.
+    /// Returns the same configuration without `.forge.toml`, for work on repositories that the file
+    /// does not belong to.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
         let mut config = self.clone();
@@ -185,26 +185,26 @@ impl Config {
         config
     }
 
-    /// The problems of files and variables.
+    /// Returns the problems of files and variables.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The environment.
+    /// Returns the environment.
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// The configuration directory; `None` if there is no home directory, or for a configuration
-    /// without files.
+    /// Returns the configuration directory; `None` if there is no home directory, or for a
+    /// configuration without files.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
     }
 
-    /// The user's file, whether or not it exists.
+    /// Returns the user's file, whether or not it exists.
     ///
     /// # Errors
     /// `config` if there is no home directory.
@@ -215,7 +215,7 @@ impl Config {
             .ok_or_else(no_dir)
     }
 
-    /// The repository's file, whether or not it exists.
+    /// Returns the repository's file, whether or not it exists.
     ///
     /// # Errors
     /// `config` outside of a repository.
@@ -235,7 +235,7 @@ impl Config {
             })
     }
 
-    /// The value of a key by its dotted name.
+    /// Returns the value of a key by its dotted name.
     ///
     /// # Errors
     /// `invalid_input` for an unknown key, with a similar one in the hint.
@@ -243,7 +243,7 @@ impl Config {
         Ok(self.entry(&Self::name(name)?))
     }
 
-    /// Every key without placeholders, and each key with a host or state that a file sets.
+    /// Returns every key without placeholders, and every key with a host or state that a file sets.
     #[must_use]
     pub fn list(&self) -> Vec<ConfigEntry> {
         let named = self.named();
@@ -258,9 +258,9 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or state that a file sets, each once. Keys that differ only in case are
-    /// the same key, as states are; the key of the repository's file then replaces that of the
-    /// user's file. Two spellings in one file are both returned.
+    /// Returns the keys with a host or state that a file sets, each once. Keys that differ only in
+    /// case are the same key, because states ignore case. The key in the repository's file then
+    /// replaces that in the user's file. Two spellings in one file are both returned.
     fn named(&self) -> Vec<&Name> {
         let folded = |name: &Name| name.text().to_lowercase();
         let settings = &self.repo.settings;
@@ -277,7 +277,7 @@ impl Config {
         names
     }
 
-    /// The built-in hosts, and those with a kind set by the user.
+    /// Returns the built-in hosts, and those with a kind set by the user.
     #[must_use]
     pub fn hosts(&self) -> Hosts {
         let hosts = self
@@ -305,7 +305,7 @@ impl Config {
         }
     }
 
-    /// The value of a registered key.
+    /// Returns the value of a registered key.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         self.entry(&Name::parse(name)?).value
     }
@@ -358,7 +358,8 @@ impl Config {
         }
     }
 
-    /// A value of the user's file; `${NAME}` is replaced by the variable if it is set and valid.
+    /// Returns a value of the user's file. Replaces `${NAME}` by the variable if it is set and
+    /// valid.
     fn expanded(&self, name: &Name, value: &str) -> Option<String> {
         match keys::variable_name(value).filter(|_| name.key.expands) {
             Some(variable) => name.key.ty.parse(&self.env.named(variable)?),
@@ -373,7 +374,8 @@ impl Config {
         })
     }
 
-    /// The value that a variable gives to a key; the error is the variable's invalid text.
+    /// Returns the value that a variable gives to a key. The error is the invalid text of the
+    /// variable.
     fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
         // `PAGER=` means no pager; other empty variables count as unset.
         let text = if name.key.name == "pager" {
@@ -418,7 +420,7 @@ pub(crate) fn no_dir() -> Error {
     .with_hint("set HOME or FORGE_CONFIG_DIR")
 }
 
-/// `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
+/// Returns `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
 ///
 /// Source: the XDG base directory specification, which treats a relative path as unset.
 fn config_dir(env: &Env) -> Option<PathBuf> {
@@ -432,14 +434,15 @@ fn config_dir(env: &Env) -> Option<PathBuf> {
     Some(base.join("forge"))
 }
 
-/// The home directory; read from the system only for the process's own environment.
+/// Returns the home directory. It is read from the system only if the environment is that of the
+/// process.
 pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
     env.path(Var::Home)
         .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
-/// The nearest directory at or above `cwd` with a `.git`. Does not run git, which would cost a
-/// process per command.
+/// Returns the nearest directory at or above `cwd` that contains `.git`. Running git instead would
+/// cost a process per command.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
     cwd.ancestors()

@@ -8,7 +8,7 @@ use forge_core::model::MergeMethod;
 
 use super::Config;
 
-/// Use of colour.
+/// When output has colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// Colour only on a terminal.
@@ -21,7 +21,7 @@ pub enum ColorChoice {
 }
 
 impl Config {
-    /// The value of `color`.
+    /// Returns the value of `color`.
     #[must_use]
     pub fn color(&self) -> ColorChoice {
         match self.value("color").as_deref() {
@@ -51,7 +51,7 @@ impl Config {
         Duration::from_secs(seconds.unwrap_or(10))
     }
 
-    /// The value of `merge.method`.
+    /// Returns the value of `merge.method`.
     #[must_use]
     pub fn merge_method(&self) -> Option<MergeMethod> {
         match self.value("merge.method")?.as_str() {
@@ -62,7 +62,7 @@ impl Config {
         }
     }
 
-    /// The value of `merge.delete_branch`.
+    /// Returns the value of `merge.delete_branch`.
     #[must_use]
     pub fn merge_delete_branch(&self) -> bool {
         self.flag("merge.delete_branch")
@@ -131,7 +131,7 @@ impl Config {
         Duration::from_secs(self.count("context.cache_ttl_seconds").unwrap_or(60))
     }
 
-    /// The other keys of `context`.
+    /// Returns the other keys of `context`.
     #[must_use]
     pub fn context_settings(&self) -> ContextSettings {
         let words = |name: &str| -> Vec<String> {
@@ -189,19 +189,20 @@ impl Config {
         keys
     }
 
-    /// The command that edits texts; `None` if neither configuration nor environment has one.
+    /// Returns the command that edits texts; `None` if neither configuration nor environment has
+    /// one.
     #[must_use]
     pub fn editor(&self) -> Option<String> {
         self.value("editor").filter(|command| !command.is_empty())
     }
 
-    /// The pager command, if set; `Some("")` disables paging.
+    /// Returns the pager command, if set; `Some("")` disables paging.
     #[must_use]
     pub fn pager(&self) -> Option<String> {
         self.value("pager")
     }
 
-    /// The browser; `None` for the system's default.
+    /// Returns the browser; `None` for the system's default.
     #[must_use]
     pub fn browser(&self) -> Option<String> {
         self.value("browser").filter(|command| !command.is_empty())

@@ -5,14 +5,14 @@
 
 use serde_json::Value;
 
-/// The text of a document; empty if `document` has another form.
+/// Returns the text of a document; empty if `document` has another form.
 pub(super) fn plain_text(document: &Value) -> String {
     let mut out = String::new();
     write(document, "", &mut out);
     out.trim_end().to_owned()
 }
 
-/// Writes a node; every line but the first begins with `indent`.
+/// Writes a node. All lines except the first begin with `indent`.
 fn write(node: &Value, indent: &str, out: &mut String) {
     let text_of = |name: &str| attribute(node, name).as_str().unwrap_or_default();
     match member(node, "type").as_str().unwrap_or_default() {
@@ -97,7 +97,7 @@ fn text(node: &Value, out: &mut String) {
 fn list(node: &Value, indent: &str, out: &mut String, mark: impl Fn(u64) -> String) {
     let below = format!("{indent}  ");
     for (item, n) in children(node).zip(0..) {
-        // In a list of tasks, a nested list is a sibling of the items.
+        // In a list of tasks, a nested list is a sibling of the items, not part of one.
         if member(item, "type")
             .as_str()
             .is_some_and(|kind| kind.ends_with("List"))
@@ -132,7 +132,7 @@ fn new_line(indent: &str, out: &mut String) {
     out.push_str(indent);
 }
 
-/// The day of a date node, whose timestamp is milliseconds as text.
+/// Returns the day of a date node, whose timestamp is milliseconds as text.
 fn day(node: &Value) -> String {
     let millis = attribute(node, "timestamp").as_str().unwrap_or_default();
     let seconds = millis.parse::<i64>().map(|millis| millis / 1000);

@@ -40,7 +40,7 @@ const MAX_COMMENTS: usize = 5;
 const MAX_TICKETS_IN_FLIGHT: usize = 20;
 /// Maximum size of an answer, in bytes.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// Maximum memory of a parsed answer, in bytes: many small values take more than their text.
+/// Maximum memory of a parsed answer, in bytes. Many small values take more memory than their text.
 const MAX_WEIGHT: usize = 4 * MAX_BODY;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for reading one ticket.
@@ -48,7 +48,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum wait when JIRA limits the rate.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The configured JIRA; `None` without an address or a token.
+/// Returns the configured JIRA; `None` without an address or a token.
 pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
     let jira = match forges.accounts().jira() {
         Ok(None) => return None,
@@ -57,13 +57,13 @@ pub(crate) fn tracker(forges: &Forges) -> Option<Arc<dyn Tickets>> {
             env: forges.config().env().clone(),
             http: OnceLock::new(),
         },
-        // The error is reported only when a ticket is requested, because nothing else needs JIRA.
+        // The error is reported when a ticket is requested, because nothing else needs JIRA.
         Err(_) => return Some(Arc::new(Broken(forges.accounts().clone()))),
     };
     Some(Arc::new(jira))
 }
 
-/// JIRA tickets for a login that cannot be read: every read is an error.
+/// Stands for JIRA if its login cannot be read. Every read fails with the error.
 #[derive(Debug)]
 struct Broken(Accounts);
 
@@ -102,8 +102,8 @@ impl Tickets for Jira {
         let (issue, page) = tokio::time::timeout(READ_TIMEOUT, reads)
             .await
             .unwrap_or_else(|_| Err(self.silent()))?;
-        // JIRA also finds a moved ticket by its old key, possibly in a project that must not be
-        // read.
+        // If a ticket was moved, JIRA also finds it by its old key. Its new project may be one that
+        // must not be read.
         if !issue.key.eq_ignore_ascii_case(key) {
             return Err(self.other_ticket(key));
         }
@@ -146,8 +146,8 @@ impl Jira {
         Ok(self.http.get_or_init(|| http))
     }
 
-    /// Reads a resource of the REST API. Redirects are not followed, so the token is sent only to
-    /// the configured origin.
+    /// Reads a resource of the REST API. Follows no redirects, so that only the configured origin
+    /// gets the token.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let JiraAccount {
             base_url,
@@ -293,7 +293,7 @@ impl Jira {
     }
 }
 
-/// JIRA's own error messages; a server at a wrong address does not send them.
+/// JIRA's own error messages. A server that is not JIRA does not send them.
 #[derive(Deserialize)]
 struct JiraErrors {
     #[serde(rename = "errorMessages")]
@@ -335,7 +335,7 @@ struct TicketCommentsPage {
 }
 
 impl TicketCommentsPage {
-    /// The newest comments, oldest first; a server may send more than requested.
+    /// Returns the newest comments, oldest first; a server may send more than requested.
     fn newest(self, base_url: &str, key: &str) -> Vec<Comment> {
         let comments = self.comments.into_iter();
         let mut all: Vec<Comment> = comments
@@ -387,7 +387,7 @@ impl TicketComment {
     }
 }
 
-/// Masks credentials in every text of an answer: a server may echo them.
+/// Masks credentials in every text of an answer, because a server may echo them.
 fn mask(answer: &mut Value, secrets: &[&str]) {
     match answer {
         Value::String(text) => {

@@ -80,7 +80,7 @@ pub struct IssueCreateArgs {
     pub wait: WaitArgs,
 }
 
-/// The input that is kept if the issue cannot be created.
+/// The user's input, saved to a file if the issue cannot be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct IssueDraft {
@@ -99,7 +99,7 @@ struct IssueDraft {
 }
 
 impl IssueDraft {
-    /// The draft of `--recover`, overridden by flags.
+    /// Returns the draft of `--recover`, overridden by flags.
     fn read(args: &IssueCreateArgs, repo: &Repo) -> Result<Self> {
         let mut draft: Self = match &args.recover {
             Some(path) => draft::load(path, COMMAND)?,
@@ -131,7 +131,7 @@ impl IssueDraft {
     }
 }
 
-/// The command that saves and restores drafts.
+/// The command name under which drafts are saved and restored.
 const COMMAND: &str = "issue create";
 
 impl IssueCreateArgs {
@@ -242,7 +242,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     }
     let made = make(&repo, files, new).await;
     let (made, attached) = made.map_err(|e| {
-        // Text that the user typed is kept.
+        // Save the text only if the user typed it.
         if typed {
             draft::keep(&ctx.ui, &draft, COMMAND);
         }

@@ -101,7 +101,7 @@ pub struct IssueEditArgs {
 }
 
 impl IssueEditArgs {
-    /// Returns true if a flag was given. An empty list counts as a flag, although it changes
+    /// Returns true if the user gave a flag for a change. An empty list counts, although it changes
     /// nothing.
     fn names_a_change(&self) -> bool {
         let listed = [
@@ -136,7 +136,7 @@ impl IssueEditArgs {
             || texts.iter().any(|text| text.is_some())
     }
 
-    /// Returns true if issues at the other end of a relation also change.
+    /// Returns true if the edit also changes the issues on the other side of a relation.
     fn changes_others(&self) -> bool {
         let lists = [
             &self.add_blocking,
@@ -220,7 +220,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     })
 }
 
-/// Uploads the files and adds them to the new text; without one, to the current text, as gh does.
+/// Uploads the files and adds them to the new text. Without a new text, adds them to the current
+/// text, as gh does.
 async fn attach(
     repo: &Repo,
     files: Files,
@@ -253,7 +254,7 @@ async fn attach(
     Ok(attached)
 }
 
-/// The common changes of all given issues.
+/// Returns the common changes of all given issues.
 async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIssue> {
     let parent = match non_empty(args.parent.as_ref()) {
         Some(parent) => Some(Some(related(ctx, repo, &parent).await?)),
@@ -289,8 +290,8 @@ async fn edit_of(ctx: &Ctx, repo: &Repo, args: &IssueEditArgs) -> Result<EditIss
     Ok(edit)
 }
 
-/// Adds estimate and priority. Without a board, an issue is read, because an old label may need
-/// removal, or a field may be spelled differently.
+/// Adds estimate and priority. Without a board, reads an issue first: an old label may have to be
+/// removed, or a field may be spelled differently.
 async fn put_values(
     ctx: &Ctx,
     repo: &Repo,
@@ -311,7 +312,7 @@ async fn put_values(
     Ok(())
 }
 
-/// Adds the changes to the issues at the other end of a relation.
+/// Adds the changes that a relation makes to the issues on its other side.
 async fn add_others(
     ctx: &Ctx,
     repo: &Repo,
@@ -324,7 +325,7 @@ async fn add_others(
         batch.of(&part, |edit| edit.parent = Some(parent));
     }
     for part in all_related(ctx, repo, &args.remove_sub_issue).await? {
-        // A sub-issue of another parent keeps that parent.
+        // A sub-issue that has another parent keeps that parent.
         let fields = IssueFields::RELATIONS;
         let found = repo.issue(&part, &fields).await?;
         let parent = found.relations.as_ref().and_then(|r| r.parent.as_ref());

@@ -182,7 +182,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
     Ok(Exit::Ok)
 }
 
-/// A line for a pipe: gh's columns, separated by tabs.
+/// Formats a row for a pipe: gh's columns, separated by tabs.
 fn row(issue: &Issue) -> String {
     format!(
         "{}\t{}\t{}\t{}\t{}",

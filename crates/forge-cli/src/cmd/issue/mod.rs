@@ -56,7 +56,7 @@ pub enum IssueCommand {
 }
 
 impl IssueCommand {
-    /// The wait flags; `None` for a command that only reads.
+    /// Returns the wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {

@@ -39,7 +39,7 @@ impl ValueArgs {
         self.estimate.is_some() || self.priority.is_some()
     }
 
-    /// Adds the recovery for a missing field or label to the failure of a write.
+    /// Adds a recovery to a failed write: how to create the missing field or label.
     pub(super) fn with_setup(&self, e: Error) -> Error {
         match self.is_given() {
             true => with_setup(e),
@@ -77,7 +77,7 @@ impl ValueArgs {
     }
 }
 
-/// The board for reading and setting fields, if the forge uses boards.
+/// Returns the board for reading and setting fields, if the forge uses boards.
 ///
 /// # Errors
 ///
@@ -159,9 +159,10 @@ pub(super) async fn related(ctx: &Ctx, repo: &Repo, selector: &str) -> Result<Is
     }
 }
 
-/// Resolves a comma-separated list like [`related`].
+/// Resolves each entry of a comma-separated list, as [`related`] does.
 ///
 /// # Errors
+///
 /// The errors of [`select`].
 pub(crate) async fn all_related(ctx: &Ctx, repo: &Repo, listed: &[String]) -> Result<Vec<IssueId>> {
     let mut all = Vec::new();
@@ -193,7 +194,7 @@ async fn located(ctx: &Ctx, selector: &str) -> Result<SelectedIssue> {
     Ok(SelectedIssue { repo, id })
 }
 
-/// If the selector is the URL of a pull request, adds the command for pull requests to the error.
+/// If the selector is the URL of a pull request, adds the `forge pr` command to the error.
 fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     let views = |hint: &Hint| {
         let action = hint.action();
@@ -213,7 +214,7 @@ fn instead(ctx: &Ctx, selector: &str, e: Error) -> Error {
     e.with_hint(Hint::new(text).with_action(Action::op(op).on(selector)))
 }
 
-/// The sections for showing an issue, with its relations if the forge has them.
+/// Returns the sections for showing an issue, with its relations if the forge has them.
 ///
 /// # Errors
 /// The errors of [`board`].
@@ -345,7 +346,7 @@ pub(super) fn with_title(issue: &Issue) -> String {
     format!("{} ({})", name(&issue.id), text::one_line(&issue.title))
 }
 
-/// The state as gh prints it: `OPEN` or `CLOSED`.
+/// Returns the state as gh prints it: `OPEN` or `CLOSED`.
 pub(super) fn state_word(state: IssueState) -> &'static str {
     match state {
         IssueState::Open => "OPEN",
@@ -353,7 +354,7 @@ pub(super) fn state_word(state: IssueState) -> &'static str {
     }
 }
 
-/// The names of the labels, sorted.
+/// Returns the names of the labels, sorted.
 pub(super) fn label_names(issue: &Issue) -> Vec<String> {
     let mut names: Vec<String> = issue.labels.iter().map(|l| l.name.clone()).collect();
     names.sort_by_key(|name| name.to_lowercase());

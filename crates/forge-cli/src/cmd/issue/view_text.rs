@@ -14,7 +14,7 @@ use crate::{
     ui::time::plural,
 };
 
-/// The output on a pipe: gh's keys, each with a tab, then the body.
+/// Returns the output on a pipe: gh's keys, each with a tab, then the body.
 pub(super) fn piped(issue: &Issue) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -43,7 +43,7 @@ fn milestone(issue: &Issue) -> &str {
     milestone.map_or("", |milestone| &milestone.title)
 }
 
-/// The relations of the issue, under gh's names.
+/// Returns the relations of the issue, under gh's names.
 fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
     let Some(of) = &issue.relations else {
         return Vec::new();
@@ -62,7 +62,7 @@ fn relations(issue: &Issue) -> Vec<(&'static str, Vec<String>)> {
     known.collect()
 }
 
-/// The output of `view --comments` on a pipe.
+/// Returns the output of `view --comments` on a pipe.
 pub(super) fn piped_comments(issue: &Issue) -> String {
     let mut out = String::new();
     let comments = issue.comments.iter().flatten();
@@ -72,7 +72,7 @@ pub(super) fn piped_comments(issue: &Issue) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// The output on a terminal.
+/// Returns the output on a terminal.
 pub(super) fn render_issue(ctx: &Ctx, issue: &Issue) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// The repositories and owners of the flags; `None` for a single repository.
+/// Returns the repositories and owners of the flags; `None` for a single repository.
 pub(super) fn places(repos: &[String], owners: &[String]) -> Option<Places> {
     let several = repos.len() > 1 || repos.iter().any(|name| name == MINE);
     (several || !owners.is_empty()).then(|| {
@@ -148,7 +148,7 @@ fn names(places: &Places) -> String {
     all.join(", ")
 }
 
-/// The selected fields of each pull request, with its repository.
+/// Returns the selected fields of each pull request, with its repository.
 fn objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) -> Json {
     let object = |pull: &PullRequest| {
         let mut members = match selection.object(pull) {
@@ -162,7 +162,7 @@ fn objects(selection: &Selection<PullRequest, PrFields>, pulls: &[PullRequest]) 
     Json::Array(pulls.iter().map(object).collect())
 }
 
-/// The object of `gh search prs --json repository`, with the host.
+/// Returns the object of `gh search prs --json repository`, with the host.
 fn repository(pull: &PullRequest) -> Json {
     let id = &pull.id.repo;
     let full = repo_name(id);

@@ -52,9 +52,9 @@ const TYPES: [(&str, &str); 9] = [
 struct AttachedFile {
     /// The path as typed.
     given: String,
-    /// The resolved path.
+    /// The path of the file on this machine.
     path: PathBuf,
-    /// The alternative text.
+    /// The text that is shown if the image cannot be shown.
     alt: String,
     upload: NewAttachment,
 }
@@ -69,9 +69,9 @@ impl AttachedFile {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     files: Vec<AttachedFile>,
-    /// Directories for resolving references in the text, in order.
+    /// Directories that references in the text may be relative to, in order of precedence.
     bases: Vec<PathBuf>,
-    /// Whether the text belongs to an issue.
+    /// True if the text belongs to an issue.
     of_issue: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct AttachedText {
 }
 
 impl AttachedText {
-    /// Reports files that are missing in the written text.
+    /// Warns about files that the written text does not contain.
     pub(crate) fn report(self, ctx: &Ctx) -> Exit {
         let failed = !self.failed.is_empty();
         for (name, e) in self.failed {
@@ -185,7 +185,7 @@ impl Files {
     }
 }
 
-/// The error for `--attach` together with `flag`.
+/// Returns the error for `--attach` together with `flag`.
 pub(crate) fn not_with(flag: &str) -> Error {
     refused(format!("`--attach` is not supported when using `{flag}`"))
         .with_hint("leave one of them out")
@@ -195,7 +195,7 @@ fn refused(message: String) -> Error {
     Error::invalid("attach", text::one_line(&message).into_owned())
 }
 
-/// The action of adding a comment with a file.
+/// Returns the action of adding a comment with a file.
 fn attach_to_comment(of_issue: bool) -> Action {
     let op = if of_issue {
         Op::IssueComment
@@ -213,7 +213,8 @@ fn not_uploaded(name: &str, e: &Error, of_issue: bool) -> Error {
     error.with_hint(e.hint().cloned().unwrap_or(once_more))
 }
 
-/// Reads `file` or `file#alternative text`. A file with `#` in its own name takes precedence.
+/// Parses `file` or `file#alternative text`. If a file of the whole name exists, `#` is part of the
+/// name.
 fn read(cwd: &Path, argument: &str) -> Result<AttachedFile> {
     let (given, alt) = match argument.split_once('#') {
         Some((path, alt)) if !cwd.join(argument).is_file() => (path, Some(alt)),
@@ -275,7 +276,7 @@ fn replace_references(
             return;
         };
         changes.push((at, attachment.url.clone()));
-        // GitHub shows a linked video as a player, but not a video in an image.
+        // GitHub shows a linked video as a player. In an image, it does not show a video.
         if is_image && file.is_video() {
             changes.push((whole.start..whole.start + 1, String::new()));
         }
@@ -334,7 +335,8 @@ fn names(dest: &str, file: &AttachedFile, bases: &[PathBuf]) -> bool {
         .any(|path| path == file.path)
 }
 
-/// Finds the destination in a link, image or definition: it begins after the last `start`.
+/// Finds the destination of a link, image or definition. The destination begins after the last
+/// `start`.
 fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<usize>> {
     let slice = text.get(whole.clone())?;
     let behind = slice.rfind(start)? + start.len();
@@ -350,7 +352,8 @@ fn destination(text: &str, whole: &Range<usize>, start: &str) -> Option<Range<us
     Some(from..from + length)
 }
 
-/// The length of a destination without angle brackets: up to a blank or the closing parenthesis.
+/// Returns the length of a destination without angle brackets: up to a blank or the closing
+/// parenthesis.
 fn bare(rest: &str) -> usize {
     let mut depth = 0_u32;
     let mut escape = false;

@@ -7,7 +7,7 @@ use forge_core::{Error, Repo, Result};
 
 use crate::args::output::BodyArgs;
 
-/// The text of `--body` or `--body-file`; `None` when neither is given.
+/// Returns the text of `--body` or `--body-file`; `None` when neither is given.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     Ok(text)
 }
 
-/// Reads at most slightly more than the maximum length in bytes, so that endless input ends.
+/// Reads little more than the maximum length in bytes, so that an endless input also ends.
 fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let most = u64::try_from(max)
         .unwrap_or(u64::MAX)
@@ -76,7 +76,7 @@ fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
         .saturating_add(4);
     let mut bytes = Vec::new();
     from.by_ref().take(most).read_to_end(&mut bytes)?;
-    // The cap may have cut a character.
+    // The limit may have cut the last character.
     if u64::try_from(bytes.len()).is_ok_and(|n| n == most)
         && let Err(e) = std::str::from_utf8(&bytes)
         && e.error_len().is_none()

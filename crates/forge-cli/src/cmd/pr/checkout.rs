@@ -162,8 +162,8 @@ async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
     }
 }
 
-/// The name of the local branch. If a fork's branch has the name of the base branch, the owner's
-/// name is prepended, as in gh.
+/// Returns the name of the local branch. If a fork's branch has the name of the base branch, the
+/// owner's name is prepended, as in gh.
 fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     let owner = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
     let is_base = pull.head_branch == pull.base_branch || pull.head_is_default == Some(true);
@@ -183,7 +183,7 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
     }
 }
 
-/// The head, if the pull request lives in the local repository itself.
+/// Returns the head if the pull request is stored in the current repository itself.
 async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHead> {
     let branch = format!("refs/heads/{}", pull.head_branch);
     let found = match commit(ctx.git(), &branch).await? {
@@ -201,8 +201,8 @@ async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHea
     })
 }
 
-/// Fetches the head: from the head branch if the branch still exists, else from the forge's own
-/// ref.
+/// Fetches the head from the head branch if that branch still exists, otherwise from the forge's
+/// own ref.
 async fn fetched(
     ctx: &Ctx,
     repo: &Repo,
@@ -278,8 +278,8 @@ async fn fetched(
     })
 }
 
-/// The URL of a fork, with the protocol of the base repository's remote; `None` if that URL does
-/// not end in the repository's name.
+/// Derives the URL of a fork from the URL of the base repository's remote. Returns `None` if that
+/// URL does not end in the repository's name.
 fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<String> {
     let (base_owner, base_name) = repo.id().owner_and_name()?;
     let (stem, suffix) = match base.strip_suffix(".git") {
@@ -293,8 +293,8 @@ fn fork_url(base: &str, repo: &Repo, (owner, name): (&str, &str)) -> Option<Stri
     is_path.then(|| format!("{before}{owner}/{name}{suffix}"))
 }
 
-/// Makes commits from a round's patch, on the base branch. Each author is also the committer, so
-/// that a round has the same commit ids in every clone.
+/// Makes commits from a round's patch, on the base branch. The author of each commit is also its
+/// committer, so that a round has the same commit ids in every clone.
 async fn from_patch(
     ctx: &Ctx,
     selected: &SelectedPull,

@@ -8,13 +8,14 @@ use forge_git::{Git, current_branch, quoted};
 use super::clone_branch::commit;
 use crate::ctx::Ctx;
 
-/// The head of a pull request whose commits are in the clone.
+/// The head of a pull request. The clone has its commits.
 pub(super) struct CheckoutHead {
-    /// The commit, hex.
+    /// The id of the head commit, in hex.
     pub tip: String,
     /// Settings of a new local branch: `branch.<name>.remote`, `.merge`, and `.pushRemote`.
     pub upstream: Option<(String, String, Option<String>)>,
-    /// Upstreams that identify a local branch of this head: a remote or its URL, and a full ref.
+    /// Upstreams that mark a local branch as a branch of this head: a remote or its URL, and a full
+    /// ref.
     pub upstreams: Vec<(String, String)>,
 }
 
@@ -22,7 +23,7 @@ pub(super) struct CheckoutHead {
 pub(super) struct CheckoutTarget<'a> {
     /// The local branch; `None` for a detached head.
     pub branch: Option<&'a str>,
-    /// True if the user chose the local branch's name; otherwise the author chose the name.
+    /// True if the user chose the local branch's name, false if the pull request's author did.
     pub is_named: bool,
     /// A new work tree instead of the current one.
     pub worktree: Option<&'a Path>,
@@ -165,7 +166,7 @@ async fn follow(
     Ok(())
 }
 
-/// The upstream of a local branch, if the head does not have this upstream.
+/// Returns the upstream of a local branch if it is not an upstream of the head.
 async fn other_upstream(ctx: &Ctx, branch: &str, head: &CheckoutHead) -> Result<Option<String>> {
     let config = ctx.git_config().await?;
     let settings = config.branch(branch);

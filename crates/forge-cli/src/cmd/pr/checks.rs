@@ -146,8 +146,8 @@ async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> 
         checks.retain(|c| c.required == Some(true));
     }
     let commit = text::one_line(&commit);
-    // A check that was not read may have failed, so an incomplete list without failures is an
-    // error.
+    // A check that was not read may have failed, so an incomplete list without failures is reported
+    // as an error.
     if truncated && count(&checks, CheckStatus::Failure) == 0 {
         return Err(Error::new(
             ErrorKind::Upstream {
@@ -181,8 +181,8 @@ fn count(checks: &[Check], status: CheckStatus) -> usize {
     checks.iter().filter(|c| c.status == status).count()
 }
 
-/// A failed check takes precedence over a pending one. Cancelled checks are not failures (as in
-/// gh).
+/// Returns the exit code. A failed check takes precedence over a pending one. Cancelled checks are
+/// not failures (as in gh).
 fn exit(checks: &[Check]) -> Exit {
     if count(checks, CheckStatus::Failure) > 0 {
         Exit::Failure
@@ -200,7 +200,7 @@ fn took(c: &Check) -> String {
     }
 }
 
-/// gh prints a cancelled check as failed.
+/// Returns gh's word for the status: gh prints a cancelled check as failed.
 fn word(c: &Check) -> &'static str {
     if c.status == CheckStatus::Cancelled {
         "fail"
@@ -276,7 +276,7 @@ fn cells(c: &Check) -> Vec<Cell> {
     ]
 }
 
-/// The full name of a check: `workflow/name (event)`, as far as known.
+/// Returns the full name of a check: `workflow/name (event)`, as far as known.
 fn full_name(c: &Check) -> String {
     let known = |part: &Option<String>| part.clone().filter(|text| !text.is_empty());
     let workflow = known(&c.workflow).map(|w| format!("{w}/"));

@@ -10,7 +10,7 @@ use forge_git::{Git, branch_problem, current_branch, quoted};
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
 
-/// Update of the local base branch after switching to it.
+/// How to treat the local base branch after the switch to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseUpdate {
     /// The base has moved: the pull request was just merged.
@@ -19,8 +19,8 @@ pub enum BaseUpdate {
     Same,
 }
 
-/// Returns true if the pull request lives in the current repository and its head branch is checked
-/// out. The forge does not delete a checked-out branch.
+/// Returns true if the pull request is stored in the current repository, and its head branch is
+/// checked out there. In this case the forge does not delete the branch.
 ///
 /// # Errors
 ///
@@ -59,8 +59,8 @@ pub async fn warn_if_diverged(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     let Some(head) = pull.head_oid.as_deref() else {
         return;
     };
-    // No warning for a patch, whose commit id is only a claim of its author. None in the forge's
-    // own repository either, where the branch itself is the head.
+    // No warning for a patch: its commit id is only a claim of its author. No warning in the
+    // forge's own repository: there, the local branch is the head.
     if pull.head_patch.is_some() || ctx.is_here(repo).await {
         return;
     }
@@ -130,7 +130,7 @@ pub async fn delete_local_branch(
     }
     let branch = pull.head_branch.as_str();
     let base_branch = pull.base_branch.as_str();
-    // The forge chose the names, so git must not read a name as an option.
+    // The forge chose the names, so git must not be able to read a name as an option.
     if branch == base_branch
         || [branch, base_branch]
             .iter()
@@ -205,7 +205,7 @@ async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<()
 async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     let from = format!("refs/heads/{base}");
     let fetch = ["fetch", "--quiet", "--", remote, &from];
-    // Not `git pull`: its merge would expose tokens to hooks and filters.
+    // `git pull` is not used, because its merge would expose tokens to hooks and filters.
     let merge = ["merge", "--quiet", "--ff-only", "FETCH_HEAD"];
     let forwarded = match run(&ctx.git().for_remote().await?, &fetch).await? {
         Ok(()) => run(&ctx.git().for_write(), &merge).await?,

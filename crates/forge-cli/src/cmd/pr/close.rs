@@ -54,8 +54,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
         let pull = selected.repo.pull(&selected.id, PrFields::NONE).await?;
         clone_branch::switch_to_base(ctx, &pull).await?;
-        // A hook may commit during the switch; the branch is deleted only at the head that was read
-        // before.
+        // A hook may commit during the switch, so the branch is deleted only if it is still at the
+        // head that was read before.
         req.expected_head = pull.head_oid;
     }
     let outcome = selected.repo.close(&selected.id, &req).await?;

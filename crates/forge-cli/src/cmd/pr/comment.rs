@@ -256,7 +256,7 @@ async fn delete(ctx: &Ctx, selected: &SelectedPull, args: &CommentArgs) -> Resul
     Ok(Exit::Ok)
 }
 
-/// The id and text of a comment, including comments in review threads.
+/// Returns the id and text of a comment, including comments in review threads.
 async fn comment_of(selected: &SelectedPull, key: &str) -> Result<(String, String)> {
     let threads = thread::read(selected, ThreadFilter::All).await?;
     let in_threads = threads.into_iter().flat_map(|t| t.comments);

@@ -125,7 +125,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ContextArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// The commit to which git resolves `--since`, if the repository is available.
+/// Returns the commit that `--since` names in git, if the repository is available.
 async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option<String>> {
     let is_name = |text: &&str| *text != LATEST_REVIEW && !DiffReq::is_commit(text);
     let Some(name) = req.since.as_deref().filter(is_name) else {
@@ -137,7 +137,7 @@ async fn since_commit(ctx: &Ctx, repo: &Repo, req: &ContextReq) -> Result<Option
     }
 }
 
-/// Appends to each hint the command that carries out the hint.
+/// Appends to each hint the command that does what the hint says.
 fn name_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
     let since = found.since.iter_mut().map(|since| &mut since.diff);
     let diffs = found.diff.iter_mut().chain(since).map(|d| &mut d.recovery);

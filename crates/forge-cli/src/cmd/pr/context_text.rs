@@ -17,9 +17,9 @@ use crate::ui::{color::Palette, json::model_name};
 /// Maximum length of a foreign text, in characters.
 const MAX_BODY: usize = 2_000;
 
-/// Renders the bundle as text: first the verdict, then its sections.
+/// Renders the bundle as text: the verdict first, then its sections.
 ///
-/// `advice` renders a hint and the command for the hint.
+/// `advice` renders a hint with the command that does what it says.
 pub(super) fn render_context(
     found: &PullContext,
     palette: Palette,

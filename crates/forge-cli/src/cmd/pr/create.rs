@@ -29,7 +29,7 @@ use crate::{
     ui::{browser, prompt},
 };
 
-/// Flags that conflict with changes by `--edit` and `--delete`.
+/// Flags that cannot be combined with `--edit` and `--delete`.
 const EDITS_ALONE: [&str; 6] = [
     "patch",
     "depends_on",
@@ -161,7 +161,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         None => None,
     };
     let mut base = match &depends_on {
-        // The pull request below determines the base branch, even if a default is configured.
+        // The base is the branch of the pull request below, even if a default is configured.
         Some(_) => args.base.take(),
         None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
@@ -221,8 +221,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     req.patch = patch;
     req.edits = edits;
     req.depends_on = depends_on;
-    // If title and description are given, the push target is the only question, and its answer
-    // would publish the changes. So the user has to confirm.
+    // If title and description are given, the push target is the only question, and answering it
+    // would publish the changes. The user therefore has to confirm.
     if let Some(push) = push.as_ref().filter(|push| push.asked && !text.typed) {
         let question = format!("Push {}, and go on?", push.name());
         if !prompt::confirm(&question)? {
@@ -234,7 +234,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Ok(Some(made)) => made,
         Ok(None) => return Ok(Exit::Ok),
         Err(e) => {
-            // Text that the user typed is kept.
+            // Save the text only if the user typed it.
             if text.typed {
                 text.draft.keep(&ctx.ui);
             }
@@ -305,7 +305,7 @@ async fn open_or_correct(
             return Err(e);
         };
         ctx.ui.error(&e);
-        // The input is saved first, because Ctrl+C at the question ends the process.
+        // Save the input first, because Ctrl+C at the question ends the process.
         if kept.is_none() {
             kept = text.draft.keep(&ctx.ui);
         }
@@ -335,7 +335,7 @@ async fn merge_later(ctx: &Ctx, repo: &Repo, created: &PullRequest) -> Result<()
     }
 }
 
-/// The issues of `--closes`, each read once; a missing one is a warning.
+/// Reads each issue of `--closes` once. Warns about a missing issue.
 async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<IssueId>> {
     let issues = issue::shared::all_related(ctx, repo, named).await?;
     for id in &issues {
@@ -347,7 +347,7 @@ async fn closed_issues(ctx: &Ctx, repo: &Repo, named: &[String]) -> Result<Vec<I
     Ok(issues)
 }
 
-/// The pull request of `--depends-on`.
+/// Returns the pull request of `--depends-on`.
 async fn resolve_depends_on(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
     let none = PrFields::NONE;
     let selected = select::pull(ctx, flag, Some(named), Unnamed::NotWithRepo, none).await?;
@@ -388,7 +388,7 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
     }
 }
 
-/// The error for a head branch that is in this clone but was not pushed.
+/// Returns the error for a head branch that is in this clone but was not pushed.
 async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if ctx.is_here(repo).await {
         return e;
@@ -406,7 +406,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
 }
 
-/// The head branch: `--head`, else the current branch.
+/// Returns the head branch: `--head`, else the current branch.
 async fn head(
     ctx: &Ctx,
     repo: &Repo,
@@ -443,8 +443,8 @@ async fn head(
     })
 }
 
-/// `--base`, else the branch's git configuration, else the configuration; `None` leaves the choice
-/// to the repository.
+/// Returns the base branch: `--base`, else the branch's git configuration, else the configuration.
+/// `None` leaves the choice to the repository.
 async fn named_base(
     ctx: &Ctx,
     repo: &Repo,
@@ -462,7 +462,7 @@ async fn named_base(
     Ok(ctx.config_for(repo).await?.pr_base())
 }
 
-/// The default branch.
+/// Returns the default branch.
 pub(super) async fn default_base(repo: &Repo) -> Result<String> {
     repo.info().await?.default_branch.ok_or_else(|| {
         Error::invalid(

@@ -18,7 +18,7 @@ const KINDS: [(Capability, &str); 5] = [
     (Capability::PrMilestone, "Milestone"),
 ];
 
-/// The kinds that the forge supports.
+/// Returns the kinds that the forge supports.
 pub(super) fn offered(repo: &Repo) -> Vec<(Capability, &'static str)> {
     let kinds = KINDS.into_iter();
     kinds.filter(|(kind, _)| has(repo, *kind)).collect()
@@ -50,7 +50,8 @@ pub(super) async fn ask_metadata(repo: &Repo, draft: &mut PullDraft) -> Result<(
     Ok(())
 }
 
-/// The metadata field with names that the forge refused before it created anything.
+/// Returns the metadata field whose names the forge refused, if it refused them before it created
+/// anything.
 pub(super) fn refused(e: &Error) -> Option<&'static str> {
     const FIELDS: [&str; 5] = ["assignees", "labels", "milestone", "projects", "reviewers"];
     match e.kind() {
@@ -59,7 +60,7 @@ pub(super) fn refused(e: &Error) -> Option<&'static str> {
     }
 }
 
-/// Asks again for the names of a field that [`refused`] found.
+/// Asks again for the names of `field`, which [`refused`] returned.
 pub(super) fn correct(field: &str, req: &mut CreatePull) -> Result<()> {
     match field {
         "assignees" => req.assignees = typed_names("Assignees", &req.assignees)?,

@@ -6,8 +6,8 @@ use forge_core::{Error, ErrorKind, Repo, Result, model::CreatePull, text};
 
 use crate::{ctx::Ctx, exit::Exit, ui::markdown};
 
-/// Prints the planned pull request. As in a real run, missing capabilities are errors; the forge
-/// creates nothing.
+/// Prints the planned pull request without creating it. Missing capabilities are errors, as in a
+/// real run.
 pub(super) async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Exit> {
     let mut policy = ctx.policy()?;
     policy.access = forge_core::Access::DryRun;
@@ -42,7 +42,7 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         key("dependsOn", "DependsOn", &below.key.to_string());
     }
     key("draft", "Draft", &req.draft.to_string());
-    // With `--depends-on` the base follows from the pull request below.
+    // With `--depends-on`, the base branch is the head branch of the pull request below.
     if req.base.is_some() || req.depends_on.is_none() {
         key("base", "Base", req.base.as_deref().unwrap_or(""));
     }

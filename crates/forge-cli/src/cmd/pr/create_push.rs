@@ -21,16 +21,16 @@ use crate::{ctx::Ctx, ui::prompt};
 pub(super) struct Push {
     /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
-    /// The local branch.
+    /// The local branch to push.
     branch: String,
     /// The branch's name at the remote.
     name: String,
-    /// True if the user chose the target with one key press.
+    /// True if one key press of the user chose the target.
     pub(super) asked: bool,
 }
 
-/// The push that `--push` requests, or that the user confirms for an unpushed branch; `head` then
-/// names the target repository.
+/// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. Then
+/// sets the target repository in `head`.
 pub(super) async fn plan(
     ctx: &Ctx,
     repo: &Repo,
@@ -46,8 +46,8 @@ pub(super) async fn plan(
     if args.push {
         return push_of_flag(ctx, repo, named, head).await.map(Some);
     }
-    // As in gh, `--head` means a pushed branch. A forge with patches gets a patch of an unpushed
-    // branch.
+    // As in gh, `--head` names a branch that is already pushed. A forge that accepts patches gets
+    // an unpushed branch as a patch.
     let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
     if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
         return Ok(None);
@@ -159,8 +159,8 @@ async fn ask_push_target(
     }))
 }
 
-/// The name of a target, with the places that git pushes to if a `pushurl` or `pushInsteadOf` leads
-/// elsewhere. No URL is shown, because it can hold a password.
+/// Returns the name of a target. If a `pushurl` or `pushInsteadOf` leads elsewhere, adds where git
+/// pushes to. Shows no URL, because a URL can contain a password.
 async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     let args = ["remote", "get-url", "--push", "--all", "--", &target.remote];
     let printed = ctx.git().run_ok(args).await?;
@@ -187,7 +187,8 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     Ok(text::one_line(&label).into_owned())
 }
 
-/// The owner of a possible fork; `None` if no fork is possible, or the owner already has a target.
+/// Returns the owner of a possible fork; `None` if no fork is possible, or the owner already has a
+/// target.
 async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
@@ -201,7 +202,7 @@ async fn forker(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
     (!has_one).then_some(login)
 }
 
-/// The remotes on the same host, beginning with the remote of the branch.
+/// Returns the remotes on the same host, with the branch's own remote first.
 async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
     let forges = ctx.forges()?;
     let mut found: Vec<PushTarget> = Vec::new();
@@ -223,7 +224,7 @@ async fn targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarge
     Ok(found)
 }
 
-/// Names a branch of `place` in the form that a pull request in `base` uses.
+/// Names a branch of the repository `place` as a pull request in `base` names it.
 fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
@@ -232,7 +233,7 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let base_owner = base.owner_and_name().map(|(owner, _)| owner);
     if let Some((owner, name)) = place.owner_and_name() {
         head.owner = Some(owner.to_owned());
-        // An owner may have two of the repositories, so the name is needed.
+        // The owner may have both repositories, so the name is needed.
         head.repo = (base_owner == Some(owner)).then(|| name.to_owned());
     }
     head
@@ -250,8 +251,7 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found,
-        // A temporary failure does no harm: the forge checks again when the pull request is
-        // created.
+        // A temporary failure is ignored: the forge checks again when the pull request is created.
         Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
         Err(e) => return Err(e),
     };
@@ -293,7 +293,7 @@ async fn add_fork(ctx: &Ctx, repo: &Repo) -> Result<String> {
     Ok(remote.into_owned())
 }
 
-/// The URL of a fork, derived from the repository's URL.
+/// Returns the URL of a fork, derived from the repository's URL.
 fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
     let path = |id: &RepoId| {
         let (owner, name) = id.owner_and_name()?;
@@ -305,7 +305,7 @@ fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
     Some(format!("{before}{new}{after}"))
 }
 
-/// Pauses before a retry of the push to a new fork, which may not exist yet.
+/// Pauses in seconds before the push to a new fork is retried. The fork may not exist yet.
 const FORK_PAUSES: [u64; 2] = [2, 4];
 
 impl Push {

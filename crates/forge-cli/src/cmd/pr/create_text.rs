@@ -32,7 +32,7 @@ pub(super) struct PullText {
     pub(super) typed: bool,
 }
 
-/// The base of the commits.
+/// Where the commits of the pull request begin.
 #[derive(Clone, Copy)]
 pub(super) struct CommitBase<'a> {
     /// The base branch; `None` for the default branch.
@@ -104,7 +104,7 @@ pub(super) async fn write(
         text = text.or(Some(filled_body));
     }
     let mut draft = recovered(args)?;
-    // Known values are shown on a terminal; values without a flag are asked for.
+    // A terminal shows the known values and asks for those without a flag.
     let mut start = None;
     if args.recover.is_some() {
         start = Some(std::mem::take(&mut draft.body));
@@ -130,7 +130,7 @@ pub(super) async fn write(
     let recovers = args.recover.is_some();
     let (offered_title, offered_body) = match title.is_some() && (text.is_some() || recovers) {
         true => <(String, String)>::default(),
-        // A failure to find a default text is ignored.
+        // The default texts are optional, so failures to find them are ignored.
         false => offered(ctx, repo, onto, head).await,
     };
     draft.title = match title {
@@ -164,7 +164,7 @@ pub(super) async fn write(
     }))
 }
 
-/// The draft of `--recover`, overridden by flags.
+/// Returns the draft of `--recover`, overridden by flags.
 fn recovered(args: &CreateArgs) -> Result<PullDraft> {
     let mut draft = match &args.recover {
         Some(path) => PullDraft::load(path)?,
@@ -200,14 +200,14 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
 
-/// Title and description like those of `--fill`, as initial values of a form.
+/// Composes title and description as `--fill` does, as initial values of a form.
 async fn offered(ctx: &Ctx, repo: &Repo, onto: CommitBase<'_>, head: &HeadRef) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
     fill::fill(&commits, FillSource::All, &head.branch)
         .unwrap_or_else(|_| (fill::humanised(&head.branch), String::new()))
 }
 
-/// The initial description, if no flag gives a description.
+/// The initial description, used if no flag gives one.
 struct DescriptionStart {
     /// The template or the recovered text; `None` if a template is still to be chosen.
     text: Option<String>,
@@ -216,7 +216,7 @@ struct DescriptionStart {
 }
 
 impl DescriptionStart {
-    /// The description; `template` replaces a missing text.
+    /// Returns the description. `template` is used if the text is missing.
     fn with(self, template: String) -> String {
         let text = self.text.unwrap_or(template);
         match (self.commits.trim_end(), text.is_empty()) {
@@ -227,7 +227,7 @@ impl DescriptionStart {
     }
 }
 
-/// The next step after title and description.
+/// What the user wants to do after title and description.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextStep {
     Submit,
@@ -260,7 +260,7 @@ async fn ask_text(
         return Ok(NextStep::Submit);
     }
     if args.title.is_none() {
-        // Subjects of others' commits may hold terminal escapes.
+        // Another person's commit subject may contain terminal escapes.
         draft.title = prompt::line("Title", &text::one_line(&draft.title))?;
     }
     draft.body = match body {
@@ -338,8 +338,8 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
     }
 }
 
-/// The commits of the branch: from this clone if it has the branch, else from the repository if it
-/// is local.
+/// Returns the commits of the branch: from this clone if it has the branch, else from the
+/// repository if it is local.
 async fn commits(
     ctx: &Ctx,
     repo: &Repo,
@@ -381,7 +381,7 @@ enum RangeStart {
 }
 
 impl RangeStart {
-    /// Resolves the start in a clone: the head commit of the pull request, else the pull request's
+    /// Resolves the start in a clone: to the head commit of the pull request, or else to its
     /// branch.
     async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
         let pull = match self {
@@ -394,7 +394,7 @@ impl RangeStart {
                 return Ok(commit);
             }
         }
-        // A fork's branch may have the same name as another branch here.
+        // A fork's branch may have the name of an unrelated branch here.
         if pull.head_repo.is_none()
             && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
         {

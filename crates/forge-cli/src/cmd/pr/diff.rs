@@ -110,10 +110,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     Ok(Exit::Ok)
 }
 
-/// Number of rows per request; a forge with smaller pages needs more requests.
+/// Number of rows per request. A forge with smaller pages needs several requests.
 const ROWS_PER_PAGE: usize = 10_000;
 
-/// Maximum memory of a file of `--stat`, in bytes: names are also quoted and printed.
+/// Returns the maximum memory of a file in `--stat`, in bytes. It is larger than the names, because
+/// they are also quoted and printed.
 fn weight(file: &FileChange) -> usize {
     let previous = file.previous_path.as_ref().map_or(0, String::len);
     file.path.len().saturating_add(previous) * 4 + 128
@@ -145,12 +146,12 @@ async fn each_file(
     .await
 }
 
-/// A path on one line, as git prints it, without cursor movements or hidden characters.
+/// Formats a path on one line as git does, without cursor movements and hidden characters.
 fn path_line(path: &str) -> String {
     text::neutralise(&quote_path(path)).into_owned()
 }
 
-/// The round in the URL of a pull request.
+/// Returns the round in the URL of a pull request.
 pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>> {
     let parsed = locator::parse(selector, ctx.forges()?.hosts());
     Ok(match parsed.map(|parsed| parsed.locator) {
@@ -159,7 +160,7 @@ pub(super) fn addressed_round(ctx: &Ctx, selector: &str) -> Result<Option<usize>
     })
 }
 
-/// The requested rounds: from flags, or from a URL.
+/// Returns the requested rounds: from flags, or from a URL.
 fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     let addressed = match &args.selector {
         Some(text) => addressed_round(ctx, text)?,
@@ -224,8 +225,8 @@ async fn stream(
             Some(Err(e)) => Err(e),
             None => printer.finish(&mut out),
         };
-        // Each chunk is printed at once, because the reader may wait for the first line while git
-        // still computes the last. A failure is reported after the chunks.
+        // Print each chunk at once: the reader may wait for the first line while git computes the
+        // last. Report a failure after the chunks.
         let wanted = match &mut pager {
             Some(pager) => pager.write(&out)?,
             None => {

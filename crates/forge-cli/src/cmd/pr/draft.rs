@@ -8,25 +8,19 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::ui::{Ui, io_error};
 
-/// The user's input.
+/// The user's input for a pull request that could not be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PullDraft {
-    /// The title.
     pub(super) title: String,
-    /// The description.
     pub(super) body: String,
     /// True if the pull request is to be opened as a draft.
     pub(super) draft: bool,
     /// Requested reviewers: people and teams.
     pub(super) reviewers: Vec<String>,
-    /// Assignees.
     pub(super) assignees: Vec<String>,
-    /// Labels.
     pub(super) labels: Vec<String>,
-    /// Project boards.
     pub(super) projects: Vec<String>,
-    /// The milestone.
     pub(super) milestone: Option<String>,
 }
 

@@ -13,7 +13,6 @@ use crate::{
     ui::{editor, prompt},
 };
 
-/// An item of the menu.
 #[derive(Clone, Copy)]
 enum MenuItem {
     Title,
@@ -25,7 +24,7 @@ enum MenuItem {
     Milestone,
 }
 
-/// The items in gh's order, with the needed capabilities.
+/// The items in gh's order, each with the capability that it needs.
 const ITEMS: [(MenuItem, &str, Option<Capability>); 7] = [
     (MenuItem::Title, "Title", None),
     (MenuItem::Body, "Body", None),
@@ -48,7 +47,7 @@ const ITEMS: [(MenuItem, &str, Option<Capability>); 7] = [
     ),
 ];
 
-/// The sections of the pull request that [`ask_edits`] needs.
+/// Returns the sections of the pull request that [`ask_edits`] needs.
 pub(super) fn fields(repo: &Repo) -> PrFields {
     match has(repo, Capability::PrProjects) {
         true => PrFields::PROJECTS,
@@ -132,7 +131,7 @@ fn list(question: &str, before: Vec<String>) -> Result<SetChange<String>> {
     Ok(change(before, after))
 }
 
-/// Asks for names on one line, which begins with those of `before`.
+/// Asks for names on one line. The input initially contains the names of `before`.
 pub(super) fn typed_names(question: &str, before: &[String]) -> Result<Vec<String>> {
     let shown: Vec<String> = before.iter().map(|name| quoted(name)).collect();
     let question = format!("{question} (with commas between them)");

@@ -9,15 +9,14 @@ const MAX_MESSAGES: usize = 32 << 20;
 /// Commits that provide title and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FillSource {
-    /// `--fill`
+    /// `--fill`: the subjects of all commits.
     All,
-    /// `--fill-first`
+    /// `--fill-first`: the message of the first commit.
     First,
-    /// `--fill-verbose`
+    /// `--fill-verbose`: subjects and bodies of all commits.
     Verbose,
 }
 
-/// A commit message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommitMessage {
     subject: String,
@@ -80,7 +79,7 @@ pub(super) async fn has(git: &Git, name: &str) -> bool {
     git.run(args).await.is_ok_and(|found| found.status == 0)
 }
 
-/// The first local ref for `branch` of the base repository.
+/// Returns the first ref in this clone that stands for `branch` of the base repository.
 pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Result<String> {
     let tracked = remotes.iter().map(|r| format!("refs/remotes/{r}/{branch}"));
     for name in tracked.chain([format!("refs/heads/{branch}")]) {

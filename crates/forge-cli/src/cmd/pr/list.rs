@@ -114,8 +114,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         let mut page = repo.pulls(&query, request).await?;
         compared.set(compared.get() + page.scanned.unwrap_or_default());
         if !query.touches.is_empty() && page.items.len() < limit {
-            // A page with too few rows means that the scan ended at its limit. The scan is not
-            // resumed.
+            // A page with too few rows means that the scan ended at its limit. The scan cannot be
+            // continued.
             page.next = None;
         }
         Ok(page)
@@ -168,7 +168,7 @@ pub(super) fn query(
     query
 }
 
-/// A line for a pipe: gh's columns, separated by tabs.
+/// Formats a row for a pipe: gh's columns, separated by tabs.
 pub(super) fn row(p: &PullRequest) -> String {
     format!(
         "{}\t{}\t{}\t{}\t{}",
@@ -241,7 +241,7 @@ pub(super) const COLUMNS: [Column; 4] = [
     },
 ];
 
-/// A line of the table.
+/// Formats a row of the table.
 pub(super) fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
     let color: fn(Palette, &str) -> String = match p.state {
         PrState::Open if p.draft => Palette::gray,

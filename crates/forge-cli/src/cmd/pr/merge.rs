@@ -104,7 +104,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     }
     let config = ctx.config_for(&selected.repo).await?;
     let configured = config.merge_method();
-    // A setting in the repository's file does not replace the user's answer on a terminal.
+    // A setting in the repository's own file must not answer for the user on a terminal.
     let asks = named.is_none() && ctx.ui.can_prompt();
     let method = match named.or(configured) {
         None if !asks => return Err(unnamed(&selected.repo.info().await?.merge_methods)),
@@ -113,7 +113,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let seen = match ctx.ui.is_tty() {
         true => {
             let view = selected.repo.pull(&selected.id, VERDICT_FIELDS).await;
-            // If no question is asked, a failure to read is ignored here: the merge reports it.
+            // If no question is asked, a failed read is ignored here, because the merge will report
+            // it.
             match asks {
                 true => Some(view?),
                 false => view.ok(),
@@ -149,13 +150,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             let can_wait = has(&selected.repo, Capability::MergeAuto);
             merge_prompt::check(pull, &req, can_wait)?;
             merge_prompt::ask_merge(ctx, repo, &selected.repo, pull, configured, &mut req).await?;
-            // The merge is bound to the head, the base and the record that were shown.
+            // The merge is bound to the head, the base and the record that the user saw.
             req.expected_head = req.expected_head.or(pull.head_id().map(str::to_owned));
             req.expected_base = Some(pull.base_branch.clone());
             let record = pull.head_patch.as_ref();
             req.expected_version = record.map(|_| pull.version.clone());
         }
-        // If the head is a patch, exactly the judged patch is merged.
+        // If the head is a patch, only the patch that was judged is merged.
         Some(pull) if pull.state == PrState::Open => {
             req.expected_head = req.expected_head.or(pull.head_patch.clone());
         }
@@ -171,7 +172,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             "Pull request {} was already merged",
             pull_name(&selected.id)
         );
-        // A branch that the forge keeps may have more commits than were merged.
+        // A branch that the forge keeps may have commits that were not merged.
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
         // The first warning of an unchanged outcome repeats the message.
         let merge = if outcome.unchanged {
@@ -199,7 +200,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
-    // A merge that is neither done nor queued is still in progress; a warning reports this.
+    // The merge is incomplete if it is neither done nor queued; a warning reports this.
     let complete = outcome.steps.iter().all(|step| step.done);
     let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
@@ -248,8 +249,7 @@ async fn warn_of_requirements(ctx: &Ctx, repo: &Repo, pull: &PullRequest) {
     }
 }
 
-/// Deletes the checked-out head branch of a merged pull request, after switching to its base
-/// branch.
+/// Deletes the checked-out head branch of a merged pull request, after a switch to the base branch.
 async fn delete_left_head(ctx: &Ctx, selected: &SelectedPull, merge: &Merge) -> Result<Exit> {
     if clone_branch::switch_to_base(ctx, &merge.pull_request).await? {
         let mut req = MergeReq::default();
@@ -282,7 +282,8 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
     }
 }
 
-/// The error if the user cannot be asked: gh's message, with the available methods.
+/// Returns the error if no method is given and the user cannot be asked: gh's message, with the
+/// available methods.
 fn unnamed(methods: &[MergeMethod]) -> Error {
     let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
     let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);

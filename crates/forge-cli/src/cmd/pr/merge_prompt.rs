@@ -35,7 +35,7 @@ pub(super) fn show(ctx: &Ctx, pull: &PullRequest) {
     ui.note(&format!("  {}", facts.join(" • ")));
 }
 
-/// The line `checks: 1 failing, 2 successful`; `None` if the forge has no checks.
+/// Returns the line `checks: 1 failing, 2 successful`; `None` if the forge has no checks.
 fn checks(pull: &PullRequest) -> Option<String> {
     let checks = &pull.checks.as_ref()?.checks;
     let words = [
@@ -62,7 +62,7 @@ fn counted(count: usize, unit: &str) -> String {
 }
 
 /// Refuses a merge that would fail, before the user answers questions. `can_wait` says whether the
-/// forge merges automatically later.
+/// forge can merge automatically later.
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ pub(super) fn check(pull: &PullRequest, req: &MergeReq, can_wait: bool) -> Resul
     Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
 }
 
-/// The refusal of a merge before the pull request `below`.
+/// Returns the error for a merge while the pull request `below` is still open.
 fn stacked(pull: &PullRequest, below: &PrKey) -> Error {
     let first = PrId {
         repo: pull.id.repo.clone(),
@@ -218,7 +218,7 @@ async fn ask_method(repo: &Repo, configured: Option<MergeMethod>) -> Result<Merg
     method.ok_or_else(prompt::cancelled)
 }
 
-/// The question whether to delete the head branch; `None` if the branch cannot be deleted.
+/// Returns the question whether to delete the head branch; `None` if the branch cannot be deleted.
 async fn deletion(
     ctx: &Ctx,
     flag: Option<&str>,
@@ -237,7 +237,7 @@ async fn deletion(
     )
 }
 
-/// The initial subject in the editor: the forge's own, as far as known.
+/// Returns the initial subject in the editor: the forge's own, as far as known.
 fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     match (method, pull.number) {
         (MergeMethod::Merge, Some(number)) => {
@@ -248,7 +248,7 @@ fn subject(pull: &PullRequest, method: MergeMethod) -> String {
     }
 }
 
-/// The initial message below the subject.
+/// Returns the initial message below the subject.
 fn body(pull: &PullRequest, method: MergeMethod) -> String {
     match method {
         MergeMethod::Squash => pull.description.clone(),

@@ -46,7 +46,7 @@ pub(super) async fn apply(
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);
-    // This merge closes even issues that were reopened before it.
+    // This merge also closes issues that somebody had reopened before it.
     let mut judged = pull.clone();
     if !merge.already_merged {
         judged.state = PrState::Open;
@@ -61,7 +61,8 @@ pub(super) async fn apply(
     note_left(ctx, &report);
 }
 
-/// Reads the workflow before the merge: a head must not define the effects of its own merge.
+/// Reads the workflow before the merge, because a head must not define the effects of its own
+/// merge.
 ///
 /// # Errors
 ///
@@ -70,8 +71,8 @@ pub(super) async fn workflow(ctx: &Ctx, repo: &Repo) -> Result<Option<Workflow>>
     ctx.forges()?.merge_workflow(repo).await
 }
 
-/// The merged pull request with the issues that it closes. If lines of the description are the only
-/// links, a description without such lines gives `None` without a request.
+/// Returns the merged pull request with the issues that it closes. Sends no request and returns
+/// `None` if only lines of the description can link issues and it has no such line.
 async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullRequest> {
     let mut pull = merge.pull_request.clone();
     let hosts = ctx.forges().ok()?.hosts();
@@ -82,7 +83,7 @@ async fn with_issues(ctx: &Ctx, repo: &Repo, merge: &Merge) -> Option<PullReques
             return None;
         }
     }
-    // Links in the description need no request: the merge's answer contains the description.
+    // The merge's answer already contains the description, so links in it need no request.
     if !matches!(closing(repo), Support::ClientSide { .. }) {
         match repo.pull(&pull.id, PrFields::LINKED_ISSUES).await {
             Ok(viewed) => pull = viewed,
@@ -118,7 +119,7 @@ pub(crate) fn warn_of_unread(ctx: &Ctx, pull: &PullRequest) {
     }
 }
 
-/// A line for each issue: `moved: #3: In Review -> Done (closed)`, or `closed: #3`.
+/// Returns a line for each issue: `moved: #3: In Review -> Done (closed)`, or `closed: #3`.
 pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     let did = if report.moves { "moved" } else { "closed" };
     let line = |step: &MergeStep| format!("{did}: {}", step.in_words());
@@ -126,7 +127,7 @@ pub(crate) fn lines(report: &MergeReport) -> Vec<String> {
     lines.map(|l| text::one_line(&l).into_owned()).collect()
 }
 
-/// Prints the unchanged issues with reasons; failures are warnings.
+/// Prints the issues that stayed unchanged, with the reasons. Failures are warnings.
 pub(crate) fn note_left(ctx: &Ctx, report: &MergeReport) {
     let did = if report.moves { "moved" } else { "closed" };
     for left in &report.skipped {
@@ -144,7 +145,7 @@ fn closes_itself(repo: &Repo) -> bool {
     matches!(closing(repo), Support::Native)
 }
 
-/// The forge's support for closing issues.
+/// Returns how the forge supports closing issues.
 fn closing(repo: &Repo) -> Support {
     repo.support(Capability::PrCreateCloses)
 }

@@ -64,8 +64,8 @@ fn is_by_branch(req: &CreatePull) -> bool {
     req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none()
 }
 
-/// The patch of a head branch that is in a clone but not in the repository; `None` if the forge
-/// accepts no patches as rounds, or there is no such clone.
+/// Returns the patch of a head branch that is in a clone but not in the repository. Returns `None`
+/// if the forge accepts no patches as rounds, or there is no such clone.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ pub(super) async fn of_unpushed(
             Some(oid) => commit(ctx, oid).await,
             None => None,
         };
-        // The patch would otherwise contain the changes of the pull request below.
+        // Without those commits, the patch would contain the changes of the pull request below.
         if tip.is_none() {
             let key = &below.id.key;
             return Err(Error::invalid(
@@ -127,8 +127,8 @@ pub(super) async fn of_unpushed(
     Ok(Some(UnpushedPatch { patch, commits }))
 }
 
-/// The warning for a new pull request whose local branch is ahead: unpushed commits are not
-/// included, and need another round.
+/// Returns a warning if the local branch of a new pull request has unpushed commits. They are not
+/// part of the pull request and need another round.
 pub(super) async fn left_out(
     ctx: &Ctx,
     repo: &Repo,
@@ -146,7 +146,7 @@ pub(super) async fn left_out(
     }
     let ahead = format!("{pushed}..{here}");
     let args = ["rev-list", "--count", "--end-of-options", &ahead];
-    // The pull request may have commits that the clone lacks; then nothing is reported.
+    // If the pull request has commits that the clone lacks, nothing is reported.
     let count = ctx.git().run_ok(args).await.ok()?;
     let count: u64 = String::from_utf8(count).ok()?.trim().parse().ok()?;
     let (commits, are) = match count {
@@ -162,12 +162,12 @@ pub(super) async fn left_out(
     Some(Warning::new(message).with_hint(hint))
 }
 
-/// The patch of a local branch: its commits without those of the base branch and of `below`.
+/// Makes the patch of a local branch: its commits without those of the base branch and of `below`.
 ///
 /// # Errors
 ///
-/// `invalid_input` if the clone lacks the branch or the base, or the branch has no new commits, or
-/// a merge commit with changes of its own.
+/// `invalid_input` if the clone lacks the branch or the base, if the branch has no new commits, or
+/// if it has a merge commit with changes of its own.
 pub(super) async fn of_branch(
     ctx: &Ctx,
     repo: &Repo,
@@ -207,7 +207,7 @@ pub(super) async fn of_branch(
     Ok(patch)
 }
 
-/// Returns true if a round of this repository is a patch; on Tangled 1.0 it is two commits.
+/// Returns true if this repository's rounds are patches. On Tangled 1.0 a round is two commits.
 async fn takes_patches(repo: &Repo) -> Result<bool> {
     let here = repo.capabilities().await?;
     Ok(here
@@ -215,7 +215,7 @@ async fn takes_patches(repo: &Repo) -> Result<bool> {
         .any(|(c, support)| *c == Capability::PrCreatePatch && support.is_yes()))
 }
 
-/// The base commit of the changes.
+/// Returns the base commit of the changes.
 async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Result<String> {
     if let Some(key) = below {
         let id = PrId {

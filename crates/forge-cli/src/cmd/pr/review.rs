@@ -78,7 +78,7 @@ pub struct ReviewArgs {
 /// The value of `--line`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineComment {
-    /// The file.
+    /// The path of the file with the lines.
     pub path: String,
     /// The last (or only) line.
     pub line: u64,
@@ -86,16 +86,16 @@ pub struct LineComment {
     pub start_line: Option<u64>,
     /// The side of the line numbers.
     pub side: Side,
-    /// The text.
+    /// The text of the comment.
     pub body: String,
 }
 
 /// The value of `--file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeFile {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// The text.
+    /// The text of the comment.
     pub body: String,
 }
 
@@ -131,7 +131,7 @@ impl From<LineComment> for NewThread {
 impl FromStr for LineComment {
     type Err = String;
 
-    /// The first `:LINES=` ends the path, so that `:` and `=` elsewhere need no quotes.
+    /// Ends the path at the first `:LINES=`, so that other `:` and `=` need no quotes.
     fn from_str(text: &str) -> Result<Self, String> {
         let place = text.match_indices(':').find_map(|(colon, _)| {
             let (path, rest) = (text.get(..colon)?, text.get(colon + 1..)?);
@@ -306,7 +306,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Asks for a text unless the user skips it: as in gh, an approval needs no text.
+/// Asks whether to write a text. As in gh, an approval needs no text.
 fn write_body(verdict: Verdict) -> Result<bool> {
     const WRITE: &str = "Open the editor";
     let items: &[&str] = match verdict {
@@ -343,7 +343,7 @@ async fn dismiss(ctx: &Ctx, repo: Option<&str>, args: &ReviewArgs, key: &str) ->
     Ok(Exit::Ok)
 }
 
-/// The verdict; a review with only line comments has no verdict.
+/// Returns the verdict; a review with only line comments has no verdict.
 fn verdict(args: &ReviewArgs, inline: bool) -> Option<Verdict> {
     if args.approve {
         Some(Verdict::Approve)
@@ -372,7 +372,7 @@ struct FileComment {
     subject_type: SubjectType,
 }
 
-/// The subject of a comment. Only an explicit `file` may omit the line.
+/// What a comment is about. The line may be missing only if this is explicitly `file`.
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum SubjectType {
@@ -401,7 +401,7 @@ impl From<FileComment> for NewThread {
     }
 }
 
-/// Maximum size of the file, in comments of maximum length.
+/// Maximum size of the file: so many comments of maximum length.
 const MAX_COMMENTS: usize = 100;
 
 fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {

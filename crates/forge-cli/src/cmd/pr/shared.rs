@@ -6,7 +6,7 @@ use forge_core::{
 
 use crate::ui::json::is_cross_repository;
 
-/// Names a repository: `owner/name`, or the whole locator of a repository without owner.
+/// Names a repository: `owner/name`, or the whole locator if it has no owner.
 pub(crate) fn repo_name(id: &RepoId) -> String {
     match id.owner_and_name() {
         Some((owner, name)) => format!("{owner}/{name}"),
@@ -24,7 +24,7 @@ pub(super) fn pull_with_title(p: &PullRequest) -> String {
     format!("{} ({})", pull_name(&p.id), text::one_line(&p.title))
 }
 
-/// The head branch for display: `owner:branch` from another repository.
+/// Formats the head branch: `branch`, or `owner:branch` if it is in another repository.
 pub(super) fn head_label(p: &PullRequest) -> String {
     match p.head_repo.as_ref().and_then(RepoId::owner_and_name) {
         Some((owner, _)) if is_cross_repository(p) => format!("{owner}:{}", p.head_branch),
@@ -32,7 +32,7 @@ pub(super) fn head_label(p: &PullRequest) -> String {
     }
 }
 
-/// The state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.
+/// Returns the state as gh prints it: `OPEN`, `DRAFT`, `CLOSED` or `MERGED`.
 pub(super) fn state_word(p: &PullRequest) -> &'static str {
     match p.state {
         PrState::Open if p.draft => "DRAFT",
@@ -42,13 +42,14 @@ pub(super) fn state_word(p: &PullRequest) -> &'static str {
     }
 }
 
-/// The value of a flag. As in gh, an empty value counts as absent: scripts pass empty variables.
+/// Returns the value of a flag. An empty value counts as absent, as in gh, because scripts pass
+/// empty variables.
 pub(crate) fn non_empty(value: Option<&String>) -> Option<String> {
     value.filter(|text| !text.is_empty()).cloned()
 }
 
-/// Joins a list that clap split at every comma: in gh, quotes keep a comma within a name:
-/// `bug,"good, first"`. Empty names are dropped.
+/// Joins the pieces of a list that clap split at every comma. As in gh, quotes keep a comma within
+/// a name: `bug,"good, first"`. Drops empty names.
 pub(crate) fn names(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut open: Option<String> = None;
@@ -63,7 +64,7 @@ pub(crate) fn names(pieces: &[String]) -> Vec<String> {
             None => names.push(text),
         }
     }
-    // An unclosed quote is part of the name.
+    // A quote that is never closed is part of the name.
     names.extend(open);
     names.retain(|name| !name.is_empty());
     names

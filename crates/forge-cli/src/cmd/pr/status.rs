@@ -109,13 +109,14 @@ pub(super) fn print_row_warnings(ctx: &Ctx, status: &PullStatus) {
 /// Optional parts of the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowOptions {
-    /// The mergeability.
+    /// True if rows show whether the pull request conflicts with its base.
     pub conflicts: bool,
-    /// The repository.
+    /// True if rows show the repository.
     pub repos: bool,
 }
 
-/// Renders the status. `current` is `None` with `-R`, and `Some(None)` on a detached head.
+/// Renders the status. `current` is the pull request of the current branch: `None` with `-R`,
+/// `Some(None)` on a detached head.
 pub(super) fn render(
     c: Palette,
     repo: &str,
@@ -181,7 +182,7 @@ fn line(c: Palette, p: &PullRequest, rows: RowOptions) -> String {
         if !notes.is_empty() {
             let _ = write!(out, "\n  {}", notes.join(" "));
         }
-        // As in gh, the merge note is on the first line if there is nothing else.
+        // As in gh, the merge note moves to the first line if that line has nothing else.
         if let Some(merge) = merge_note(c, p).filter(|_| rows.conflicts) {
             let _ = write!(out, " {merge}");
         }
@@ -216,7 +217,8 @@ fn merge_note(c: Palette, p: &PullRequest) -> Option<String> {
     match p.mergeability.as_ref()?.state {
         MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
         MergeState::Conflicting => Some(c.red("× Merge conflicts")),
-        // The forge computes the mergeability after the first read, so it may be unknown here.
+        // The forge starts to compute the mergeability when it is first read, so it may be unknown
+        // here.
         MergeState::Unknown => Some(c.yellow("! Merge conflict status unknown")),
     }
 }

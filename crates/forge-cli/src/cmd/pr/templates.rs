@@ -1,7 +1,8 @@
-//! Templates of descriptions of pull requests and issues from the work tree.
+//! Templates for descriptions of pull requests and issues, from the work tree.
 //!
-//! The text becomes public and the repository chooses the file, so only files within the work tree
-//! are read, and links only to tracked files: a link to `.env` would publish that file.
+//! The repository chooses the file, and its text becomes public. Only files within the work tree
+//! are therefore read, and symbolic links only to tracked files: a link to `.env` would publish
+//! that file.
 
 use std::{
     fs,
@@ -30,7 +31,7 @@ pub(crate) enum TemplateKind {
 }
 
 impl TemplateKind {
-    /// The name of the default template in lower case, without its extension.
+    /// Returns the name of the default template in lower case, without its extension.
     fn file_stem(self) -> &'static str {
         match self {
             Self::Pull => "pull_request_template",
@@ -38,7 +39,7 @@ impl TemplateKind {
         }
     }
 
-    /// The directory of the templates to choose from.
+    /// Returns the directory of the templates to choose from.
     fn dir(self) -> &'static str {
         match self {
             Self::Pull => "PULL_REQUEST_TEMPLATE",
@@ -46,7 +47,8 @@ impl TemplateKind {
         }
     }
 
-    /// Returns true for `PULL_REQUEST_TEMPLATE.md`, in any case, also without `.md` or with `.txt`.
+    /// Returns true for `PULL_REQUEST_TEMPLATE.md` in upper or lower case, also with `.txt` or
+    /// without an extension.
     fn is_template(self, path: &Path) -> bool {
         let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
             return false;
@@ -57,7 +59,6 @@ impl TemplateKind {
     }
 }
 
-/// A template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template {
     /// The file name; for an issue the `name` of the front matter, if there is one.
@@ -114,7 +115,7 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The root of the work tree.
+/// Returns the root of the work tree.
 async fn root(ctx: &Ctx) -> Option<PathBuf> {
     let output = ctx
         .git()
@@ -160,7 +161,7 @@ pub(crate) async fn selected(ctx: &Ctx, kind: TemplateKind, name: &str) -> Resul
     }
 }
 
-/// The text of the default template; empty if there is none.
+/// Returns the text of the default template; empty if there is none.
 pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     let found = match root(ctx).await {
         Some(root) => default(ctx.git(), kind, &root).await,
@@ -169,8 +170,8 @@ pub(crate) async fn default_text(ctx: &Ctx, kind: TemplateKind) -> String {
     found.map(|template| template.body).unwrap_or_default()
 }
 
-/// Asks for one of several templates; without a choice of templates, the default one. `blank` is
-/// the answer for no template.
+/// Asks for one of several templates. If there are not several, returns the default template.
+/// `blank` is the answer for no template.
 ///
 /// # Errors
 ///
@@ -196,7 +197,7 @@ pub(crate) async fn choose(ctx: &Ctx, kind: TemplateKind, blank: &str) -> Result
     })
 }
 
-/// The default template of a description, if the work tree has one.
+/// Returns the default template, if the work tree has one.
 async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template> {
     for place in PLACES {
         let Ok(entries) = fs::read_dir(root.join(place)) else {
@@ -216,7 +217,7 @@ async fn default(git: &Git, kind: TemplateKind, root: &Path) -> Option<Template>
     None
 }
 
-/// The templates to choose from; empty if there is only [`default`].
+/// Returns the templates to choose from; empty if there is only the [`default`] one.
 async fn choices(git: &Git, kind: TemplateKind, root: &Path) -> Vec<Template> {
     let mut found: Vec<Template> = Vec::new();
     for place in PLACES {
@@ -282,7 +283,7 @@ async fn named(
     Err(missing(kind, name))
 }
 
-/// The error for a missing template.
+/// Returns the error for a missing template.
 fn missing(kind: TemplateKind, name: &str) -> Error {
     let dir = kind.dir();
     Error::invalid("template", format!("there is no template '{name}'")).with_hint(format!(
@@ -316,7 +317,7 @@ mod tests {
 
     const PULL: TemplateKind = TemplateKind::Pull;
 
-    /// The text of the default template of pull requests.
+    /// Returns the text of the default template of pull requests.
     async fn default_of(git: &Git, root: &Path) -> Option<String> {
         let found = default(git, PULL, root).await;
         found.map(|template| template.body)

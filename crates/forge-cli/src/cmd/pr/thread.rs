@@ -48,7 +48,7 @@ pub enum ThreadCommand {
 }
 
 impl ThreadCommand {
-    /// The wait flags; `None` for a command that only reads.
+    /// Returns the wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -162,7 +162,7 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-/// The place of a thread: `src/lib.rs:10-12`; `L` marks lines of the base.
+/// Formats the lines of a thread: `src/lib.rs:10-12`. `L` marks lines of the base.
 fn place(t: &Thread) -> String {
     let side = if t.side == forge_core::model::Side::Left {
         "L"
@@ -184,8 +184,8 @@ fn state(t: &Thread) -> &'static str {
     }
 }
 
-/// A line for a pipe: id, state, place, author, number of comments and first line, separated by
-/// tabs.
+/// Formats a thread for a pipe: id, state, lines, author, number of comments and first line,
+/// separated by tabs.
 fn row(t: &Thread) -> String {
     let first = t.comments.first();
     let author = first.map_or("", |c| c.author.login.as_str());

@@ -51,7 +51,7 @@ pub struct ViewArgs {
 /// Fails if the pull request cannot be read.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
-    // Only shown sections are read: each costs a request or more.
+    // Only the sections that are shown are read, because each costs at least one request.
     let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE | PrFields::DEPENDS_ON;
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
@@ -69,7 +69,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        // Few tokens can read boards. Like gh, `view` does not warn about boards that were not
+        // Few tokens can read boards. Like gh, `view` warns about boards only if they were
         // requested.
         let boards = selection.is_none() && warning.section == Some("projects");
         if !boards {
@@ -94,7 +94,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-/// The sections that only a terminal shows.
+/// Returns the sections that are shown on a terminal but not on a pipe.
 fn on_terminal(repo: &Repo, comments: bool) -> PrFields {
     let mut fields = PrFields::REACTIONS;
     if has(repo, Capability::Checks) {

@@ -18,8 +18,8 @@ use crate::{
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 
-/// The output on a pipe: gh's keys, each with a tab, then the description. Terminal escapes are
-/// neutralised, because the pipe may end in a terminal.
+/// Returns the output on a pipe: gh's keys, each followed by a tab, then the description. Terminal
+/// escapes are neutralised, because the pipe may end in a terminal.
 pub(super) fn piped(p: &PullRequest) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
@@ -63,7 +63,8 @@ pub(super) fn piped(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// One key of [`piped`], on one line: a line break could fake another key.
+/// Writes one key of [`piped`] on one line, because a line break in the value could fake another
+/// key.
 pub(crate) fn key_of(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
 }
@@ -104,7 +105,7 @@ impl Remark<'_> {
     }
 }
 
-/// The root of a conversation, as a sort key: round, time and id.
+/// The root comment of a conversation, as a sort key: round, time and id.
 type ConversationRoot = (Option<usize>, Timestamp, String);
 
 /// Finds the root of each comment by following replies. Each comment is visited once, however long
@@ -122,7 +123,8 @@ fn roots(all: &[Remark<'_>]) -> HashMap<String, ConversationRoot> {
             let is_new = path.insert(at.id());
             match at.reply_to().and_then(|id| known.get(id).copied()) {
                 Some(above) if is_new => at = above,
-                // The root, or in a reply cycle the comment that was reached twice.
+                // At the root, or at a comment that was reached before because the replies form a
+                // cycle.
                 _ => break (at.round(), at.at(), at.id().to_owned()),
             }
         };
@@ -133,7 +135,7 @@ fn roots(all: &[Remark<'_>]) -> HashMap<String, ConversationRoot> {
     roots
 }
 
-/// Sorts by round, with each reply after its root, even if a newer round existed then.
+/// Sorts by round. Each reply follows its root, even if a newer round existed when it was written.
 fn by_round(all: Vec<Remark<'_>>) -> Vec<Remark<'_>> {
     let roots = roots(&all);
     let key = |said: &Remark<'_>| (roots.get(said.id()).cloned(), said.at());
@@ -142,8 +144,8 @@ fn by_round(all: Vec<Remark<'_>>) -> Vec<Remark<'_>> {
     keyed.into_iter().map(|(_, said)| said).collect()
 }
 
-/// Comments and reviews, oldest first, or by round on forges with rounds; without hidden comments
-/// and empty reviews.
+/// Collects comments and reviews, oldest first, or by round on forges with rounds. Leaves out
+/// hidden comments and empty reviews.
 fn collect_remarks(p: &PullRequest) -> Vec<Remark<'_>> {
     let comments = p
         .comments
@@ -165,7 +167,7 @@ fn collect_remarks(p: &PullRequest) -> Vec<Remark<'_>> {
     }
 }
 
-/// The output of `view --comments` on a pipe.
+/// Returns the output of `view --comments` on a pipe.
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
     for said in collect_remarks(p) {
@@ -174,7 +176,7 @@ pub(super) fn piped_comments(p: &PullRequest) -> String {
     text::neutralise(&out).into_owned()
 }
 
-/// A comment on a pipe.
+/// Formats a comment for a pipe.
 pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
     said_on_pipe(&Remark::Comment(comment))
 }
@@ -246,8 +248,8 @@ fn projects(p: &PullRequest) -> Vec<String> {
         .collect()
 }
 
-/// Formats the reviewers: `login (Approved)`, sorted by name; requested reviewers without an answer
-/// come last.
+/// Formats the reviewers: `login (Approved)`, sorted by name. Requested reviewers who have not
+/// answered come last.
 fn reviewers(p: &PullRequest) -> Vec<String> {
     let given = p
         .latest_reviews
@@ -293,7 +295,7 @@ fn reviewer(r: &Reviewer) -> String {
     }
 }
 
-/// The output on a terminal.
+/// Returns the output on a terminal.
 pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
     let (ui, c) = (&ctx.ui, ctx.ui.palette());
     let mut out = String::new();
@@ -360,8 +362,8 @@ pub(super) fn render_pull(ctx: &Ctx, p: &PullRequest, comments: bool) -> String 
     out
 }
 
-/// The line `2 open threads: forge pr thread list 7`; `None` without open threads, or if threads
-/// were not read.
+/// Returns the line `2 open threads: forge pr thread list 7`; `None` without open threads, or if
+/// threads were not read.
 pub(super) fn open_threads(ui: &Ui, p: &PullRequest) -> Option<String> {
     let open = p.threads.iter().flatten().filter(|t| !t.resolved).count();
     let count = plural(i64::try_from(open).unwrap_or(i64::MAX), "open thread");
@@ -433,7 +435,7 @@ fn reactions(given: &BTreeMap<String, u64>) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" • "))
 }
 
-/// The text ` 2 commits`; empty if the commits were not read.
+/// Returns the text ` 2 commits`; empty if the commits were not read.
 fn commits(p: &PullRequest) -> String {
     let Some(commits) = &p.commits else {
         return String::new();
@@ -511,7 +513,7 @@ pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
         .collect()
 }
 
-/// A comment on a terminal.
+/// Formats a comment for a terminal.
 pub(crate) fn comment_shown(ui: &Ui, shown: &Comment) -> String {
     comment(ui, &Remark::Comment(shown), false)
 }
@@ -555,7 +557,7 @@ fn comment(ui: &Ui, said: &Remark<'_>, is_newest: bool) -> String {
     format!("{head}\n{text_of}\n")
 }
 
-/// The role of an author: `Member` for `MEMBER`; `None` for authors outside the repository.
+/// Returns the role of an author: `Member` for `MEMBER`; `None` for authors outside the repository.
 fn role(association: &str) -> Option<String> {
     let words = association.replace('_', " ").to_lowercase();
     let words = text::one_line(&words);

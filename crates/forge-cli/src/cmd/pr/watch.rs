@@ -66,7 +66,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
     let pace = Pace::new(args.interval, MAX_PAUSE).with_timeout(args.timeout);
     let req = WatchReq::new(until, pace, settings.clone());
     let mut watch = Watch::new(&selected.repo, &selected.id, req)?;
-    // With `--json`, standard output has only the verdict.
+    // With `--json`, standard output gets only the verdict.
     let printer = LinePrinter {
         ctx,
         is_json: selection.is_some(),
@@ -147,7 +147,8 @@ struct LinePrinter<'a> {
 }
 
 impl LinePrinter<'_> {
-    /// Prints event, name, old and new value: as columns on a pipe, as words on a terminal.
+    /// Prints event, name, old value and new value: as columns on a pipe, as a sentence on a
+    /// terminal.
     fn print(&self, columns: [&str; 4]) -> Result<()> {
         let ui = &self.ctx.ui;
         let [what, name, from, to] = columns.map(text::one_line);

@@ -92,7 +92,7 @@ pub enum WorkflowCommand {
 }
 
 impl WorkflowCommand {
-    /// The wait flags; `None` for a command that only reads.
+    /// Returns the wait flags; `None` for a command that only reads.
     #[must_use]
     pub fn wait(&self) -> Option<&WaitArgs> {
         match self {
@@ -120,7 +120,7 @@ pub struct DefinitionArgs {
 }
 
 impl DefinitionArgs {
-    /// The text of the definition: from the file, the preset, or the configuration.
+    /// Returns the text of the definition: from the file, the preset, or the configuration.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl DefinitionArgs {
         Ok(text)
     }
 
-    /// The parsed definition.
+    /// Returns the parsed definition.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl DefinitionArgs {
     }
 }
 
-/// The configured definition. The repository is opened only if the definition is in it.
+/// Returns the configured definition. Opens the repository only if the definition is stored in it.
 async fn configured(ctx: &Ctx, repo: Option<&str>) -> Result<String> {
     let config = ctx.config()?;
     let named = config.workflow_definition();

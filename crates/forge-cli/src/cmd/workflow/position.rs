@@ -80,7 +80,7 @@ const MEMBERS: &[Column] = &[
     },
 ];
 
-/// The members of a group as a table.
+/// Returns the members of a group as a table.
 pub(super) fn member_table(ctx: &Ctx, members: &[Member]) -> String {
     let cell = |text: &str| Cell::plain(text::one_line(text));
     let rows = members.iter().map(|member| {

@@ -85,7 +85,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowReconcileArgs) ->
     })
 }
 
-/// The report of a plan without failures.
+/// Returns a plan as a report without failures.
 fn as_report(plan: MergePlan) -> MergeReport {
     let mut report = MergeReport::default();
     report.transitioned = plan.steps;

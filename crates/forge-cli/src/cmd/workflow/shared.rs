@@ -18,7 +18,7 @@ use crate::{
     ui::json::{Field, Json, Selection},
 };
 
-/// Declares a table of the fields of `--json`.
+/// Declares the table of a command's `--json` fields.
 macro_rules! fields {
     ($($vis:vis $table:ident of $kind:ty: $($name:literal, $get:expr;)*)*) => {
         $($vis const $table: &[$crate::ui::json::Field<$kind>] =
@@ -65,7 +65,7 @@ pub struct HolderArgs {
     pub lease: Option<u64>,
 }
 
-/// The command of `--command`.
+/// Returns the command of `--command`.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub(super) fn short(id: &IssueId) -> String {
     }
 }
 
-/// The JSON members that identify an issue, and additional ones.
+/// Returns the JSON members that identify an issue, followed by `others`.
 pub(super) fn issue_json(id: &IssueId, others: Vec<(&'static str, Json)>) -> Json {
     let mut members = vec![("id", id_json(id)), ("number", number_json(id))];
     members.extend(others);
@@ -155,7 +155,7 @@ pub(super) fn change_json(change: &StateChange) -> Json {
     )
 }
 
-/// The serde name of a recommendation, such as `wait`.
+/// Returns the serde name of a recommendation, such as `wait`.
 pub(super) const fn word(recommendation: Recommendation) -> &'static str {
     match recommendation {
         Recommendation::Proceed => "proceed",
@@ -164,7 +164,7 @@ pub(super) const fn word(recommendation: Recommendation) -> &'static str {
     }
 }
 
-/// A state for display.
+/// Formats a state for display.
 pub(super) fn state_word(state: &Option<String>) -> &str {
     state.as_deref().unwrap_or("no state")
 }
@@ -217,7 +217,7 @@ fn step_json(step: &MergeStep) -> Json {
     )
 }
 
-/// The `--json` selection for a single object of our own tables.
+/// Returns the `--json` selection for a single object of a table that gh does not have.
 pub(super) fn selection<T>(
     json: &crate::args::output::JsonArgs,
     table: &'static [Field<T>],

@@ -48,7 +48,7 @@ impl Lines {
     }
 }
 
-/// The start of a possibly incomplete last character, or of a carriage return that may belong to a
+/// Returns the start of an incomplete last character, or of a carriage return that may belong to a
 /// newline.
 fn boundary(bytes: &[u8]) -> usize {
     let tail = bytes.iter().rev().take(4).position(|b| *b & 0xC0 != 0x80);

@@ -36,7 +36,7 @@ pub struct DiffOptions {
     pub paths: Option<PathFilter>,
     /// Handling of terminal escapes.
     pub escapes: Escapes,
-    /// Colours.
+    /// Colours of the printed lines.
     pub palette: Palette,
     /// True if the diff is a series of mails (`git format-patch`).
     pub mails: bool,
@@ -49,10 +49,10 @@ pub struct Printer {
     /// `None` if bytes pass unchanged.
     lines: Option<Lines>,
     sections: SectionFilter,
-    /// Classifies the shown lines.
+    /// Tells which of the shown lines are headers, hunks and content.
     reader: LineReader,
     look: LineContext,
-    /// A byte that may be the first of an escape.
+    /// The last byte of a chunk, held back because an escape may begin with it.
     held: Option<u8>,
 }
 

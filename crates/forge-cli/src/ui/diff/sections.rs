@@ -4,7 +4,7 @@ use forge_core::{
     glob,
 };
 
-/// Filters out the files of a diff that match a glob, or that no path selects.
+/// Drops the files of a diff that match a glob, or that are not among the selected paths.
 #[derive(Debug)]
 pub(super) struct SectionFilter {
     exclude: Vec<String>,
@@ -37,7 +37,8 @@ impl SectionFilter {
         }
     }
 
-    /// Processes a line: returns a held header to show now, and whether to show the line.
+    /// Processes a line. Returns the held header if it can be shown now, and whether to show the
+    /// line.
     pub(super) fn line(&mut self, starts: bool, line: &[u8]) -> (Option<Vec<u8>>, bool) {
         if self.exclude.is_empty() && self.paths.is_none() {
             return (None, true);
@@ -86,7 +87,7 @@ impl SectionFilter {
         }
     }
 
-    /// The held header, if its file is shown.
+    /// Returns the held header, if its file is shown.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let FilterState::Header(held) = std::mem::replace(&mut self.state, FilterState::Keep)
         else {

@@ -6,9 +6,9 @@ use crate::ui::color::Palette;
 
 /// Columns on a pipe, as in git.
 const PIPE_WIDTH: usize = 80;
-/// The fewest columns of `+` and `-`.
+/// Minimum number of columns for the `+` and `-` signs.
 const MIN_GRAPH: usize = 10;
-/// Maximum width to which names are padded on a pipe, however long another name is.
+/// Maximum number of columns that a name is padded to on a pipe.
 const MAX_PAD: usize = 200;
 
 /// Renders the changed lines per file like `git diff --stat`. `width` is the terminal's; names are
@@ -29,7 +29,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     let most = most.max().unwrap_or(0);
     let has_binary = files.iter().any(|file| lines(file).is_none());
     let digits = most.to_string().len().max(if has_binary { 3 } else { 0 });
-    // Five columns between the parts, and an empty last column.
+    // The layout needs five columns between the parts, and one empty column at the end.
     let around = name_width + digits + 6;
     let graph = width.unwrap_or(PIPE_WIDTH).saturating_sub(around);
     let graph = u64::try_from(graph.max(MIN_GRAPH)).unwrap_or(u64::MAX);
@@ -55,7 +55,7 @@ pub fn stat_text(files: &[FileChange], width: Option<usize>, palette: Palette) -
     out
 }
 
-/// The path with the previous path, on one line.
+/// Returns the path with the previous path, on one line.
 fn name(file: &FileChange) -> String {
     let shown = |path: &str| text::neutralise(&quote_path(path)).into_owned();
     match &file.previous_path {
@@ -64,7 +64,8 @@ fn name(file: &FileChange) -> String {
     }
 }
 
-/// Scales as git does: every change has a sign, and the longer bar gets the rest.
+/// Scales the bars as git does: every kind of change has at least one sign, and the longer bar gets
+/// the rest.
 fn bars(added: u64, deleted: u64, most: u64, width: u64) -> (String, String) {
     let scaled = |n: u64| match n {
         0 => 0,

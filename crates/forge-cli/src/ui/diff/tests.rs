@@ -160,7 +160,7 @@ fn selected_paths_limit_the_files() {
     for (named, shown) in [
         (&["src"][..], &["src/a.rs"][..]),
         (&["run", "*.lock"], &["s pä.lock", "run"]),
-        // A renamed file is found by both names.
+        // Either name selects a renamed file.
         (&["old name"], &["new name"]),
         (&["new name"], &["new name"]),
         (&["none"], &[]),

@@ -9,7 +9,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use super::{Attr, HtmlWriter};
 use crate::ui::markdown::cut;
 
-/// Writes `source` in its own element, cut as on a terminal.
+/// Writes `source` in an element of its own, cut at the same length as on a terminal.
 pub(super) fn render(source: &str, html: &mut HtmlWriter) {
     let (read, rest) = beginning(source);
     let safe = text::neutralise(read);
@@ -33,11 +33,11 @@ pub(super) fn render(source: &str, html: &mut HtmlWriter) {
 
 struct HtmlRenderer<'a> {
     html: &'a mut HtmlWriter,
-    /// The open links: targets, and whether each is a real link.
+    /// The open links: the target of each, and whether it is written as a link.
     links: Vec<(String, bool)>,
     /// The current block of HTML.
     raw: Option<String>,
-    /// The head of a table is being read.
+    /// True while the head of a table is read.
     is_head: bool,
 }
 
@@ -143,7 +143,8 @@ impl HtmlRenderer<'_> {
         }
     }
 
-    /// A nested link, such as a linked image, becomes text: HTML has no nested links.
+    /// Opens a link. A link inside another one, such as a linked image, becomes text, because HTML
+    /// has no nested links.
     fn open_link(&mut self, url: &str) {
         let is_nested = self.links.iter().any(|(_, is_open)| *is_open);
         let is_open = !is_nested && self.html.open_link(url);
@@ -166,7 +167,7 @@ impl HtmlRenderer<'_> {
     }
 }
 
-/// Heading levels below the page's own three.
+/// Returns the tag of a heading, which is below the three levels of the page itself.
 const fn heading(level: HeadingLevel) -> &'static str {
     match level {
         HeadingLevel::H1 => "h4",

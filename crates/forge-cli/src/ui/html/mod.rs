@@ -1,4 +1,5 @@
-//! HTML that is safe by its types: markup is `&'static str`, and all other text passes `escape`.
+//! HTML that is safe by its types: markup is `&'static str`, and all other text goes through
+//! `escape`.
 
 mod markdown;
 
@@ -14,8 +15,8 @@ pub struct HtmlWriter {
     out: String,
 }
 
-/// An attribute. No variant can name a resource, style or script; only [`HtmlWriter::link`] writes link
-/// targets.
+/// An attribute. No variant can name a resource, style or script; only [`HtmlWriter::link`] writes
+/// link targets.
 #[derive(Clone, Copy, Debug)]
 pub enum Attr<'a> {
     /// `class`
@@ -62,13 +63,13 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// A unique target.
+    /// Creates a unique target.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, number: None }
     }
 
-    /// A numbered target.
+    /// Creates a numbered target.
     #[must_use]
     pub const fn numbered(name: &'static str, number: usize) -> Self {
         Self {
@@ -79,7 +80,7 @@ impl Anchor {
 }
 
 impl HtmlWriter {
-    /// The written HTML.
+    /// Returns the written HTML.
     #[must_use]
     pub fn into_string(self) -> String {
         self.out
@@ -283,7 +284,7 @@ fn is_safe_url(url: &str) -> bool {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme)) && url.len() > scheme.len()
     });
-    // A URL never contains angle brackets; the markers in cleaned text do.
+    // A URL never contains angle brackets, but the markers in a cleaned text do.
     let is_plain =
         !url.contains(|c: char| c.is_whitespace() || c.is_control() || "<>\"".contains(c));
     has_scheme && is_plain && text::neutralise(url) == url

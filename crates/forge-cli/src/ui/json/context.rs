@@ -149,7 +149,7 @@ fn word(name: &'static str) -> Json {
     Json::text(name)
 }
 
-/// The `snake_case` name of a value in the model.
+/// Returns the `snake_case` name of a value in the model.
 pub(crate) fn model_name(value: impl Serialize) -> String {
     let name = serde_json::to_value(value).ok();
     let name = name.as_ref().and_then(|name| name.as_str());
@@ -198,7 +198,7 @@ fn pr(p: &PullRequest) -> Json {
     ])
 }
 
-/// The comments of the pull request, then those of its threads, with the thread's id.
+/// Returns the comments of the pull request, then those of its threads, with the thread's id.
 fn comments(c: &PullContext) -> Json {
     let Some(own) = &c.comments else {
         return Json::Null;
@@ -540,7 +540,7 @@ fn error(e: &SectionError) -> Json {
     ])
 }
 
-/// The message and the recovery of a warning, as on a terminal.
+/// Returns the message and the recovery of a warning, as on a terminal.
 fn warning(w: &Warning) -> Json {
     match &w.hint {
         Some(hint) => Json::Text(format!("{}. Recovery: {hint}", w.message)),

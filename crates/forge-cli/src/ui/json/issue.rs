@@ -40,7 +40,7 @@ impl Deref for ShownIssue {
     }
 }
 
-/// A list of related issues, in gh's form.
+/// Returns a list of related issues, in gh's form.
 fn related(issue: &Issue, list: fn(&forge_core::model::IssueRelations) -> &[RelatedIssue]) -> Json {
     let items = issue.relations.as_ref().map(list).unwrap_or_default();
     Json::Object(vec![

@@ -29,11 +29,11 @@ pub use super::value::Json;
 use super::{Ui, jq, template};
 use crate::args::output::JsonArgs;
 
-/// A field: gh's name, the data to read, and its value.
+/// A field of `--json`: gh's name, the sections to read for it, and its value.
 pub struct Field<T: 'static, N: 'static = ()> {
     /// The name, in camelCase.
     pub name: &'static str,
-    /// The data to read.
+    /// The sections to read.
     pub needs: N,
     /// Computes the value.
     pub get: fn(&T) -> Json,
@@ -46,7 +46,7 @@ pub struct Selection<T: 'static, N: 'static = ()> {
     template: Option<template::Template>,
 }
 
-/// Default sections that are skipped unless their field is selected.
+/// Sections that are read by default, but not for `--json` unless one of their fields is selected.
 const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
     ("body", PrFields::NO_DESCRIPTION),
     ("labels", PrFields::NO_LABELS),
@@ -57,7 +57,7 @@ const SKIP_UNLESS_SELECTED: &[(&str, PrFields)] = &[
 ];
 
 impl<T> Selection<T, PrFields> {
-    /// The sections that the selected fields need, without unselected default sections.
+    /// Returns the sections that the selected fields need, without unselected default sections.
     #[must_use]
     pub fn sections(&self) -> PrFields {
         let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
@@ -68,8 +68,8 @@ impl<T> Selection<T, PrFields> {
             .fold(PrFields::NONE, |all, field| all | field)
     }
 
-    /// Returns the sections for a list; fewer than [`Self::sections`] if the rows already have all
-    /// selected fields.
+    /// Returns the sections to read for a list. There are fewer than in [`Self::sections`] if rows
+    /// already have all selected fields.
     #[must_use]
     pub fn sections_of_rows(&self) -> PrFields {
         if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
@@ -80,7 +80,7 @@ impl<T> Selection<T, PrFields> {
 }
 
 impl<T> Selection<T, Option<ContextSection>> {
-    /// The sections of the fields.
+    /// Returns the sections of the fields.
     #[must_use]
     pub fn context_sections(&self) -> BTreeSet<ContextSection> {
         self.fields.iter().filter_map(|f| f.needs).collect()
@@ -94,13 +94,13 @@ impl<T> Selection<T, IssueFields> {
         self.fields.iter().any(|f| names.contains(&f.name))
     }
 
-    /// Returns true if a selected field may be missing in an index row.
+    /// Returns true if a row of an index may lack one of the selected fields.
     #[must_use]
     pub fn shows_more_than_rows(&self) -> bool {
         self.shows(&["assignees", "closedAt", "labels"])
     }
 
-    /// The sections of the fields, with the values of `board`.
+    /// Returns the sections of the fields, with the values of `board`.
     #[must_use]
     pub fn issue_sections(&self, board: Option<BoardId>) -> IssueFields {
         let has_values = self.shows(&["estimate", "priority", "values"]);
@@ -116,8 +116,8 @@ impl<T> Selection<T, IssueFields> {
 }
 
 impl<T, N> Selection<T, N> {
-    /// The selection of the flags; `None` without `--json`. Expressions are compiled here, so that
-    /// mistakes are found before any request.
+    /// Returns the selection of the flags; `None` without `--json`. Expressions are compiled here,
+    /// so that mistakes are found before any request.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl<T, N> Selection<T, N> {
         }))
     }
 
-    /// The object of an item.
+    /// Returns the object of an item.
     pub fn object(&self, item: &T) -> Json {
         Json::Object(
             self.fields
@@ -201,7 +201,7 @@ impl<T, N> Selection<T, N> {
         )
     }
 
-    /// The objects of several items.
+    /// Returns the objects of several items.
     pub fn array(&self, items: &[T]) -> Json {
         Json::Array(items.iter().map(|i| self.object(i)).collect())
     }

@@ -73,8 +73,8 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// The fields available with [`PrFields::ROW`] from every source: an index may not know the head or
-/// the closing time.
+/// The fields that every source has with [`PrFields::ROW`]. An index may not know the head or the
+/// closing time.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",
@@ -154,7 +154,7 @@ fn head_repository(p: &PullRequest) -> Json {
     ])
 }
 
-/// The last component of a local repository's path.
+/// Returns the last component of a local repository's path.
 fn directory(repo: &RepoId) -> String {
     match &repo.path {
         RepoPath::Dir(dir) => dir
@@ -207,7 +207,7 @@ fn auto_merge(a: &AutoMerge) -> Json {
     ])
 }
 
-/// gh writes an empty column if the item has no column on the board.
+/// Formats a board item as gh does: an item without a column on the board has an empty column.
 pub(super) fn project_item(item: &ProjectItem) -> Json {
     let status = item.status.as_ref();
     Json::Object(vec![
@@ -330,7 +330,7 @@ pub(super) fn comment(c: &Comment) -> Json {
     )
 }
 
-/// gh's object, with the round of the comment, which gh does not have.
+/// Adds the round of the comment to gh's object, which has none.
 fn with_round(round: Option<usize>, mut fields: Vec<(&'static str, Json)>) -> Json {
     let round = round.and_then(|n| u64::try_from(n).ok());
     fields.extend(round.map(|n| ("round", Json::Number(n))));
@@ -347,7 +347,7 @@ fn review_state(state: ReviewState) -> &'static str {
     }
 }
 
-/// The latest review of each reviewer, including the author as in gh.
+/// Returns the latest review of each reviewer, including the author as in gh.
 fn latest_reviews(p: &PullRequest) -> Json {
     let mut all: Vec<&Review> = p.latest_reviews.iter().chain(&p.author_review).collect();
     all.sort_by_key(|r| r.submitted_at);
@@ -402,7 +402,7 @@ fn linked_issue(i: &LinkedIssue) -> Json {
     linked(&i.id, number, &i.repo, i.repo_node.as_ref(), &i.url)
 }
 
-/// A linked issue or pull request with its repository.
+/// Returns a linked issue or pull request with its repository.
 pub(super) fn linked(
     id: &str,
     number: Json,

@@ -54,7 +54,7 @@ pub const THREAD_FIELDS: &[Field<Thread>] = &[
     },
 ];
 
-/// A thread with all fields, as part of a pull request.
+/// Returns a thread with all fields, as part of a pull request.
 pub(super) fn thread(thread: &Thread) -> Json {
     let fields = THREAD_FIELDS.iter();
     Json::Object(fields.map(|f| (f.name, (f.get)(thread))).collect())
@@ -123,7 +123,7 @@ fn side(side: Side) -> &'static str {
     }
 }
 
-/// gh's name for the state of a check.
+/// Returns gh's name for the state of a check.
 pub(crate) fn bucket(status: CheckStatus) -> &'static str {
     match status {
         CheckStatus::Success => "pass",

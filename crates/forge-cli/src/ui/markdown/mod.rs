@@ -38,8 +38,8 @@ pub fn render(source: &str, width: usize, palette: Palette) -> String {
     shown
 }
 
-/// The events of a Markdown text that is already neutralised. Text is neutralised again, because the
-/// parser makes characters of entities such as `&#27;`.
+/// Parses a Markdown text that is already neutralised. The text of each event is neutralised again,
+/// because the parser converts entities such as `&#27;` to characters.
 fn events(safe: &str) -> impl Iterator<Item = Event<'_>> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
@@ -87,12 +87,13 @@ fn neutralised(text: CowStr<'_>) -> CowStr<'_> {
     changed.map_or(text, CowStr::from)
 }
 
-/// The line that replaces the rest of a cut text.
+/// Returns the line that replaces the rest of a cut text.
 pub(super) fn cut(bytes: usize) -> String {
     format!("[{bytes} more bytes are not shown]")
 }
 
-/// Maximum number of nested quotes and items that are indented: every line repeats all indents.
+/// Maximum number of nested quotes and items that are indented, because every line repeats all
+/// indents.
 const MAX_DEPTH: usize = 20;
 
 #[derive(Default)]
@@ -109,7 +110,7 @@ struct TerminalRenderer {
     code_block: bool,
     /// The prefix of each line: quote marks and indents, of at most `MAX_DEPTH` blocks.
     prefix: Vec<String>,
-    /// Number of further quotes and items, which are not indented.
+    /// Number of open quotes and items beyond `MAX_DEPTH`, which are not indented.
     deeper: usize,
     /// The prefix of an item's first line.
     bullet: Option<String>,
@@ -118,7 +119,7 @@ struct TerminalRenderer {
     links: Vec<String>,
     rows: Vec<Vec<String>>,
     html: String,
-    /// True if a quote has just begun. Its first block needs no empty line.
+    /// True if a quote has just begun, because its first block needs no empty line.
     fresh: bool,
 }
 
@@ -449,7 +450,7 @@ mod tests {
         );
     }
 
-    /// The work for a link or a line must not grow with the surrounding paragraph or depth.
+    /// The work for one link or line must not grow with the paragraph or the depth around it.
     #[test]
     fn many_links_and_deep_blocks_are_rendered() {
         let links = format!("[a]: x\n\n{}", "[a] ".repeat(15_000));
@@ -500,7 +501,7 @@ mod tests {
             assert!(!shown.contains('\r'), "{source}: {shown:?}");
         }
         assert_eq!(plain("a &#27;[31mb"), "a ␛[31mb\n");
-        // An emoji may span two events of the parser.
+        // The parser may split an emoji into two events.
         let keycap = "*\u{fe0f}\u{20e3} 👩\u{200d}👧";
         assert_eq!(plain(keycap), format!("{keycap}\n"));
     }

@@ -10,8 +10,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Splits a text into words and spaces, each painted separately so that a line can end between
-    /// any two.
+    /// Splits a text into words and spaces. Each is painted separately, so that a line can end
+    /// between any two.
     pub(super) fn words(text: &str, paint: impl Fn(&str) -> String) -> Vec<Self> {
         let mut spans: Vec<Self> = Vec::new();
         for piece in text.split_inclusive(char::is_whitespace) {
@@ -47,8 +47,8 @@ impl Span {
     }
 }
 
-/// Fills lines of `room` columns. Adjacent spans without a space stay together; an overlong word
-/// gets its own line.
+/// Fills lines of `room` columns. Spans without a space between them stay together, and an overlong
+/// word gets its own line.
 pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);
@@ -81,7 +81,7 @@ pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
     lines
 }
 
-/// The width without our own colour sequences.
+/// Returns the width of a text without the colour sequences that we added.
 pub(super) fn visible_width(text: &str) -> usize {
     strip_ansi(text).width()
 }

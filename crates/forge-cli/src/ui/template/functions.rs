@@ -13,7 +13,7 @@ use crate::ui::{
 
 type FunctionResult<T> = std::result::Result<T, TemplateError>;
 
-/// Output properties for the functions.
+/// Colours and width of the output, for the template functions.
 #[derive(Clone, Copy)]
 pub(super) struct OutputStyle {
     pub(super) now: Timestamp,

@@ -24,7 +24,7 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// The elements of a layout; longer ones precede their prefixes.
+/// The elements of a layout. An element comes before its own prefixes.
 const ELEMENTS: &[&str] = &[
     "January", "Jan", "Monday", "Mon", "MST", "2006", "-07:00", "-0700", "Z07:00", "01", "02",
     "03", "04", "05", "06", "15", "PM", "pm", "_2", "1", "2", "3", "4", "5",
@@ -100,7 +100,7 @@ pub(super) fn format(layout: &str, rfc3339: &str) -> String {
     out
 }
 
-/// The day of the week, 0 for Sunday, by Sakamoto's method.
+/// Returns the day of the week, 0 for Sunday, by Sakamoto's method.
 fn weekday(year: usize, month: usize, day: usize) -> usize {
     const SHIFT: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let year = if month < 3 {

@@ -12,7 +12,8 @@ use gotmpl::Value;
 use self::functions::Table;
 use super::{Ui, value::Json};
 
-/// A checked template. Parsed again at execution, with the terminal's functions.
+/// A template that was parsed once as a check. It is parsed again at execution, with the terminal's
+/// functions.
 pub struct Template(String);
 
 impl Template {
@@ -56,7 +57,7 @@ fn render(source: &str, look: functions::OutputStyle, data: &Value) -> Result<St
     let mut out = parse(source, look, &table)?
         .execute_to_string(data)
         .map_err(|e| failed(&e))?;
-    // Rows without a `tablerender` come at the end.
+    // Rows that no `tablerender` has printed come at the end.
     out.push_str(
         &table
             .lock()

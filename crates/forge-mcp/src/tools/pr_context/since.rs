@@ -94,7 +94,7 @@ impl SinceSection {
         Self { out, commits, diff }
     }
 
-    /// The part of the data that belongs to a page.
+    /// Returns the part of the data that belongs to a page.
     pub fn on(self, page: &Range<usize>) -> Option<SinceOut> {
         let (commits, diff) = (self.commits.on(page), self.diff.on(page));
         (commits.is_some() || diff.is_some()).then(|| SinceOut {

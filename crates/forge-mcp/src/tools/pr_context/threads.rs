@@ -12,7 +12,7 @@ use crate::{
 /// Maximum length of a hunk, and of the ids of a review's comments, in characters.
 const MAX_EXTRA_CHARS: usize = 1_000;
 
-/// The limit for a hunk or for ids in a result whose text has at most `max` characters.
+/// Returns the limit for a hunk or for ids in a result whose text has at most `max` characters.
 fn extra(max: usize) -> usize {
     MAX_EXTRA_CHARS.min(max / 5)
 }
@@ -31,8 +31,8 @@ pub(super) struct ContextThreadOut {
 }
 
 impl ContextThreadOut {
-    /// Splits a thread as [`ThreadOut::parts`] does; the hunk is with the first part. A resolved
-    /// thread has neither comments nor hunk.
+    /// Splits a thread as [`ThreadOut::parts`] does. The first part has the hunk. A resolved thread
+    /// has neither comments nor hunk.
     fn parts(thread: &Thread, most: usize, c: &Cleaner) -> Vec<Self> {
         let (parts, hunk) = match thread.resolved {
             true => (vec![ThreadOut::bare(thread, c)], None),
@@ -68,7 +68,7 @@ impl SectionItem for ContextThreadOut {
     }
 }
 
-/// The hunk of a thread, which a backend stores with the first comment or with each.
+/// Returns the hunk of a thread. Some backends store it with every comment, others with the first.
 fn hunk_of(thread: &Thread) -> Option<&str> {
     let mut comments = thread.comments.iter();
     comments.find_map(|c| {
@@ -78,8 +78,8 @@ fn hunk_of(thread: &Thread) -> Option<&str> {
     })
 }
 
-/// The last lines of a hunk in at most `most` characters, and the number of lines before them. A
-/// line that is longer is cut.
+/// Returns the last lines of a hunk in at most `most` characters, and the number of lines before
+/// them. Cuts a line that is longer.
 fn last_lines(hunk: &str, most: usize, c: &Cleaner) -> (Clean, usize) {
     let shown = c.diff(hunk);
     let mut room = most;

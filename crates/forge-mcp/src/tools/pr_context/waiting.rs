@@ -80,7 +80,7 @@ impl ChangeOut {
 }
 
 impl WaitedOut {
-    /// The lines before the bundle.
+    /// Returns the lines before the bundle.
     pub fn text(&self, next: Option<&str>) -> String {
         let Self { until, outcome, .. } = self;
         let mut text = match next {
@@ -108,9 +108,8 @@ impl WaitedOut {
     }
 }
 
-/// Waits for the condition. If the condition is not met in time, also returns the cursor with which
-/// to resume. Returns `None` if the cursor belongs to a further page: then the wait has already
-/// ended.
+/// Waits for the condition. If it is not met in time, also returns a cursor to resume with. Returns
+/// `None` if the given cursor is that of a further page, because the wait has then ended.
 pub(super) async fn wait_for(
     call: &CallContext,
     target: &PullTarget,
@@ -120,7 +119,7 @@ pub(super) async fn wait_for(
     let bound = (target.id.to_string(), until);
     let since = match cursor {
         Some(text) => match cursor::read(CURSOR_OF, &bound, "", text) {
-            // An empty position: the earlier wait ended before its first read.
+            // The position is empty if the earlier wait ended before its first read.
             Ok("") => None,
             Ok(began) => Some(WatchBaseline::from_text(began).ok_or_else(cursor::damaged)?),
             Err(_) => return Ok(None),

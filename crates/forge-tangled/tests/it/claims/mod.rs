@@ -30,9 +30,10 @@ const STACK: usize = 16 << 20;
 const BATCH: u64 = 40;
 /// Time that a write waits for the index.
 const WAIT: Duration = Duration::from_millis(60);
-/// Time that a write waits for an index that is certain to show its record.
+/// Maximum time that a write waits for an index that will certainly show its record.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time that a write waits for an index that drops its record; another record is ingested first.
+/// Time that a write waits for an index that will drop its record. Another record is ingested
+/// first.
 const UNTIL_DROPPED: Duration = Duration::from_millis(150);
 
 const WORDS: [&str; 5] = [
@@ -43,8 +44,8 @@ const WORDS: [&str; 5] = [
     "ineffective",
 ];
 
-/// The first writes of a world, without random faults, so that each ingestion state certainly
-/// occurs: mood, writer and kind. All writes are about the pull request that the first write opens.
+/// The first writes of a world: mood, writer and kind. They run without random faults, so that each
+/// ingestion state occurs. All of them are about the pull request that the first write opens.
 const PLAN: [(Mood, usize, Kind); 6] = [
     (Mood::Calm, 0, Kind::Create),
     (Mood::FarBehind, 1, Kind::Comment),
@@ -84,8 +85,8 @@ enum Kind {
     TicketIssueState,
 }
 
-/// Frequent kinds are listed twice. The list cannot be longer: a world must get to every kind, and
-/// in up to six of its writes the mood chooses the kind.
+/// Frequent kinds are listed twice. The list cannot be longer, because a world must reach every
+/// kind, and the mood chooses the kind of up to six writes.
 const KINDS: [Kind; 28] = [
     Kind::Create,
     Kind::Create,
@@ -209,7 +210,7 @@ enum Doing {
 }
 
 impl Doing {
-    /// Returns true if repeating the command repeats no comment and opens nothing new.
+    /// Returns true if repeating the command neither repeats a comment nor opens anything new.
     fn is_repeatable(&self) -> bool {
         match self {
             Self::Pull(doing) => !matches!(doing, pulls::Doing::Comment(..)),
@@ -245,7 +246,7 @@ impl Done {
     }
 }
 
-/// The end of a command.
+/// How a command ended.
 enum End {
     Killed,
     Done(Box<Done>),
@@ -542,8 +543,8 @@ impl Writes {
         }
     }
 
-    /// Repeats the command in another process without faults. The command finishes the work, or
-    /// reports the existing object. In both cases the object exists once.
+    /// Repeats the command in another process without faults. The command either finishes the work
+    /// or reports the existing object, so the object then exists exactly once.
     async fn again(&mut self, at: &str, actor: usize, doing: &Doing, open: usize) {
         let before = self.everything();
         let process = self.process(actor, Duration::ZERO);
@@ -576,7 +577,7 @@ impl Writes {
         }
     }
 
-    /// Returns the number of the account's open objects of which the command opens at most one.
+    /// Counts the account's open objects that the command must not open twice.
     fn open_of(&self, actor: usize, doing: &Doing) -> usize {
         match doing {
             Doing::Pull(pulls::Doing::Create(new)) => self.open_pulls(actor, new).len(),

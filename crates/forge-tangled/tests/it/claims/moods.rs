@@ -59,7 +59,7 @@ const LOSSES: [&str; 6] = [
     super::truth::ISSUE_STATE,
 ];
 
-/// Methods that may fail for a repository of 2026; methods outside `sh.tangled` are the PDS's.
+/// Methods that may fail for a repository of 2026. The PDS answers those outside `sh.tangled`.
 const METHODS: [&str; 8] = [
     "com.atproto.repo.applyWrites",
     "com.atproto.repo.putRecord",
@@ -71,7 +71,7 @@ const METHODS: [&str; 8] = [
     "sh.tangled.repo.log",
 ];
 
-/// Methods that may fail for a repository of 1.0; all are the knot's.
+/// Methods that may fail for a repository of 1.0. The knot answers all of them.
 const METHODS_1_0: [&str; 5] = [
     "com.atproto.repo.createRecord",
     "com.atproto.repo.putRecord",
@@ -160,8 +160,8 @@ impl Writes {
         self.is_lost = !has;
     }
 
-    /// Prepares a pull request to stack on a parent that already has a child, which the index does
-    /// not show yet.
+    /// Prepares a pull request on a parent that already has a child. The index does not show the
+    /// child yet.
     pub(super) async fn on_top_of_one_that_is_taken(&mut self, number: u64) -> Doing {
         let (lower, first) = (format!("b{number}.lower"), format!("b{number}.first"));
         self.catch_up();
@@ -185,7 +185,7 @@ impl Writes {
         )))
     }
 
-    /// Returns a branch on another branch, whose pull request is the parent.
+    /// Returns a branch on top of another branch. The other branch's pull request is the parent.
     fn on_top(&self, branch: &str, lower: &str, below: &str) -> pulls::New {
         self.stage.repo.git.set_branch(branch, lower);
         pulls::commit(&self.stage.repo, branch);

@@ -22,12 +22,12 @@ pub(super) const ORG_COMMENT: &str = "org.tangled.feed.comment";
 
 const OF_ACCOUNTS: [&str; 6] = [PULL, STATUS, ISSUE, ISSUE_STATE, COMMENT, LABEL_OP];
 const OF_REPOSITORY: [&str; 3] = [TICKET, PATCH, ORG_COMMENT];
-/// Collections whose records are named by an ambiguous failure.
+/// Collections with the records that an ambiguous failure must name.
 const NAMED: [&str; 5] = [PULL, ISSUE, COMMENT, TICKET, ORG_COMMENT];
 
-/// Records from which a result may be computed. All records of the viewer count. Of other accounts
-/// count either all records, those indexed now, or those indexed before the command. After a write
-/// no collection of another account is read.
+/// Selects the records that a result may be computed from. Of the viewer's own account, all records
+/// count. Of other accounts count all records, those indexed now, or those indexed before the
+/// command: after a write no collection of another account is read.
 #[derive(Clone, Copy)]
 enum View {
     All,

@@ -14,7 +14,7 @@ use crate::ui::{
     json::model_name,
 };
 
-/// The review threads, open ones first. A thread's position is the number of its anchor.
+/// The review threads, open ones first. The index of a thread is the number of its anchor.
 pub(super) struct ThreadAnchors<'a> {
     pub(super) all: Vec<&'a Thread>,
 }
@@ -69,7 +69,7 @@ impl<'a> ThreadAnchors<'a> {
         });
     }
 
-    /// The indices of a file's threads.
+    /// Returns the indices of a file's threads.
     fn of_file(&self, file: &PackedFile) -> Vec<usize> {
         let is_here = |thread: &Thread| {
             let old = file.previous_path.as_ref().unwrap_or(&file.path);
@@ -118,7 +118,7 @@ impl<'a> ThreadAnchors<'a> {
     }
 }
 
-/// The place of a thread: `src/a.rs:3–7`.
+/// Returns the lines of a thread: `src/a.rs:3–7`.
 fn place(thread: &Thread) -> String {
     let side = match thread.side {
         Side::Left => " before the change",
@@ -133,8 +133,8 @@ fn place(thread: &Thread) -> String {
     }
 }
 
-/// Writes the diff within its budget, and what is left out; `is_shown` marks threads that the diff
-/// shows.
+/// Writes the diff within its size budget, and names what is left out. `is_shown` gets the threads
+/// that the diff shows.
 pub(super) fn packed(
     html: &mut HtmlWriter,
     diff: &PackedDiff,
@@ -252,7 +252,7 @@ fn omissions(html: &mut HtmlWriter, omitted: &[Omission]) {
     for omission in omitted {
         let (lines, reason) = (omission.lines, omission.reason);
         let why = match reason {
-            // The text of a derived file is not read at the head, even if the file is small.
+            // A derived file is not read at the head, however small it is.
             OmissionReason::Generated if lines == 0 => "a generated, lock or vendored file",
             _ => reason.meaning(),
         };

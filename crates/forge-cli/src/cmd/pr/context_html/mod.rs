@@ -1,4 +1,4 @@
-//! The page of `forge pr context --html`: loads nothing and runs nothing.
+//! The page of `forge pr context --html`. It loads no resource and runs no script.
 
 mod diff;
 mod stack;
@@ -94,7 +94,7 @@ fn name(key: &PrKey) -> String {
     }
 }
 
-/// Writes a stable name such as `a_b` as words.
+/// Replaces the underscores of a stable name such as `a_b` by spaces.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -126,7 +126,7 @@ fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// A section with a heading that links can target.
+/// Writes a section with a heading that links can target.
 fn section(
     html: &mut HtmlWriter,
     id: &'static str,
@@ -140,7 +140,7 @@ fn section(
     });
 }
 
-/// A table whose rows become blocks on narrow pages; ARIA roles are kept.
+/// Writes a table whose rows become blocks on narrow pages; ARIA roles are kept.
 fn grid(
     html: &mut HtmlWriter,
     label: &str,
@@ -176,7 +176,7 @@ fn cell(html: &mut HtmlWriter, column: &'static str, fill: impl FnOnce(&mut Html
     html.within("td", &[Attr::Role("cell"), Attr::Column(column)], fill);
 }
 
-/// Writes a self-explanatory cell, which a narrow page shows next to the row's header.
+/// Writes a cell that needs no label. A narrow page shows it next to the row's header.
 fn brief_cell(html: &mut HtmlWriter, fill: impl FnOnce(&mut HtmlWriter)) {
     html.within("td", &[Attr::Role("cell"), Attr::Class("brief")], fill);
 }
@@ -464,7 +464,7 @@ impl HtmlSections<'_> {
         let reviews = c.reviews.iter().flatten().map(Talk::Review);
         let mut all: Vec<Talk<'_>> = comments.chain(reviews).collect();
         all.sort_by_key(Talk::at);
-        // Threads already show the comments of reviews on lines.
+        // The threads section already shows the review comments on lines.
         let shows_lines = c.threads.is_none();
         section(html, "talk", "Conversation", |html| {
             if all.is_empty() {
@@ -764,7 +764,7 @@ fn linked_item(html: &mut HtmlWriter, item: &LinkedItem) {
     });
 }
 
-/// Writes the author of a comment or review as a heading, and below it time and additions.
+/// Writes the author of a comment or review as a heading, and time and additions below it.
 fn said_by(
     html: &mut HtmlWriter,
     who: impl FnOnce(&mut HtmlWriter),

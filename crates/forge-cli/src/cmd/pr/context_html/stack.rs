@@ -9,7 +9,7 @@ use crate::ui::html::{Anchor, Attr, HtmlWriter};
 
 /// The width of the drawing; about one pixel per unit on a narrow screen.
 const WIDTH: usize = 360;
-/// The height of a box, and the distance between boxes.
+/// The height of a box, which is also the distance between boxes.
 const BOX: usize = 48;
 const STEP: usize = 62;
 /// Maximum number of columns of a title in a box.
@@ -145,7 +145,7 @@ fn label(html: &mut HtmlWriter, class: &'static str, y: usize, text: &str) {
     html.leaf("text", &at, text);
 }
 
-/// The beginning of a text that fits into a box.
+/// Returns the beginning of a text that fits into a box.
 fn fit(of: &str) -> String {
     let mut columns = 0;
     let mut out = String::new();
