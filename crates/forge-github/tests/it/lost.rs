@@ -462,12 +462,7 @@ async fn failed_read_back_reports_the_write_error() {
         .await
         .unwrap_err();
     assert_eq!((e.code(), e.retry()), ("upstream", Retry::Ambiguous));
-    assert!(
-        e.hint()
-            .unwrap()
-            .text()
-            .contains("may have succeeded")
-    );
+    assert!(e.hint().unwrap().text().contains("may have succeeded"));
     assert_eq!(
         script.names().iter().filter(|n| *n == "addComment").count(),
         1
