@@ -242,7 +242,7 @@ fn new_is_an_alias_of_create() {
     assert_eq!(world.json("1", "title")["title"], "T");
 }
 
-/// The repository's template is a symbolic link to a file outside the repository.
+/// A symbolic link in the repository names a file outside the repository as the template.
 #[test]
 fn templates_outside_the_work_tree_are_not_read() {
     let world = World::new();
@@ -301,7 +301,7 @@ fn templates_outside_the_work_tree_are_not_read() {
     }
     std::fs::write(templates.join("good.md"), "Good.").unwrap();
     assert!(create("good.md").text().ends_with("Good.\n"));
-    // A file that the user names may be outside the repository.
+    // A template that the user names may be outside the repository.
     let run = world.forge(&[
         "pr",
         "create",
