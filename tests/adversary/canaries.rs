@@ -1,4 +1,4 @@
-//! Canaries: programs that record that they ran, who started them, and which tokens they could see.
+//! Canary programs, which record that they ran, who started them, and which tokens they could see.
 
 use std::{
     fs,
@@ -53,7 +53,7 @@ exit 0
 /// A recorded run of a canary.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sighting {
-    /// The configuration key that names the canary, or `hooks/<name>`.
+    /// The configuration key that names the canary, or `hooks/<name>` for a hook.
     pub canary: String,
     /// The environment variables that contain a token.
     pub tokens: String,

@@ -1,4 +1,4 @@
-//! The configuration keys of the installed git, and the keys that name a program.
+//! Reads the configuration keys of the installed git, and decides which of them name a program.
 
 use std::{collections::BTreeSet, process::Command};
 

@@ -1,5 +1,4 @@
-//! The table of `docs/reference/git-processes.md`: which programs of a repository may run, and
-//! when.
+//! The table of `docs/reference/git-processes.md`, which says when a repository's programs may run.
 
 use crate::canaries::Sighting;
 

@@ -1,4 +1,4 @@
-//! `forge pr context` and `pr_context` for a pull request whose records are on a real PDS.
+//! Tests `forge pr context` and `pr_context` for a pull request that has its records on a real PDS.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -1,4 +1,4 @@
-//! A real PDS accepts every record of our dialect and stores it unchanged.
+//! Tests that a real PDS accepts every record of our dialect, and stores it unchanged.
 
 use std::{collections::BTreeSet, io::Write};
 

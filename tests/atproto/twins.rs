@@ -807,7 +807,7 @@ fn identity(it: &mut Side) {
     );
 }
 
-/// A sequence of calls to one of the two PDSes.
+/// A sequence of calls that runs on each PDS.
 type Script = fn(&mut Side);
 
 const TOPICS: &[(&str, Script)] = &[

@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Stage {
-    /// Waits for the index to have every record, then runs a workflow command as Alice.
+    /// Waits until the index has every record, then runs a workflow command as Alice.
     fn decides(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = ["workflow"].iter().chain(args).copied().collect();
         let args: Vec<&str> = args.into_iter().chain(["--json"]).collect();

@@ -1,4 +1,4 @@
-//! Compares forge and the real gh on the GitHub double.
+//! Compares `forge` with the real gh on the GitHub double.
 
 use std::{path::Path, time::Duration};
 

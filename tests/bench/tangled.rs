@@ -60,7 +60,7 @@ pub fn measure(page: &mut Page) {
     page.row(&command.row(&format!("`forge pr list -L {PULLS}`"), ms(command.wall)));
 }
 
-/// Cost of one list.
+/// Time, requests and memory that one list takes.
 struct Took {
     wall: Duration,
     requests: usize,

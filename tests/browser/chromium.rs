@@ -43,7 +43,7 @@ struct Pipe {
     events: Vec<Value>,
 }
 
-/// An open page.
+/// An open page in Chromium.
 pub struct Tab<'a> {
     browser: &'a Browser,
     session: String,

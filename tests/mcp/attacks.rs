@@ -21,8 +21,8 @@
 //! | a private text that names a readable issue | `unlisted_repository_title_is_hidden_in_links` |
 //! | a record on a host that the caller chooses | `strangers.rs` |
 //!
-//! The lists of permitted repositories are tested in `lists.rs`, expiry of confirmations beside
-//! their code.
+//! `lists.rs` tests the lists of permitted repositories. Unit tests in the server's crate test when
+//! a confirmation expires.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -18,7 +18,7 @@ const MAX_MEMORY: u64 = 150_000_000 / 1024;
 /// Number of bytes that the test keeps of stdout and of stderr.
 const MAX_OUTPUT: u64 = 64 << 20;
 
-/// Result of a finished process.
+/// Result of a process that has ended.
 pub struct Ended {
     pub code: i64,
     pub stdout: Vec<u8>,
@@ -145,10 +145,11 @@ impl Running {
         Some(line)
     }
 
-    /// Closes the process's stdin and waits for the process to end.
+    /// Closes the process's stdin, and waits until the process ends.
     ///
     /// # Errors
-    /// Fails if the process does not end before the deadline; the process is then killed.
+    ///
+    /// Fails if the process does not end before the deadline. The process is then killed.
     pub fn end(mut self) -> Result<Ended, String> {
         drop(self.input.take());
         loop {

@@ -10,7 +10,7 @@ use super::{lies::Stock, tap::hash};
 /// Path to a JSON value: object keys and list positions.
 type Path = Vec<String>;
 
-/// Changes one to three fields, all fields of the same name, or the cursors of pages.
+/// Changes one to three fields, or all fields of one name, or the cursors of pages.
 pub fn change(
     random: &mut Random,
     body: &mut Value,

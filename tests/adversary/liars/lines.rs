@@ -92,7 +92,7 @@ const WRITES: &[&str] = &[
     "workflow reconcile P",
 ];
 
-/// A command line.
+/// A random command line of `forge`.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub args: Vec<String>,

@@ -213,7 +213,8 @@ fn base_moved(
             continue;
         };
         if landed.contains(&pull.head_oid) {
-            // The commits were pushed to the base by hand: GitHub marks the pull request as merged.
+            // Somebody pushed the commits to the base by hand, so GitHub marks the pull request as
+            // merged.
             finish_merge(state, id, tip.to_owned(), actor);
             continue;
         }
@@ -255,7 +256,7 @@ pub(crate) fn close(state: &mut State, id: Id, actor: Id) {
     log(state, id, actor, EventKind::Closed);
 }
 
-/// Marks a pull request as merged by a commit, and closes the issues that it names.
+/// Marks a pull request as merged by a commit, and closes the issues that the pull request names.
 pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
     let now = state.tick();
     let Some(pull) = state.pulls.get_mut(&id) else {

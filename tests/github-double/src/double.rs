@@ -38,7 +38,7 @@ pub struct Options {
     pub open_git: bool,
 }
 
-/// A GitHub double on loopback. The double stops on drop.
+/// A GitHub double on loopback. It stops when it is dropped.
 ///
 /// The double runs on a separate thread, so it serves tests with and without an async runtime.
 pub struct GitHubDouble {

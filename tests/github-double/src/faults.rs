@@ -11,7 +11,7 @@ pub struct Matcher {
     pub method: Option<String>,
     /// Start of the request's path.
     pub path: Option<String>,
-    /// Name of the GraphQL operation, or of one of its top-level fields.
+    /// Name of the GraphQL operation, or of a top-level field in it.
     pub operation: Option<String>,
     /// True for GraphQL mutations, false for queries.
     pub mutation: Option<bool>,
@@ -74,10 +74,10 @@ pub enum Action {
     Reset,
 }
 
-/// A fault and the requests it applies to.
+/// A fault, and the requests on which it acts.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Requests that the fault acts on.
+    /// Requests on which the fault acts.
     pub on: Matcher,
     /// Number of matching requests that pass before the fault acts.
     pub skip: u32,
@@ -130,7 +130,7 @@ impl Fault {
         Self::answer(status, &[("content-type", kind)], body)
     }
 
-    /// Creates a fault that answers with the given answer.
+    /// Creates a fault that sends the given answer.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
             status,

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A commit.
+/// A commit in a git repository.
 #[derive(Debug, Clone, Default)]
 pub struct CommitInfo {
     /// Object id of the commit.
@@ -40,14 +40,14 @@ pub struct Person {
 pub struct DiffSummary {
     /// Merge base of head and base.
     pub merge_base: String,
-    /// Changed files in git's order.
+    /// Changed files, in the order of git's output.
     pub files: Vec<FileDiff>,
 }
 
 /// A changed file in a diff.
 #[derive(Debug, Clone)]
 pub struct FileDiff {
-    /// Path after the change.
+    /// Path of the file after the change.
     pub path: String,
     /// Path before the rename or copy; `None` for other changes.
     pub previous: Option<String>,

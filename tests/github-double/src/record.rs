@@ -15,13 +15,13 @@ pub struct Recorded {
     pub host: String,
     /// `User-Agent` header of the request.
     pub agent: String,
-    /// Name of the GraphQL operation.
+    /// Name of the GraphQL operation; `None` for other requests.
     pub operation: Option<String>,
-    /// Top-level fields of the GraphQL operation.
+    /// Names of the GraphQL operation's top-level fields.
     pub fields: Vec<String>,
     /// True for a GraphQL mutation.
     pub mutation: bool,
-    /// The GraphQL document.
+    /// The GraphQL document; `None` for other requests.
     pub document: Option<String>,
     /// The variables of the GraphQL document, as JSON.
     pub variables: Option<String>,

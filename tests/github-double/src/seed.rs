@@ -1084,7 +1084,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Archives an item of a project.
+    /// Archives a project item.
     pub fn archive_item(&mut self, item: Id) {
         if let Some(item) = self.0.items.get_mut(&item) {
             item.archived = true;

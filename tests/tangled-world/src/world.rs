@@ -13,7 +13,7 @@ use super::{
     pds::{Account, PdsDouble, PdsOptions},
 };
 
-/// A directory, a PDS, a knot and an index that know each other.
+/// A directory, a PDS, a knot and an index that are connected to each other.
 pub struct World {
     directory: DirectoryDouble,
     pds: PdsDouble,

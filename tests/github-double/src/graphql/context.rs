@@ -16,7 +16,7 @@ pub(crate) struct Ctx<'s> {
     /// Text of the token, under which the state counts the token's points.
     token_text: String,
     pub(crate) token: Token,
-    /// Address of the web pages, without a trailing slash.
+    /// Address of the double's web pages, without a trailing slash.
     pub(crate) web: String,
     /// Number of the HTTP request, unique in a double.
     pub(crate) request: u64,

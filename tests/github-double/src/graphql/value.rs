@@ -1,4 +1,4 @@
-//! Values that resolvers return to the executor.
+//! Values that resolvers give to the executor.
 
 use std::rc::Rc;
 
@@ -64,7 +64,7 @@ pub(crate) struct Connection {
     pub(crate) total: Option<usize>,
 }
 
-/// The value of a field.
+/// The value of a field, as a resolver returns it.
 #[derive(Debug, Clone)]
 pub(crate) enum Val {
     Json(Value),

@@ -192,7 +192,7 @@ pub(crate) fn sort_by<T>(items: &mut [T], args: &Args, key: impl Fn(&T, &str) ->
     }
 }
 
-/// Formats a number as text that sorts like the number.
+/// Formats a number as a text. The texts sort in the order of the numbers.
 pub(crate) fn sortable(number: u64) -> String {
     format!("{number:020}")
 }

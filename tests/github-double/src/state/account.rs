@@ -79,7 +79,7 @@ pub struct Team {
     pub created_at: String,
 }
 
-/// An access token and its scopes.
+/// An access token: its account, its scopes and its remaining points.
 #[derive(Clone)]
 pub struct Token {
     /// Account to which the token belongs.

@@ -21,7 +21,7 @@ pub struct CheckSuite {
     pub created_at: String,
 }
 
-/// A check run.
+/// A run of one check on a commit.
 #[derive(Debug, Clone)]
 pub struct CheckRun {
     /// Number of the check run.
@@ -50,7 +50,7 @@ pub struct CheckRun {
     pub steps: Vec<(String, &'static str)>,
 }
 
-/// A commit status.
+/// The status that an account has set on a commit.
 #[derive(Debug, Clone)]
 pub struct CommitStatus {
     /// Number of the commit status.

@@ -2,7 +2,7 @@
 
 use super::{Event, Id, PullState};
 
-/// An issue.
+/// An issue of a repository.
 #[derive(Debug, Clone)]
 pub struct Issue {
     /// Number of the object, unique in the double.
@@ -86,7 +86,7 @@ pub struct Comment {
     pub minimized: Option<String>,
 }
 
-/// A label.
+/// A label of a repository.
 #[derive(Debug, Clone)]
 pub struct Label {
     /// Number of the label.
@@ -103,7 +103,7 @@ pub struct Label {
     pub created_at: String,
 }
 
-/// A milestone.
+/// A milestone of a repository.
 #[derive(Debug, Clone)]
 pub struct Milestone {
     /// Number of the object, unique in the double.

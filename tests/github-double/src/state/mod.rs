@@ -133,7 +133,7 @@ impl Default for Limits {
     }
 }
 
-/// Start of the double's clock: 2026-01-01T00:00:00Z in seconds since the epoch.
+/// Time at which the double's clock starts: 2026-01-01T00:00:00Z, in seconds since the epoch.
 const CLOCK_START: i64 = 1_767_225_600;
 
 impl State {
@@ -293,7 +293,7 @@ pub(crate) fn format_time(seconds: i64) -> String {
     )
 }
 
-/// An uploaded file.
+/// A file that a user has uploaded as an attachment.
 #[derive(Debug, Clone)]
 pub struct Asset {
     /// The repository for which the file was uploaded.

@@ -94,7 +94,7 @@ pub struct AsyncMerge {
     pub done: Option<Result<String, String>>,
 }
 
-/// A pull request.
+/// A pull request, with its state in the base repository.
 #[derive(Debug, Clone)]
 pub struct Pull {
     /// Number of the object, unique in the double.
@@ -183,7 +183,7 @@ pub enum EventKind {
     ConvertedToDraft,
     /// The pull request was marked as ready for review.
     ReadyForReview,
-    /// The head branch was force-pushed from one commit to another.
+    /// The head branch was force-pushed from the first commit to the second.
     ForcePushed(String, String),
     /// The head branch was deleted.
     HeadDeleted,
@@ -191,13 +191,13 @@ pub enum EventKind {
     Renamed(String, String),
     /// The base branch was changed from the first name to the second.
     BaseChanged(String, String),
-    /// A label was added.
+    /// This label was added.
     Labeled(Id),
-    /// A label was removed.
+    /// This label was removed.
     Unlabeled(Id),
-    /// An account was assigned.
+    /// This account was assigned.
     Assigned(Id),
-    /// An account was unassigned.
+    /// This account was unassigned.
     Unassigned(Id),
     /// The issue got this parent.
     ParentAdded(Id),

@@ -56,7 +56,7 @@ pub struct Ruleset {
     pub exclude: Vec<String>,
     /// Actors that may bypass the ruleset.
     pub bypass: Vec<Bypass>,
-    /// Rules of the ruleset.
+    /// Rules that the ruleset contains.
     pub rules: Vec<Rule>,
 }
 

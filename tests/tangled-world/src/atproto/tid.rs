@@ -1,4 +1,4 @@
-//! TIDs: record keys that sort by time.
+//! Creates and reads TIDs, which are record keys that sort by time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

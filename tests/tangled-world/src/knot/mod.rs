@@ -1,6 +1,6 @@
-//! A knot, which serves git repositories over XRPC. It answers as tangled's Go knot of 2025 and
-//! 2026. For repositories of Tangled 1.0 it answers as the observed knot, which is also the PDS of
-//! these repositories.
+//! A knot, which serves git repositories over XRPC. It answers as the Go knot that tangled ran in
+//! 2025 and 2026. For repositories of Tangled 1.0 it answers as the observed knot, which is also
+//! the PDS of these repositories.
 
 mod account;
 mod auth;
