@@ -117,7 +117,7 @@ impl HubStage {
         ]
     }
 
-    /// Returns the merge's head commit, or `None` if the pull request is not merged.
+    /// Returns the head commit of a merged pull request, or `None` if it is not merged.
     pub fn merged_head(&self, number: &str) -> Option<String> {
         let seed = self.double.seed();
         let pull = seed.pull_of(REPO, number.parse().ok()?);

@@ -79,7 +79,7 @@ struct Objects {
     /// Changed versions with their descriptions, for each pull request and issue and for the
     /// labels.
     records: BTreeMap<String, Vec<(String, String)>>,
-    /// Odd commits and trees, and ids that name no object, with their descriptions.
+    /// Odd commits and trees, and texts that name no object, with their descriptions.
     others: Vec<(String, String)>,
 }
 

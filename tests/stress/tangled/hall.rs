@@ -307,7 +307,7 @@ impl<'a> Tickets<'a> {
         log.lines().filter(|line| *line == branch).count()
     }
 
-    /// Installs a hook that delays the first push until the returned value is released or dropped.
+    /// Installs a hook that delays the first push until the test releases it or drops the hall.
     pub fn hold_up(&self, hook: &str) -> Held {
         let held = Held {
             there: self.hall.scratch.path("there"),

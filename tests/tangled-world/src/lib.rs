@@ -27,8 +27,9 @@
 //! ```
 //!
 //! Each service is a [`Host`]. A host counts requests, injects [`Fault`]s, can delay its answers,
-//! and can be down. Tests read the actual state without requests: records with [`PdsDouble::records`],
-//! refs with [`Repository::git`], and indexed records with [`IndexDouble::knows`].
+//! and can be down. Tests read the actual state without requests: records with
+//! [`PdsDouble::records`], refs with [`Repository::git`], and indexed records with
+//! [`IndexDouble::knows`].
 //!
 //! A [`DnsDouble`] and [`HandleHosts`] resolve handles for a client that does not resolve them
 //! through the PDS.
