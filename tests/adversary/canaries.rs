@@ -1,4 +1,4 @@
-//! Canaries: programs that record that they ran, who started them, and which tokens they could see.
+//! Canary programs, which record that they ran, who started them, and which tokens they could see.
 
 use std::{
     fs,
@@ -11,9 +11,9 @@ use std::{
 
 use forge_testkit::{CANARY, Scratch};
 
-/// The script of all canaries. Each canary is a link to this script, and the name of the link is
-/// the name of the canary. The script answers as git expects, so that git continues and starts the
-/// other canaries.
+/// The script that every canary runs. Each canary is a link to this script, and the link's name is
+/// the canary's name. The script answers as git expects, so that git continues and starts the other
+/// canaries.
 const SCRIPT: &str = r#"#!/bin/sh
 PATH=$PATH:/usr/bin:/bin
 name=${0##*/}
@@ -50,10 +50,10 @@ esac
 exit 0
 "#;
 
-/// A program that ran.
+/// A recorded run of a canary.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sighting {
-    /// The configuration key that names the canary, or `hooks/<name>`.
+    /// The configuration key that names the canary, or `hooks/<name>` for a hook.
     pub canary: String,
     /// The environment variables that contain a token.
     pub tokens: String,
@@ -61,12 +61,12 @@ pub struct Sighting {
     pub parent: String,
 }
 
-/// The canaries of a test.
+/// The canary programs of one test.
 pub struct Canaries {
     dir: PathBuf,
     log: PathBuf,
     seen: usize,
-    /// Port of a proxy that records its clients and asks for a password.
+    /// Port of an HTTP proxy that records its clients and demands a password.
     proxy: u16,
 }
 
@@ -87,33 +87,33 @@ impl Canaries {
         }
     }
 
-    /// The path of the canary `name`.
+    /// Returns the path of the canary `name`.
     pub fn program(&self, name: &str) -> String {
         let path = self.dir.join(name.replace(['/', ':'], "_"));
         self.link(&path);
         path.display().to_string()
     }
 
-    /// Makes a canary at a given path, such as that of a hook.
+    /// Makes a canary at the given path, such as the path of a hook.
     pub fn link(&self, path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let _ = fs::remove_file(path);
         symlink(self.dir.join("canary"), path).unwrap();
     }
 
-    /// A directory of canaries, one for each name.
+    /// Creates a directory with one canary for each name, and returns its path.
     pub fn directory(&self, name: &str, names: &[&str]) -> String {
         let dir = self.dir.join(name);
         names.iter().for_each(|name| self.link(&dir.join(name)));
         dir.display().to_string()
     }
 
-    /// The address of the proxy.
+    /// Returns the address of the HTTP proxy.
     pub fn proxy(&self) -> String {
         format!("http://127.0.0.1:{}", self.proxy)
     }
 
-    /// The programs that ran since the last call.
+    /// Returns the programs that ran since the last call.
     pub fn sightings(&mut self) -> Vec<Sighting> {
         let text = fs::read_to_string(&self.log).unwrap();
         let fresh = &text[self.seen..];

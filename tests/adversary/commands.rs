@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Tools that read, with each form of their arguments.
+/// Returns every tool that reads, once for each form of its arguments.
 pub fn reading_tools() -> Vec<(&'static str, Value)> {
     let sections = json!([
         "checks", "threads", "comments", "reviews", "files", "commits", "history"
@@ -24,7 +24,7 @@ pub fn reading_tools() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Tools that write, in an order in which every call succeeds.
+/// Returns every tool that writes, in an order in which each call succeeds.
 pub fn writing_tools() -> Vec<(&'static str, Value)> {
     let edits = json!([{"path": "src/lib.rs", "content": "edited\n"}]);
     vec![
@@ -67,7 +67,7 @@ pub fn writing_tools() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Commands that read.
+/// Commands that only read.
 pub const READING: &[&[&str]] = &[
     &["pr", "list"],
     &[
@@ -104,7 +104,7 @@ pub const READING: &[&[&str]] = &[
     &["capabilities"],
 ];
 
-/// Commands that read and take no `-R`.
+/// Commands that only read and accept no `-R`.
 pub const ALONE: &[&[&str]] = &[
     &["config", "list"],
     &["config", "validate"],
@@ -112,7 +112,7 @@ pub const ALONE: &[&[&str]] = &[
     &["mcp", "config", "--client", "claude-code"],
 ];
 
-/// Commands that write, in an order in which every command succeeds.
+/// Commands that write, in an order in which each command succeeds.
 pub const WRITING: &[&[&str]] = &[
     &["pr", "create", "-H", "fresh", "--fill"],
     &["pr", "edit", "1", "-t", "Other"],

@@ -1,4 +1,4 @@
-//! The configuration keys of the installed git, and the keys that name a program.
+//! Reads the configuration keys of the installed git, and decides which of them name a program.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -6,30 +6,29 @@ use forge_testkit::git_program;
 
 use crate::canaries::Canaries;
 
-/// Effect of a key of git's configuration.
+/// What git does with the value of a configuration key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The value is a command, or the path of a program.
+    /// Runs the value as a command, or as the path of a program.
     Command,
-    /// The value is an alias; an alias that begins with an exclamation mark is a command.
+    /// Uses the value as an alias, which is a command if it begins with an exclamation mark.
     Bang,
-    /// A directory of hooks.
+    /// Runs hooks from the directory that the value names.
     Hooks,
-    /// The address of a proxy.
+    /// Connects to the proxy that the value names.
     Proxy,
-    /// The key names no program itself, but another key's program runs only if this key has this
-    /// value.
+    /// Runs the program of another key, which git does only if this key has the given value.
     Arms(&'static str),
-    /// `plant.rs` writes the key.
+    /// Names a program, but `plant.rs` sets this key.
     Planted,
-    /// The key names no program.
+    /// Runs no program.
     Harmless,
 }
 
 use Effect::{Arms, Bang, Command as Runs, Harmless, Hooks, Planted, Proxy};
 
-/// The effect of keys whose name suggests a program; the first matching row counts. `*` stands for
-/// any text.
+/// Effects of the keys whose name suggests a program. The first matching row decides, and `*`
+/// matches any text.
 const RULES: &[(&str, Effect)] = &[
     ("advice.*", Harmless),
     ("color.*", Harmless),
@@ -38,7 +37,7 @@ const RULES: &[(&str, Effect)] = &[
     ("fetch.fsck.*", Harmless),
     ("feature.*", Harmless),
     ("bundle.*", Harmless),
-    // git reads these only from the user's and the machine's configuration.
+    // git reads these keys only from the user's and the machine's configuration.
     ("trace2.*", Harmless),
     ("alias.*", Bang),
     ("browser.<tool>.*", Runs),
@@ -155,7 +154,7 @@ const RULES: &[(&str, Effect)] = &[
     ("web.browser", Arms("canary")),
 ];
 
-/// Parts of a key's name that suggest a program.
+/// Words in a key's name that suggest a program.
 const SUSPICIOUS: &[&str] = &[
     "command",
     "cmd",
@@ -183,8 +182,9 @@ const SUSPICIOUS: &[&str] = &[
     "*",
 ];
 
-/// Keys that name programs but are missing from `git help --config`. Sources: gitattributes(5),
-/// git-interpret-trailers(1), git-hook(1), git-send-email(1), partial clones.
+/// Keys that name programs but that `git help --config` does not list. Sources: gitattributes(5),
+/// git-interpret-trailers(1), git-hook(1), git-send-email(1), and git's documentation of partial
+/// clones.
 const ELSEWHERE: &[&str] = &[
     "extensions.partialClone",
     "filter.<driver>.process",
@@ -195,7 +195,7 @@ const ELSEWHERE: &[&str] = &[
     "trailer.<alias>.command",
 ];
 
-/// The keys that the installed git prints.
+/// Returns the configuration keys that the installed git lists.
 pub fn of_git() -> BTreeSet<String> {
     let mut command = Command::new(git_program());
     let out = command.args(["help", "--config"]).output().unwrap();
@@ -210,7 +210,7 @@ pub fn of_git() -> BTreeSet<String> {
     keys
 }
 
-/// Effect of a key; `None` for an unknown key whose name suggests a program.
+/// Returns the effect of a key, or `None` for an unknown key whose name suggests a program.
 pub fn effect(key: &str) -> Option<Effect> {
     let key = key.to_ascii_lowercase();
     if let Some((_, effect)) = RULES.iter().find(|(pattern, _)| fits(pattern, &key)) {
@@ -238,7 +238,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Fills in the placeholder of a key, such as `<driver>`, and returns the resulting keys.
+/// Replaces the placeholder in a key, such as `<driver>`, by names, and returns the resulting keys.
 fn concrete(key: &str) -> Vec<String> {
     let lower = key.to_ascii_lowercase();
     let driver = match lower.as_str() {
@@ -288,7 +288,7 @@ fn concrete(key: &str) -> Vec<String> {
     }
 }
 
-/// A value for every key of the installed git that names a program or enables one.
+/// Returns a value for every key of the installed git that names or enables a program.
 pub fn settings(canaries: &Canaries) -> Vec<(String, String)> {
     let keys = of_git();
     let elsewhere = ELSEWHERE.iter().map(|key| (*key).to_owned());
@@ -316,7 +316,7 @@ pub fn settings(canaries: &Canaries) -> Vec<(String, String)> {
     settings
 }
 
-/// The hooks of githooks(5).
+/// The hooks that githooks(5) documents.
 pub const HOOKS: &[&str] = &[
     "applypatch-msg",
     "pre-applypatch",

@@ -1,6 +1,6 @@
-//! Tests which programs a stranger's repository can start. Every tool, resource and command of the
-//! real binary runs in repositories with canaries in every place from which git takes a program.
-//! [`liars`] has lying servers, clients and repositories.
+//! Tests which programs a stranger's repository can start. The tests run every tool, resource and
+//! command of the real binary in repositories with a canary in every place from which git takes a
+//! program. [`liars`] tests lying servers, clients and repositories.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,

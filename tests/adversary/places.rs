@@ -1,5 +1,5 @@
-//! The places where `forge` meets a stranger's repository. The pull requests in them were opened by
-//! `forge` before the canaries were planted.
+//! The situations in which `forge` meets a stranger's repository. `forge` opened the pull requests
+//! before the canaries were planted.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use crate::{
     plant::{ATTRIBUTES, MODULES, Variant, plant},
 };
 
-/// Number of pull requests in each place.
+/// Number of pull requests in each repository.
 const PULLS: u64 = 9;
 
-/// Variables with tokens, which children of `forge` must not inherit.
+/// Environment variables with tokens, which `forge` must not pass on to its children.
 const TOKENS: [&str; 8] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
@@ -39,39 +39,39 @@ const IN_PATH: &[&str] = &[
     "git-remote-canary-vcs",
 ];
 
-/// The kind of repository that a place has.
+/// How `forge` meets the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Repository,
     LinkedWorkTree,
     Submodule,
-    /// A bare repository among the files of a clone, in the directory `docs`.
+    /// A bare repository among the files of a clone, in the clone's directory `docs`.
     EmbeddedBare,
-    /// A clone of a repository with all canaries.
+    /// A clone of a repository that has all canaries.
     Clone,
 }
 
-/// A repository with canaries, and the user's directory.
+/// A repository with canaries, and the directory from which the user runs `forge`.
 pub struct Place {
     scratch: Scratch,
-    /// The repository that has the canaries and in which a user would run git.
+    /// The repository that has the canaries.
     pub planted: PathBuf,
-    /// The user's current directory.
+    /// The directory in which the user runs `forge`.
     pub cwd: PathBuf,
-    /// Names of the repository with the canaries for `-R` and `repo`; `None` if the repository is
-    /// that of `cwd`.
+    /// Values of `-R` and `repo` that name the repository with the canaries. `None` stands for the
+    /// repository of `cwd`.
     pub named: Vec<Option<String>>,
     pub canaries: Canaries,
 }
 
 impl Place {
-    /// Makes a place from the repository of [`pulls`].
+    /// Creates a place from the repository that [`pulls`] returns.
     pub fn new(origin: &World, kind: Kind, variant: Variant) -> Self {
         let scratch = Scratch::new();
         let mut canaries = Canaries::new(&scratch);
         let outside = scratch.path("outside");
         fs::create_dir_all(&outside).unwrap();
-        // This program belongs to the user and not to the repository.
+        // The user's own configuration names this program, not the repository's.
         let home = scratch.path("home/.gitconfig");
         let helper = canaries.program("users-credential.helper");
         let own = fs::read_to_string(&home).unwrap();
@@ -128,13 +128,13 @@ impl Place {
         }
     }
 
-    /// `forge` as Grace in `cwd`, with every token in its environment.
+    /// Returns `forge` with Grace's settings in `cwd`, with every token in its environment.
     pub fn forge(&self, args: &[&str]) -> Run {
         self.with_tokens(self.scratch.forge(&self.cwd, &Identity::GRACE))
             .args(args)
     }
 
-    /// git as Grace in `cwd`.
+    /// Returns git with Grace's settings in `cwd`.
     pub fn git(&self, args: &[&str]) -> Run {
         let run = self.scratch.run(git_program()).dir(&self.cwd);
         let who = Identity::GRACE.variables();
@@ -157,8 +157,8 @@ impl Place {
     }
 }
 
-/// A repository with nine pull requests. Each changes another line of a file that the base changes
-/// as well; the first ends with a signed commit.
+/// Creates a repository with nine pull requests. Each pull request changes another line of a file
+/// that the base changes as well. The first pull request ends with a signed commit.
 pub fn pulls() -> World {
     let world = World::new();
     let git = &world.git;
@@ -197,7 +197,7 @@ pub fn pulls() -> World {
     world
 }
 
-/// Adds a signature to the newest commit of a branch.
+/// Signs the newest commit of a branch.
 fn sign(git: &GitDir, branch: &str) {
     let commit = git.run(["cat-file", "commit", branch]).text();
     let (head, message) = commit.split_once("\n\n").unwrap();
@@ -207,7 +207,8 @@ fn sign(git: &GitDir, branch: &str) {
     git.set_branch(branch, hash.stdin(signed).text().trim());
 }
 
-/// A repository whose submodule `sub` has the pull requests.
+/// Creates a repository with a submodule `sub` that has the pull requests. Returns the path of the
+/// outer repository.
 fn submodule(scratch: &Scratch, repo: &Path) -> PathBuf {
     let outer = scratch.path("outer");
     let _ = GitDir::init(&outer, &[]);

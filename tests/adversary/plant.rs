@@ -9,21 +9,22 @@ use crate::{
     keys::{self, HOOKS},
 };
 
-/// Sets of canaries. Several are needed because some canaries hide others: an external diff program
-/// hides `textconv`, `core.hooksPath` hides the hooks directory, and a refused merge runs no
-/// further program.
+/// A set of canaries. One set is not enough, because some canaries prevent others from running: an
+/// external diff program replaces `textconv`, `core.hooksPath` replaces the hooks directory, and a
+/// refused merge runs no further program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// All keys are in the configuration itself, hooks in `core.hooksPath`, attributes in the tree.
+    /// Sets all keys in the configuration itself, hooks in `core.hooksPath`, and attributes in the
+    /// tree.
     Direct,
-    /// Most keys are in included files, hooks in their default directory, attributes in
+    /// Sets most keys in included files, hooks in the default directory, and attributes in
     /// `info/attributes`. Merges have no driver and are not signed.
     Included,
-    /// [`Self::Direct`] with a missing object, and remotes that promise the object.
+    /// Equals [`Self::Direct`], but an object is missing and promisor remotes offer it.
     Promisor,
-    /// [`Self::Direct`] with `core.worktree` set to another directory.
+    /// Equals [`Self::Direct`], but `core.worktree` names another directory.
     WorkTree,
-    /// A merge driver whose name is not UTF-8, and no other canary.
+    /// Sets only a merge driver with a name that is not UTF-8.
     OddName,
 }
 
@@ -36,7 +37,7 @@ impl Variant {
         Self::OddName,
     ];
 
-    /// The keys that this variant leaves out.
+    /// Returns the keys that this variant does not set.
     fn hides(self) -> &'static [&'static str] {
         match self {
             Self::Included => &[
@@ -55,14 +56,14 @@ impl Variant {
     }
 }
 
-/// The attributes that every tree has; they have no effect without drivers.
+/// The attributes in every tree. They have no effect unless a driver is configured.
 pub const ATTRIBUTES: &str = "\
 * filter=canary diff=canary merge=canary ident
 *.rs filter=canary-process diff=canary-textconv eol=lf
 *.utf16 working-tree-encoding=UTF-16
 ";
 
-/// The submodule that every tree has.
+/// The submodule in every tree.
 pub const MODULES: &str = "\
 [submodule \"canary\"]
 \tpath = canary
@@ -70,8 +71,8 @@ pub const MODULES: &str = "\
 \tupdate = checkout
 ";
 
-/// Plants canaries in the repository with the shared directory `common`; `outside` gets other
-/// repositories.
+/// Plants canaries in the repository with the shared git directory `common`. Creates the other
+/// repositories that this needs in `outside`.
 pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canaries) {
     let mut settings = keys::settings(canaries);
     settings.retain(|(key, _)| !variant.hides().contains(&key.as_str()));
@@ -123,7 +124,7 @@ pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canarie
         file.write_all(bytes).unwrap();
     };
     append(&common.join("config"), &config);
-    // Each work tree reads a configuration file of its own as well.
+    // Each work tree also reads a separate configuration file.
     for tree in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
         append(&tree.unwrap().path().join("config.worktree"), &config);
         append(
@@ -133,7 +134,7 @@ pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canarie
     }
 }
 
-/// The text of a configuration file.
+/// Returns the text of a git configuration file.
 fn text(settings: &[(String, String)]) -> String {
     let mut text = String::new();
     for (key, value) in settings {
@@ -153,7 +154,7 @@ fn attributes(common: &Path, lines: &[u8]) {
     fs::write(common.join("info/attributes"), lines).unwrap();
 }
 
-/// Remotes of every kind, each a promisor for missing objects.
+/// Returns remotes of every kind. Each is a promisor remote for missing objects.
 pub fn remotes(outside: &Path, canaries: &Canaries) -> Vec<(String, String)> {
     let upstream = outside.join("upstream.git");
     if !upstream.exists() {
@@ -202,7 +203,7 @@ fn lose_blob(common: &Path) {
     fs::remove_file(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
 }
 
-/// Adds the objects of another repository as an alternate.
+/// Makes another repository an alternate, from which git reads further objects.
 fn alternate(common: &Path, outside: &Path) {
     let other = outside.join("alternate.git");
     if !other.exists() {

@@ -1,4 +1,4 @@
-//! Checks the table of `docs/reference/git-processes.md` with every tool, resource and command in
+//! Checks the table of `docs/reference/git-processes.md`: runs every tool, resource and command in
 //! every place.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,11 +14,11 @@ use crate::{
     world::{LEGACY, MODERN, Wire},
 };
 
-/// Programs that the table forbids and that ran, with the place and the steps.
+/// Programs that ran although the table forbids it, with the place and the step.
 #[derive(Default)]
 struct Findings {
     forbidden: BTreeMap<(String, Sighting), BTreeSet<String>>,
-    /// Every program that ran.
+    /// Names of all programs that ran.
     seen: BTreeSet<String>,
 }
 
@@ -51,7 +51,7 @@ impl Findings {
         assert!(text.is_empty(), "programs that the table forbids:\n{text}");
     }
 
-    /// Asserts that these programs ran, which shows that the canaries are planted.
+    /// Asserts that these canaries ran, which shows that they are planted.
     #[track_caller]
     fn saw(&self, canaries: &[&str]) {
         for canary in canaries {
@@ -64,7 +64,7 @@ impl Findings {
     }
 }
 
-/// The arguments that permit a server further paths.
+/// Returns the arguments that allow a server to use further paths.
 fn allow_path(place: &Place) -> Vec<String> {
     let help = place.forge(&["mcp", "--help"]).output().stdout_text();
     if !help.contains("--allow-path") {
@@ -111,7 +111,7 @@ fn agents(kind: Kind) {
     }
     findings.none();
     if kind == Kind::Repository {
-        // These tools must have succeeded: a refused tool would run no program either.
+        // The test is valid only if these tools succeeded: a refused tool runs no program either.
         for tool in [
             "pr_create",
             "pr_edit",
@@ -131,7 +131,7 @@ fn with_repo(mut args: Value, repo: Option<&str>) -> Value {
     args
 }
 
-/// Calls every tool that reads, and reads every resource and its completions.
+/// Calls every tool that reads, and requests every resource and its completions.
 fn reads(wire: &mut Wire, repo: Option<&str>, look: &mut impl FnMut(&str)) {
     for (tool, args) in reading_tools() {
         let step = format!("{tool} {args}");
@@ -187,13 +187,14 @@ fn commands_that_read(kind: Kind) {
                     Some(repo) => {
                         let args = [args, &["-R", repo][..]].concat();
                         let purpose = match kind {
-                            // The named repository is not the one in the current directory.
+                            // The command names a repository other than that of the current
+                            // directory.
                             Kind::EmbeddedBare | Kind::Clone => Purpose::Guarded,
                             _ => Purpose::PersonReads,
                         };
                         run(&mut place, purpose, &args);
                     }
-                    // The remote leads to a repository outside the current directory.
+                    // The remote is the path of a repository outside the current directory.
                     None if kind == Kind::Clone => run(&mut place, Purpose::Guarded, args),
                     None => run(&mut place, Purpose::PersonReads, args),
                 }
@@ -203,7 +204,7 @@ fn commands_that_read(kind: Kind) {
             run(&mut place, Purpose::Guarded, args);
         }
         if kind == Kind::EmbeddedBare {
-            // The user is inside the repository and names none.
+            // The user works in the repository, and names no other.
             place.cwd = place.planted.clone();
             for args in READING {
                 run(&mut place, Purpose::Guarded, args);
@@ -285,7 +286,8 @@ fn deliberate_write_runs_hooks_and_merge_drivers() {
     ]);
 }
 
-/// Control: plain git runs the canaries, which proves that they are where git takes programs from.
+/// Control experiment: plain git runs the canaries, so they are in places from which git takes
+/// programs.
 #[test]
 fn plain_git_runs_the_planted_programs() {
     let origin = pulls();

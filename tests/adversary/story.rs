@@ -1,4 +1,4 @@
-//! The attack as reported: an agent is asked about a directory of a clone, or for a diff.
+//! The attack as it was reported: a user asks an agent about a directory of a clone, or for a diff.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -12,8 +12,8 @@ use crate::{
     world::{Called, LEGACY, MODERN, Wire, World},
 };
 
-/// Returns a clone whose directory `docs` has the files of a bare repository, and the path that a
-/// command in the configuration of that bare repository would write.
+/// Returns a clone with the files of a bare repository in its directory `docs`, and a path. The
+/// bare repository configures a command that would write a file at this path.
 fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     let (origin, log) = (
         world.scratch.repository("origin"),
@@ -46,7 +46,7 @@ fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     fs::create_dir_all(docs.join("hooks")).unwrap();
     fs::write(&hook, format!("#!/bin/sh\nenv >>'{}'\n", log.display())).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    // git does not store empty directories.
+    // git does not track empty directories.
     fs::write(docs.join("refs/keep"), "").unwrap();
     origin.run(["add", "-A", "-f"]).ok();
     origin.run(["commit", "-q", "-m", "Documentation"]).ok();
@@ -56,7 +56,7 @@ fn clone_with_docs(world: &World) -> (std::path::PathBuf, std::path::PathBuf) {
     (clone, log)
 }
 
-/// A server that the user starts in `dir`, with a token for GitHub.
+/// Starts a server in `dir` as the user, with a token for GitHub.
 fn server(world: &World, dir: &std::path::Path, era: &str, args: &[&str]) -> Wire {
     let run = world
         .scratch
@@ -109,7 +109,7 @@ fn mcp_diff_of_missing_object_suggests_git_fetch() {
     }
 }
 
-/// A partial clone fetches missing objects on demand, and its remote may be a program.
+/// A partial clone fetches missing objects when git needs them, and its remote may be a program.
 #[test]
 fn diff_in_named_repository_fetches_no_objects() {
     let origin = pulls();

@@ -1,21 +1,20 @@
-//! The table of `docs/reference/git-processes.md`: which programs of a repository may run, and
-//! when.
+//! The table of `docs/reference/git-processes.md`, which says when a repository's programs may run.
 
 use crate::canaries::Sighting;
 
-/// Purpose for which git runs in a repository, depending on who chose the repository.
+/// Why git runs in a repository, which depends on who chose the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A tool or resource of the MCP server, a command in a clone whose remote is a path, or a
-    /// command that reads a repository named from outside.
+    /// An MCP tool or resource, a command in a clone with a path as its remote, or a command that
+    /// names a repository from outside.
     Guarded,
-    /// A command that reads the repository in which the user is.
+    /// A command that reads the repository in which the user works.
     PersonReads,
-    /// A command that writes to the repository in which the user is.
+    /// A command that writes to the repository in which the user works.
     PersonWrites,
 }
 
-/// Programs of a lazy fetch, which gets a missing object from a promisor remote.
+/// Programs that a lazy fetch starts to get a missing object from a promisor remote.
 const LAZY_FETCH: &[&str] = &[
     "remote.local.uploadpack",
     "remote.ext.url",
@@ -29,8 +28,8 @@ const LAZY_FETCH: &[&str] = &[
     "core.askPass",
 ];
 
-/// Programs of a write: filters such as git-crypt and LFS, merge drivers, signing programs, and
-/// hooks of changes to refs and to the index.
+/// Programs that a write starts: filters such as git-crypt and LFS, merge drivers, signing
+/// programs, and hooks for changes of refs and of the index.
 const WRITE: &[&str] = &[
     "filter.canary.clean",
     "filter.canary.smudge",
@@ -48,17 +47,17 @@ const WRITE: &[&str] = &[
     "gpg.ssh.defaultKeyCommand",
 ];
 
-/// Programs of a repository that may run, without access to a token.
+/// Programs that a repository may choose for each purpose. They must not see a token.
 const MAY_RUN: &[(Purpose, &[&[&str]])] = &[
     (Purpose::Guarded, &[]),
     (Purpose::PersonReads, &[LAZY_FETCH]),
     (Purpose::PersonWrites, &[LAZY_FETCH, WRITE]),
 ];
 
-/// The user's own programs, which the repository does not choose; they see no token either.
+/// Programs that the user chooses, not the repository. They must not see a token either.
 const OF_THE_USER: &[&str] = &["ssh", "gpg", "gpgsm", "ssh-keygen"];
 
-/// Whether the table allows the program.
+/// Returns true if the table allows the program.
 pub fn allows(purpose: Purpose, seen: &Sighting) -> bool {
     let rows = MAY_RUN.iter().filter(|(of, _)| *of == purpose);
     let listed = rows

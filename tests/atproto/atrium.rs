@@ -1,5 +1,5 @@
-//! Compares the light PDS with the real PDS through another project's client: atrium's agent, with
-//! its own transport and types, must get equal results from both.
+//! Calls the light PDS and the real PDS through atrium, another project's client, and compares the
+//! results. atrium has its own transport and types.
 
 use atrium_api::{
     agent::atp_agent::{AtpAgent, store::MemorySessionStore},
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const COLLECTION: &str = "sh.tangled.repo.issue";
 const PASSWORD: &str = "0canary0-of-atrium";
-/// An empty gzip file, the smallest possible.
+/// The smallest possible gzip file, which is empty.
 const GZIP: [u8; 20] = [
     0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ];
@@ -33,7 +33,7 @@ fn record(title: &str) -> Value {
     })
 }
 
-/// A creation for `applyWrites` in atrium's types.
+/// Returns an item of `applyWrites` that creates a record, in atrium's types.
 fn create(rkey: &str, record: Value) -> apply_writes::InputWritesItem {
     let data = apply_writes::CreateData {
         collection: COLLECTION.parse().unwrap(),
@@ -54,7 +54,7 @@ fn listing(did: &str, limit: u8, cursor: Option<&str>) -> list_records::Paramete
     .into()
 }
 
-/// Atrium's results for calls to the PDS at `url`, which has the account `did`.
+/// Returns what atrium reports for calls to the PDS at `url` with the account `did`.
 async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut note = |what: &str, told: String| {
@@ -97,7 +97,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
         .parse()
         .unwrap();
     let swapped = apply(vec![create("c", record("Three"))], Some(other)).await;
-    // The error message contains the commit, which differs between the two.
+    // The error message contains the commit id, which differs between the PDSes.
     let swapped = format!("{:?}", swapped.unwrap_err());
     note(
         "on another commit",
@@ -118,7 +118,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     let bytes = agent.api.com.atproto.sync.get_blob(params.into()).await;
     assert_eq!(bytes.unwrap(), GZIP);
 
-    // Reading needs no login; writing does.
+    // Reading needs no login, but writing does.
     let nobody = AtpServiceClient::new(transport(url));
     let public = &nobody.service.com.atproto.repo;
     for key in ["a", "d", "gone"] {
@@ -154,7 +154,7 @@ async fn told(url: &str, did: &str, handle: &str) -> Vec<String> {
     lines
 }
 
-/// Makes an account and returns atrium's results for its PDS.
+/// Creates an account on the PDS at `url`, and returns what atrium reports for calls with it.
 fn met(url: &str) -> Vec<String> {
     let handle = "anton.test";
     let body = json!({ "handle": handle, "email": "anton@example.com", "password": PASSWORD });

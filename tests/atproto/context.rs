@@ -1,4 +1,4 @@
-//! `forge pr context` and `pr_context` for a pull request whose records are on a real PDS.
+//! Tests `forge pr context` and `pr_context` for a pull request that has its records on a real PDS.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{context_facts::facts, two_accounts::Stage};
 
 impl Stage {
-    /// The bundle of a pull request, from the command line.
+    /// Returns the bundle that `forge pr context` prints for a pull request.
     fn bundle(&self, pull: &str) -> Value {
         self.reset_record();
         let args = ["pr", "context", pull, "--json", "--events", "jsonl"];
@@ -22,7 +22,7 @@ impl Stage {
         out.json()
     }
 
-    /// Hosts other than the PDS.
+    /// Returns the hosts other than the PDS.
     fn hosts(&self) -> [&Host; 4] {
         let index = self.world.index();
         let directory = self.world.directory();
@@ -38,7 +38,8 @@ impl Stage {
         self.hosts().iter().for_each(|host| host.reset_record());
     }
 
-    /// Checks the number of requests for a bundle, and the bytes from hosts other than the PDS.
+    /// Checks how many requests a bundle needs, and how many bytes the hosts other than the PDS
+    /// send.
     fn check_cost(&self, face: &str, requests: usize, printed: usize) {
         let hosts = self.hosts();
         let of_hosts = hosts.iter().flat_map(|host| host.requests());
@@ -52,7 +53,7 @@ impl Stage {
         assert!(received < 64_000 && printed < 16_000, "{face}: {received}");
     }
 
-    /// The bundle of a pull request, from an MCP server.
+    /// Returns the bundle that the MCP tool `pr_context` returns for a pull request.
     fn bundle_of_server(&self, pull: &str) -> Value {
         self.reset_record();
         let mut command = self.command_alone(&self.alice, &["mcp"]).command();
@@ -90,7 +91,7 @@ impl Stage {
     }
 }
 
-/// Each requirement with its status, and whether the pull request is ready.
+/// Returns each requirement with its status, and whether the pull request is ready.
 fn verdict(of: &Value) -> (Vec<(&str, &str)>, String) {
     let word = |value: &Value| match value {
         Value::String(word) => word.clone(),
@@ -155,7 +156,7 @@ fn real_pds_context_is_equal_in_cli_and_mcp() {
         "{requirements:?}"
     );
 
-    // A record that the index never ingests is not ready on either PDS.
+    // A pull request is not ready on either PDS if the index never ingests its record.
     stage.world.index().set_moods(Moods {
         pulls: false,
         ..Moods::default()

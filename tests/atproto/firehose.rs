@@ -1,4 +1,5 @@
-//! Our index follows a real PDS's firehose, and our knot accepts the tokens that the PDS issues.
+//! Tests that our index follows a real PDS's firehose, and that our knot accepts the tokens that
+//! this PDS issues.
 
 use std::{
     io::Write,
@@ -8,7 +9,7 @@ use std::{
 use forge_tangled_world::{Caller, RealWorld};
 use serde_json::json;
 
-/// Polls until the index has the record.
+/// Calls `look` until it returns a value, because the index receives records with a delay.
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
@@ -89,7 +90,7 @@ fn pull_on_real_pds_is_indexed_and_merged() {
     assert_eq!(caller.post(merge, &body).status, 200);
     assert_eq!(repo.git.show("main", "one.txt"), "1\n");
 
-    // Deleted records leave the index.
+    // The index removes deleted records.
     let body =
         json!({ "repo": bob.did, "collection": "sh.tangled.repo.pull", "rkey": "3mkuuamwfj322" });
     let _ = pds.post("com.atproto.repo.deleteRecord", &body).ok();

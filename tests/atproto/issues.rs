@@ -1,4 +1,5 @@
-//! All features of issues on a real PDS: fields, values, relations, edits, comments, deletion.
+//! Tests all features of issues on a real PDS: fields, values, relations, edits, comments,
+//! deletion.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,6 @@
-//! The reference implementation of Lexicon accepts our lexicons, and agrees with our checker on
-//! records: one of each kind, and copies with every field spoilt in turn.
+//! Tests our lexicons with the reference implementation of Lexicon, and compares its results for
+//! records with our checker's. The records are one of each kind, and copies in which one field is
+//! invalid.
 
 use std::{
     fs,
@@ -30,7 +31,7 @@ fn strong() -> Value {
     json!({ "uri": PULL, "cid": CID })
 }
 
-/// A record of each collection, with every field of its lexicon.
+/// Returns a record of each collection, with every field of its lexicon.
 pub fn records(set: Set) -> Vec<(&'static str, Value)> {
     let mentions = json!(["did:plc:a"]);
     let references = json!([PULL]);
@@ -211,7 +212,7 @@ pub fn records(set: Set) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// The JSON pointer of every value inside a value.
+/// Collects the JSON pointer of every value inside a value.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     let below: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(name, it)| (name.clone(), it)).collect(),
@@ -229,7 +230,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Replacement values for a field; most are invalid there.
+/// Returns replacement values for a field. Most of them are invalid there.
 fn spoilt() -> Vec<Value> {
     vec![
         Value::Null,
@@ -285,7 +286,8 @@ fn cases() -> Vec<(Set, &'static str, Value)> {
     cases
 }
 
-/// The lexicon documents of a dialect; those shared by 2025 and 2026 are stored once.
+/// Returns the lexicon documents of a dialect. Documents that the dialects of 2025 and 2026 share
+/// are stored once.
 fn documents(set: Set) -> Vec<Value> {
     let folders: &[&str] = match set {
         Set::Sh2025 => &["2026", "2025"],
@@ -303,7 +305,8 @@ fn documents(set: Set) -> Vec<Value> {
     found.into_iter().map(|(_, document)| document).collect()
 }
 
-/// The reference implementation's result for each case: an error, or `None` for a valid record.
+/// Returns the reference implementation's result for each case: an error, or `None` if the record
+/// is valid.
 fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     let documents: Map<String, Value> = Set::ALL
         .iter()
@@ -337,8 +340,9 @@ fn judged(dir: &Path, cases: &[(Set, &str, Value)]) -> Vec<Option<String>> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Checks that only ours makes: a blob's type and size; a missing state, for which the reference
-/// implementation inserts the default; and an array, which JavaScript treats as an object.
+/// Returns true for errors that only our checker reports. The reference implementation ignores a
+/// blob's type and size, inserts the default for a missing state, and accepts an array as a
+/// JavaScript object.
 fn is_stricter(path: &str, what: &str) -> bool {
     path.ends_with(".mimeType")
         || path.ends_with(".size")

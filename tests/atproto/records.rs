@@ -1,4 +1,4 @@
-//! A real PDS accepts every record of our dialect and stores it unchanged.
+//! Tests that a real PDS accepts every record of our dialect, and stores it unchanged.
 
 use std::{collections::BTreeSet, io::Write};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lexicons;
 
-/// Bytes that a PDS recognises as this MIME type by their first bytes.
+/// Returns bytes from which a PDS detects this MIME type.
 fn bytes_of(mime: &str) -> Vec<u8> {
     match mime {
         "application/gzip" => {
@@ -22,7 +22,7 @@ fn bytes_of(mime: &str) -> Vec<u8> {
     }
 }
 
-/// Uploads a blob for each blob reference of a record to both PDSes, and updates the references.
+/// Uploads a blob to both PDSes for each blob reference of a record, and updates the references.
 fn upload(record: &mut Value, real: &Caller, light: &PdsDouble, twin: &Account) {
     if record["$type"] == "blob" {
         let mime = record["mimeType"].as_str().unwrap().to_owned();
@@ -70,7 +70,7 @@ fn records_are_stored_and_read_back_unchanged() {
         let (uri, cid) = world.put(&alice, collection, rkey, &record);
         let (read_cid, read) = world.record(&uri);
         assert_eq!((&read_cid, &read), (&cid, &record), "{collection}");
-        // A CID is computed from the bytes, so equal CIDs mean equal bytes.
+        // A CID is the hash of a record's bytes, so equal CIDs prove equal bytes.
         let (_, by_us) = light.pds().put(&twin.did, collection, rkey, record);
         assert_eq!(by_us, cid, "{collection}");
     }

@@ -1,5 +1,5 @@
-//! The light PDS answers as a real PDS. Both get the same calls; all statuses and bodies must be
-//! equal, apart from times, tokens, and the ids of accounts and commits.
+//! Makes the same calls to the light PDS and a real PDS. All statuses and bodies have to be equal,
+//! except for times, tokens, account ids and commit ids.
 
 use forge_tangled_world::{Caller, DocumentForm, RealWorld, World, XrpcAnswer};
 use serde_json::{Map, Value, json};
@@ -15,14 +15,14 @@ const UPLOAD: &str = "com.atproto.repo.uploadBlob";
 const SESSION: &str = "com.atproto.server.createSession";
 const SERVICE: &str = "com.atproto.server.getServiceAuth";
 
-/// One of the two PDSes, and its responses.
+/// One of the two PDSes, with the responses that it returned.
 struct Side {
     url: String,
     nobody: Caller,
     lines: Vec<String>,
-    /// Makes an access token of an account that expired an hour ago.
+    /// Creates an access token of the given account that expired an hour ago.
     expired: Box<dyn Fn(&str) -> String>,
-    /// The CIDs of commits, which differ between the two.
+    /// CIDs of commits, which differ between the PDSes.
     commits: Vec<String>,
 }
 
@@ -37,11 +37,11 @@ impl Side {
         }
     }
 
-    /// Records a response, and returns its JSON.
+    /// Records a response, and returns its body as JSON.
     fn note(&mut self, what: &str, answer: &XrpcAnswer) -> Value {
         let mut json = answer.json();
         if json["error"] == "SyntaxError" {
-            // The text of a JSON parser's error differs between the two.
+            // The two JSON parsers word their errors differently.
             json["message"] = json["message"].is_string().into();
         }
         self.commits
@@ -57,7 +57,7 @@ impl Side {
         json
     }
 
-    /// Replaces the parts of a value that differ from server to server.
+    /// Replaces the parts of a value that differ between servers by placeholders.
     fn normal(&self, name: &str, value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(|it| self.normal(name, it)).collect(),
@@ -109,7 +109,7 @@ fn record(title: &str) -> Value {
     })
 }
 
-/// The arguments of a write to `did`, with these further fields.
+/// Returns the arguments of a write to the repository of `did`, with further fields.
 fn write(did: &str, rkey: &str, record: Value, more: &[(&str, Value)]) -> Value {
     let mut body = json!({ "repo": did, "collection": COLLECTION, "rkey": rkey, "record": record });
     for (name, value) in more {
@@ -118,7 +118,8 @@ fn write(did: &str, rkey: &str, record: Value, more: &[(&str, Value)]) -> Value 
     body
 }
 
-/// Creates an account and logs in. Returns the DID, a caller with the session, and the tokens.
+/// Creates an account and logs in. Returns the DID, a caller with the session, and the session's
+/// tokens.
 fn account(it: &mut Side, handle: &str) -> (String, Caller, Value) {
     let name = handle.split('.').next().unwrap();
     let body = json!({ "handle": handle, "email": format!("{name}@example.com"), "password": "0canary0-pass" });
@@ -253,7 +254,7 @@ fn refreshing(it: &mut Side) {
     }
 }
 
-/// Claims of a token.
+/// Returns the claims of a token.
 fn claims(token: &str) -> Value {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
     let part = token.split('.').nth(1).unwrap();
@@ -476,7 +477,7 @@ fn swapping(it: &mut Side) {
     );
 }
 
-/// Makes twelve concurrent calls that replace the same version of a record.
+/// Makes twelve concurrent calls, each of which replaces the same version of a record.
 fn racing(it: &mut Side) {
     let (did, caller, _) = account(it, "rob.test");
     let first = caller
@@ -619,7 +620,7 @@ fn listing(it: &mut Side) {
 fn blobs(it: &mut Side) {
     let (did, caller, _) = account(it, "bert.test");
     let nobody = it.nobody.clone();
-    // An empty gzip file, the smallest possible.
+    // The smallest possible gzip file, which is empty.
     let gzip = [
         0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -806,7 +807,7 @@ fn identity(it: &mut Side) {
     );
 }
 
-/// A sequence of calls to one of the two PDSes.
+/// A sequence of calls that runs on each PDS.
 type Script = fn(&mut Side);
 
 const TOPICS: &[(&str, Script)] = &[

@@ -1,4 +1,4 @@
-//! Two accounts on a real PDS: each sees what the other writes with `forge`.
+//! Tests two accounts on a real PDS: each account sees what the other writes with `forge`.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "0canary0-of-somebody";
 
-/// A world with Alice's repository, and `forge` for both accounts.
+/// A world with Alice's repository, in which both accounts run `forge`.
 pub struct Stage {
     pub world: RealWorld,
     scratch: Scratch,
@@ -50,7 +50,7 @@ impl Stage {
             .args(["-R", "tangled:alice.test/widget"])
     }
 
-    /// `forge` as an account, without naming a repository.
+    /// Returns `forge` with an account's login, without `-R`.
     pub fn command_alone(&self, who: &Account, args: &[&str]) -> Run {
         self.scratch
             .run(forge_binary())
@@ -69,7 +69,7 @@ impl Stage {
         self.forge(who, &args).json()[field].clone()
     }
 
-    /// Every record of an account: at-uri, CID and value.
+    /// Returns at-uri, CID and value of every record that an account has.
     fn records(&self, who: &Account) -> Vec<(String, String, Value)> {
         let pds = Caller::new(&self.world.pds_url());
         let described = pds
@@ -167,8 +167,8 @@ fn accounts_share_comments_labels_and_states() {
     what_they_wrote_is_sound(&stage);
 }
 
-/// Checks that each record is valid, that the index has the same version, and that our CID is
-/// equal.
+/// Checks the records of both accounts: each is valid, the index has the same version, and our code
+/// computes the same CID.
 fn what_they_wrote_is_sound(stage: &Stage) {
     let light = World::start().unwrap();
     let mut written: BTreeMap<String, usize> = BTreeMap::new();
@@ -184,7 +184,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
             );
             *written.entry(collection.to_owned()).or_default() += 1;
             assert_eq!(indexed(&stage.world, &uri), Some(cid.clone()), "{uri}");
-            // The light PDS lacks the blobs of the real PDS.
+            // The light PDS has no copy of the blobs that only the real PDS stores.
             if collection != "sh.tangled.repo.pull" {
                 let (_, by_us) = light.pds().put(&twin.did, collection, rkey, record);
                 assert_eq!(by_us, cid, "{uri}");
@@ -204,7 +204,7 @@ fn what_they_wrote_is_sound(stage: &Stage) {
     assert_eq!(stage.world.index().dropped(), []);
 }
 
-/// The index's version of a record, which arrives with a delay.
+/// Waits until the index has a record, and returns the CID that the index reports.
 fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     let end = Instant::now() + Duration::from_secs(20);
     while world.index().knows(uri).is_none() && Instant::now() < end {
@@ -213,7 +213,7 @@ fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     world.index().knows(uri)
 }
 
-/// Delays between a command's start and the server's restart, in milliseconds.
+/// Delays between the start of a command and the restart of the server, in milliseconds.
 const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
 
 impl Stage {
@@ -226,8 +226,8 @@ impl Stage {
         opened.stdout_text().trim().to_owned()
     }
 
-    /// Starts a command and restarts the server after `delay` milliseconds. Returns whether the
-    /// command succeeded, once the index has every record of Alice and Bob.
+    /// Starts a command, and restarts the server `delay` milliseconds later. Waits until the index
+    /// has every record of Alice and Bob. Returns true if the command succeeded.
     fn restarts_in(&self, command: &Run, delay: u64) -> bool {
         let mut command = command.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -240,7 +240,7 @@ impl Stage {
         status.success()
     }
 
-    /// Waits until the index has every record of an account.
+    /// Waits until the index has the newest version of every record of an account.
     pub fn is_indexed(&self, who: &Account) {
         for (uri, cid, _) in self.records(who) {
             let end = Instant::now() + Duration::from_secs(20);
@@ -251,14 +251,14 @@ impl Stage {
         }
     }
 
-    /// Number of an account's records that satisfy `is`.
+    /// Returns how many of an account's records satisfy `is`.
     fn count(&self, who: &Account, is: impl Fn(&Value) -> bool) -> usize {
         let all = self.records(who).into_iter();
         all.filter(|(_, _, value)| is(value)).count()
     }
 }
 
-/// At whatever time the server restarts, repeating the command results in one pull request.
+/// Repeating the command must leave one pull request, whenever the server restarts.
 #[test]
 fn server_restart_during_create_leaves_one_pull_request() {
     let Some(stage) = Stage::new() else {
@@ -316,7 +316,7 @@ fn server_restart_during_comment_leaves_a_single_comment() {
     };
     let pull = stage.opened("topic");
     for delay in DELAYS {
-        // A new account for each run, without earlier comments.
+        // Each run uses a new account, which has no earlier comments.
         let who = stage
             .world
             .account(&format!("somebody{delay}.test"), PASSWORD);
@@ -339,7 +339,7 @@ fn server_restart_during_merge_merges_once() {
         return;
     };
     let (alice, git) = (&stage.alice, &stage.repo.git);
-    // All lines are equal, so a second merge of the same patch would apply and add a line.
+    // All lines are equal, so merging the same patch twice would succeed and add a second line.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     for (number, delay) in DELAYS.into_iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The worked example of `docs/how-to/workflow.md` with issues, labels and comments on a real PDS.
+//! Runs the worked example of `docs/how-to/workflow.md` on a real PDS, with issues, labels and
+//! comments.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::{
 };
 
 impl Stage {
-    /// Waits for the index to have every record, then runs a workflow command as Alice.
+    /// Waits until the index has every record, then runs a workflow command as Alice.
     fn decides(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = ["workflow"].iter().chain(args).copied().collect();
         let args: Vec<&str> = args.into_iter().chain(["--json"]).collect();
@@ -34,7 +35,7 @@ fn runs_from_pick_to_merge(store: &str) {
     };
     let alice = &stage.alice;
     let set = ["config", "set", "workflow.store", store];
-    // Fields are the store if the key is not set.
+    // Fields are the default store of workflow states.
     if store == "labels" {
         stage.command_alone(alice, &set).ok();
     }
@@ -82,7 +83,7 @@ fn runs_from_pick_to_merge(store: &str) {
     let converged = stage.decides(&["convergence", issue, "--to", "Ready for Plan"]);
     assert_eq!(converged["converged"], true);
 
-    // The key enables moves on merge.
+    // This key enables the moves that a merge causes.
     stage.command_alone(alice, &set).ok();
     let pull = stage.opened("leak");
     let body = format!("Closes {issue}");
@@ -167,7 +168,7 @@ fn twenty_claims_on_a_real_pds_have_one_winner() {
         stage.command(alice, &beat).output().code == Some(0)
     });
     assert_eq!(holds.count(), 1, "{ended:?}");
-    // Every claim that did not last must have been reported as a race.
+    // If several claims succeeded at first, at least one command must have reported a race.
     let told = won
         .iter()
         .filter(|out| out.stderr_text().contains("at the same time"));

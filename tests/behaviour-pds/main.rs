@@ -1,8 +1,8 @@
-//! The behaviour suite on tangled with a real PDS (`tests/atproto-world`). Trials are named
+//! Runs the behaviour suite on tangled with a real PDS (`tests/atproto-world`). Trials are named
 //! `tangled-pds::<module>::<case>`.
 //!
-//! One PDS serves all trials, so cargo runs the trials in one process; nextest would start a PDS
-//! for each. Without the npm packages nothing runs, unless `FORGE_REQUIRE_ATPROTO_WORLD` is set.
+//! cargo runs all trials in one process, because they share one PDS; nextest would start a PDS for
+//! each trial. Without the npm packages no trial runs, unless `FORGE_REQUIRE_ATPROTO_WORLD` is set.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,7 +28,7 @@ use crate::{promises::Promises, rig::PdsRig};
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Trials mostly wait for the disk, so more of them run than there are cores.
+    // Trials mostly wait for the disk, so there are more threads than cores.
     arguments.test_threads.get_or_insert(8);
     let rig: SharedRig = Arc::new(PdsRig::default());
     let mut all: Vec<Trial> = Vec::new();

@@ -1,4 +1,4 @@
-//! A rig of tangled with a real PDS, and our knot and index.
+//! A test rig of tangled with a real PDS, and with doubles of knot and index.
 
 use std::sync::{
     Arc, OnceLock,
@@ -12,8 +12,8 @@ use forge_testkit::behaviour::{Facts, Fixture, Rig};
 
 use crate::tangled;
 
-/// A real PDS, started with the first trial and shared by all. Each trial has its own accounts and
-/// repository.
+/// A real PDS, which starts with the first trial and serves all trials. Each trial has its own
+/// accounts and repository.
 #[derive(Default)]
 pub struct PdsRig {
     world: OnceLock<Arc<RealWorld>>,

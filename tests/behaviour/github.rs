@@ -1,4 +1,4 @@
-//! The rig of GitHub: the double on loopback.
+//! The test rig of GitHub: the double on loopback.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ use forge_testkit::{
 };
 
 const REPO: &str = "ada/example";
-/// gh's host name for a GitHub that is reached over plain HTTP, through a proxy on loopback.
+/// Host name that gh reaches over plain HTTP, here through a proxy on loopback.
 const HOST: &str = "github.localhost";
 
-/// Starts a double for every trial.
+/// Starts a separate double for every trial.
 pub struct GitHubRig;
 
 #[async_trait]
@@ -37,8 +37,8 @@ impl Rig for GitHubRig {
         &forge_github::CAPABILITIES
     }
 
-    /// Limits and rules of github.com, from docs.github.com ("Limits for viewing content and
-    /// diffs", "Managing disruptive comments", "Searching issues and pull requests").
+    /// Returns limits and rules of github.com, from docs.github.com ("Limits for viewing content
+    /// and diffs", "Managing disruptive comments", "Searching issues and pull requests").
     fn facts(&self) -> Facts {
         Facts {
             names_conflicts: false,
@@ -128,7 +128,7 @@ fn http(double: &GitHubDouble) -> Http {
     .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Reports a trial's new commits to the double before every call, as a push would.
+/// Tells the double about a trial's new commits before every call, as a push would.
 struct Pushes {
     known: Mutex<BTreeMap<String, String>>,
     double: Arc<GitHubDouble>,

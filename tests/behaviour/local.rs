@@ -1,4 +1,4 @@
-//! The rig of pull requests inside a git repository.
+//! The test rig of pull requests that are stored in a git repository.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,14 +10,14 @@ use forge_testkit::{
     behaviour::{Facts, Fixture, Rig},
 };
 
-/// Makes a repository for every trial.
+/// Creates a repository for every trial.
 pub struct LocalRig {
     name: &'static str,
     init: &'static [&'static str],
 }
 
 impl LocalRig {
-    /// A repository with a work tree, as users have.
+    /// Creates a rig of repositories with a work tree, as users have.
     pub fn ordinary() -> Self {
         Self {
             name: "local",
@@ -25,7 +25,7 @@ impl LocalRig {
         }
     }
 
-    /// A bare repository with SHA-256, as a server may have.
+    /// Creates a rig of bare repositories with SHA-256, as a server may have.
     pub fn bare_sha256() -> Self {
         Self {
             name: "local-bare-sha256",
@@ -71,8 +71,8 @@ impl Rig for LocalRig {
         let scratch = Scratch::new();
         let git = GitDir::init(&scratch.path("repo"), self.init);
         let who = scratch.path("who.inc");
-        // The backend in this process reads the machine's git configuration, so settings that would
-        // change the outcome are overridden here.
+        // The backend runs in this process and reads the machine's git configuration, so this code
+        // overrides the settings that would change a result.
         for (key, value) in [
             ("include.path", who.to_str().unwrap_or_default()),
             ("commit.gpgSign", "false"),
@@ -105,8 +105,8 @@ impl Rig for LocalRig {
     }
 }
 
-/// Sets `identity` in git's configuration before every call of a handle, because a plain repository
-/// has no accounts.
+/// Sets `identity` in git's configuration before every call, because a plain repository has no
+/// accounts.
 struct Acts {
     who: PathBuf,
     identity: Identity,

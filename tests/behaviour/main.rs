@@ -1,4 +1,4 @@
-//! The behaviour suite on every rig of this workspace. Trials are named
+//! Runs the behaviour suite on every rig of this workspace. Trials are named
 //! `<rig>::<module>::<case>`.
 #![allow(
     clippy::unwrap_used,

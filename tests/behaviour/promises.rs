@@ -1,11 +1,12 @@
-//! `counts.toml`: numbers of trials and capabilities that must not shrink unnoticed.
+//! Compares the numbers of trials and capabilities with `counts.toml`, so that none disappears
+//! unnoticed.
 
 use forge_core::{Capabilities, Capability};
 use forge_testkit::behaviour::SharedRig;
 use libtest_mimic::{Failed, Trial};
 use toml_edit::{DocumentMut, Table};
 
-/// The committed numbers.
+/// The numbers in `counts.toml`.
 pub struct Promises(DocumentMut);
 
 impl Promises {
@@ -14,8 +15,8 @@ impl Promises {
         Self(text.parse().unwrap_or_else(|e| panic!("counts.toml: {e}")))
     }
 
-    /// Trials that compare `rig`, which runs `chosen` trials of the suite, with the committed
-    /// numbers. A rig `local-<variant>` uses the numbers of `local`.
+    /// Returns trials that compare `rig` with the committed numbers; `chosen` is the number of
+    /// trials that the suite runs on it. A rig `local-<variant>` uses the numbers of `local`.
     pub fn trials(&self, rig: &SharedRig, chosen: usize) -> Vec<Trial> {
         let name = rig.name().to_owned();
         let section = name.split('-').next().unwrap_or(&name);
@@ -26,7 +27,8 @@ impl Promises {
         let capabilities = rig.capabilities();
         let (promised, yes) = (trials_of(&table), yes_of(&table));
         vec![
-            // The number must be equal: with a minimum, a rise would make room for a later loss.
+            // The test compares for equality: a mere minimum would let trials disappear after
+            // others were added.
             Trial::test(format!("{name}::promises::as_many_trials"), move || {
                 (chosen == promised).then_some(()).ok_or_else(|| {
                     Failed::from(format!("{chosen} trials, and {promised} are promised"))

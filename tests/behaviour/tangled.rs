@@ -1,4 +1,4 @@
-//! The rigs of tangled: doubles on loopback.
+//! The test rigs of tangled: doubles on loopback.
 
 use std::{
     any::Any,
@@ -17,13 +17,13 @@ use forge_testkit::{
 };
 use serde_json::{Value, json};
 
-/// The password of every account.
+/// Password of every account.
 pub const PASSWORD: &str = "0canary0-correct-horse";
 
 const ROUNDS: &str = "a pull request holds the rounds that were submitted, not its branch";
 const AUTHOR: &str = "only its author can edit a record";
 
-/// Cases that tangled cannot pass, each with the reason.
+/// Cases that fail on tangled, each with the reason.
 pub const EXCEPTIONS: &[(&str, &str)] = &[
     ("create::pull_numbers_ascend", "records have no numbers"),
     ("view::head_follows_the_branch", ROUNDS),
@@ -48,7 +48,7 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// [`EXCEPTIONS`], and cases that drafts and verdicts on tangled cannot pass.
+/// The entries of [`EXCEPTIONS`], and the cases that fail if drafts and verdicts are enabled.
 static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let more = [
         ("reviews::review_of_a_stale_head_is_refused", ROUNDS),
@@ -60,7 +60,7 @@ static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     [EXCEPTIONS, &more].concat()
 });
 
-/// Facts in which tangled differs from other forges.
+/// Returns the facts in which tangled differs from other forges.
 pub fn facts() -> Facts {
     Facts {
         names_conflicts: true,
@@ -77,7 +77,7 @@ pub fn facts() -> Facts {
     }
 }
 
-/// Starts a world of doubles for every trial.
+/// Starts a separate world of doubles for every trial.
 pub struct TangledRig;
 
 #[async_trait]
@@ -103,7 +103,8 @@ impl Rig for TangledRig {
     }
 }
 
-/// [`TangledRig`] with opt-in features enabled: drafts by a marker, verdicts in comments.
+/// Works as [`TangledRig`] does, but with opt-in features enabled: drafts by a marker, and verdicts
+/// in comments.
 pub struct OptInRig;
 
 fn opted_in(settings: Settings) -> Settings {
@@ -171,7 +172,8 @@ fn world(with: impl FnOnce(Settings) -> Settings) -> Fixture {
     )
 }
 
-/// The label for assignees that tangled subscribes every repository made on the web to.
+/// Returns the label definition for assignees. tangled subscribes every repository that is made on
+/// the web to this label.
 pub fn assignee() -> Value {
     json!({
         "$type": "sh.tangled.label.definition",
@@ -183,13 +185,13 @@ pub fn assignee() -> Value {
     })
 }
 
-/// A repository's record with a further label.
+/// Returns a repository's record that also subscribes to `label`.
 pub fn subscribed(mut record: Value, label: &str) -> Value {
     record["labels"] = json!([label]);
     record
 }
 
-/// Settings with which a client finds the servers of a world.
+/// Returns settings with which a client finds the servers of a world.
 pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
     let at = |url: &str| Origin::configured(url).unwrap_or_else(|e| panic!("{e:?}"));
     Settings {
@@ -205,7 +207,8 @@ pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
     }
 }
 
-/// The repository, with handles for its owner and for another account with write access.
+/// Returns the repository as a fixture: a handle for its owner, and one for another account with
+/// write access.
 pub fn fixture(
     settings: &Settings,
     [author, reviewer]: [&Account; 2],

@@ -1,4 +1,4 @@
-//! Cost of a merge that updates the files of a checked-out base.
+//! Measures merges that update the files of a checked-out base branch.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{
     page::{Page, ms, version},
 };
 
-/// Number of merges per median; each merge needs a pull request of its own.
+/// Number of merges per median. Each merge needs a separate pull request.
 const TURNS: usize = 11;
 
 pub fn measure(page: &mut Page, gits: &[PathBuf]) {
@@ -45,7 +45,8 @@ fn forge(scratch: &Scratch, repo: &GitDir, git: &Path) -> Run {
         .env("FORGE_GIT", git)
 }
 
-/// A repository with one pull request per turn, whose work tree is on the base branch or detached.
+/// Creates a repository with one pull request per turn. Its work tree is on the base branch or has
+/// a detached HEAD.
 fn prepared(scratch: &Scratch, files: usize, on_base: bool) -> GitDir {
     let repo = scratch.repository(if on_base { "here" } else { "elsewhere" });
     let names: Vec<_> = (0..files)

@@ -1,4 +1,4 @@
-//! Reading everything about a large pull request with forge and with the real gh.
+//! Measures how forge and the real gh read everything about a large pull request.
 
 use std::{path::Path, time::Duration};
 
@@ -10,7 +10,8 @@ use crate::{
     page::{Page, mb, ms},
 };
 
-/// Each program's name in the table, and its commands that together answer the same questions.
+/// Rows of the table: a program's name, the program's number, and the commands that together answer
+/// the questions.
 const PROGRAMS: &[(&str, usize, &[&[&str]])] = &[
     (
         "`forge pr context`",

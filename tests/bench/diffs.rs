@@ -1,4 +1,4 @@
-//! Diffs larger than the memory limit.
+//! Measures diffs that are larger than the memory limit.
 
 use std::path::PathBuf;
 

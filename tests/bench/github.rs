@@ -1,4 +1,4 @@
-//! Compares forge and the real gh on the GitHub double.
+//! Compares `forge` with the real gh on the GitHub double.
 
 use std::{path::Path, time::Duration};
 
@@ -12,26 +12,27 @@ use crate::{
 
 /// Number of runs per median.
 const TIMES: usize = 11;
-/// Runs before these, to count requests: one without gh's cache, and one with the cache.
+/// Number of runs before the timed ones, which only count requests: one run without gh's cache, and
+/// one with it.
 const COUNTED: usize = 2;
 const TURNS: usize = TIMES + COUNTED;
 
-/// The branch or pull request on which a command works.
+/// The branch or pull request that a command needs.
 #[derive(Clone, Copy, Debug)]
 enum On {
-    /// The pull request [`SEEN`], or the list of all; the command changes nothing.
+    /// The pull request [`SEEN`], or the list of all pull requests. The command changes nothing.
     Reading,
-    /// The turn's branch of this command of [`CREATING`].
+    /// The branch that this command of [`CREATING`] uses in the current turn.
     Branch(&'static str),
-    /// The turn's pull request in the set with this number. All commands of [`COMMANDS`] with the
-    /// same set change the same pull requests, in the order of the table.
+    /// The pull request of the current turn in the set with this number. Commands with the same set
+    /// change the same pull requests, in the order of [`COMMANDS`].
     Pull(usize),
 }
 
 struct Command {
     args: &'static [&'static str],
     on: On,
-    /// Maximum share of gh's time that the command may take, at 100 ms per request.
+    /// Maximum of the command's time as a share of gh's time, at 100 ms per request.
     most: f64,
 }
 
@@ -45,11 +46,11 @@ const fn command(on: On, args: &'static [&'static str]) -> Command {
 
 const SETS: usize = 2;
 
-/// Maximum share of gh's time for a view. A view with `--json` may take all of gh's time, because
-/// gh needs only one request for it as well.
+/// Maximum time of a view as a share of gh's time. A view with `--json` may take as long as gh,
+/// because gh then needs only one request too.
 const VIEW: f64 = 0.55;
 
-/// Commands to compare; `{}` is replaced by the pull request or its branch.
+/// Commands to compare. `{}` stands for the pull request or its branch.
 const COMMANDS: &[Command] = &[
     command(On::Reading, &["list"]),
     command(On::Reading, &["list", "--label", "bug"]),
@@ -142,7 +143,7 @@ impl Command {
         hub.program(program, place).arg("pr").args(args)
     }
 
-    /// The command line without the arguments that all commands have.
+    /// Returns the command line without the arguments that all commands share.
     fn name(&self) -> String {
         let shown = |arg: &&str| {
             if arg.contains(' ') {
@@ -155,7 +156,7 @@ impl Command {
         format!("`pr {}`", words.join(" "))
     }
 
-    /// Measures a run without gh's cache, a run with the cache, and the medians.
+    /// Measures a run without gh's cache, a run with the cache, and the medians of further runs.
     fn measure(&self, hub: &Hub) -> Figures {
         hub.forget();
         let counts = std::array::from_fn(|turn| {

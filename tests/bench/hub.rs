@@ -1,4 +1,4 @@
-//! The GitHub double on which both programs work.
+//! The GitHub double that both programs use.
 
 use std::{
     fs,
@@ -18,23 +18,23 @@ const TOKEN: &str = "gho_monalisa0canary0monalisa0canary0mona";
 /// Number of programs; program 0 is forge.
 pub const PROGRAMS: usize = 2;
 
-/// A double with a repository to read and one to change, and clones of both.
+/// A double with a repository for reading and one for writing, and a clone of each.
 pub struct Hub {
     pub double: GitHubDouble,
     pub scratch: Scratch,
     gh: PathBuf,
 }
 
-/// Number of pull requests in the repository that is only read.
+/// Number of pull requests in the repository for reading.
 const PULLS: usize = 40;
 
 impl Hub {
-    /// A hub with this number of `sets` of pull requests. In each of its `turns`, a program changes
+    /// Creates a hub with `sets` sets of pull requests. In each of the `turns`, a program changes
     /// one pull request of a set.
     pub fn new(latency: Duration, gh: &Path, sets: usize, turns: usize) -> Self {
         let options = Options {
             latency,
-            // Mergeability is computed at once, as if after an earlier view.
+            // The double computes mergeability at once, as if a view had requested it earlier.
             merge_state_lag: Some(0),
             ..Options::default()
         };
@@ -63,7 +63,7 @@ impl Hub {
         hub
     }
 
-    /// Opens the large pull request in the repository that is only read.
+    /// Opens a large pull request in the repository for reading.
     pub fn large_pull(&self) -> u64 {
         self.double.seed().large_pull(Place::Reading.repo())
     }
@@ -116,7 +116,7 @@ impl Hub {
         }
     }
 
-    /// The program with this number, to run in a clone.
+    /// Returns the program with this number, run in the clone `place`.
     pub fn program(&self, program: usize, place: Place) -> Run {
         let run = if program == 0 {
             self.scratch.run(forge_binary())
@@ -144,7 +144,7 @@ impl Hub {
         }
     }
 
-    /// Number of REST and GraphQL requests that a run sends.
+    /// Runs a command, and returns how many REST and GraphQL requests it sends.
     pub fn count(&self, run: &Run) -> usize {
         self.double.reset_record();
         run.ok();
@@ -174,7 +174,7 @@ impl Place {
         }
     }
 
-    /// The branch that is checked out in this place.
+    /// Returns the name of the branch that is checked out in this place.
     fn branch(self) -> &'static str {
         match self {
             Self::Reading => "topic-40",
@@ -183,13 +183,13 @@ impl Place {
     }
 }
 
-/// The pull request that commands read.
+/// The pull request that reading commands use.
 pub const SEEN: &str = "40";
 
 /// Commands that need a branch without a pull request.
 pub const CREATING: [&str; 2] = ["create", "create-with-metadata"];
 
-/// The branch that a command of [`CREATING`] uses in a turn.
+/// Returns the branch that a command of [`CREATING`] uses in a turn.
 pub fn branch(command: &str, program: usize, turn: usize) -> String {
     format!("{command}-{program}-{turn}")
 }

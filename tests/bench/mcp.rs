@@ -1,4 +1,4 @@
-//! The MCP server: bytes that a client loads, and response times.
+//! Measures the MCP server: the bytes that a client loads, and the response times.
 
 use std::{
     fs,
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::page::{Page, mb, ms};
 
-/// Number of calls per measured rate.
+/// Number of calls for each measured rate.
 const CALLS: u32 = 3_000;
 
-/// Number of concurrent clients in the measurement of memory.
+/// Number of concurrent clients when memory is measured.
 const CLIENTS: usize = 32;
 const CALLS_AT_ONCE: u32 = 20_000;
 
@@ -116,8 +116,8 @@ pub fn measure(page: &mut Page) {
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const REPO: &str = "octo/tools";
 
-/// Runs the task of `tests/mcp/task.rs`. Returns its calls, its requests, and the bytes of text for
-/// the model.
+/// Runs the task of `tests/mcp/task.rs`. Returns the number of calls, the number of requests, and
+/// the bytes of text for the model.
 fn task() -> (usize, usize, usize) {
     let double = GitHubDouble::start(Options::default()).unwrap();
     {
@@ -172,7 +172,7 @@ fn task() -> (usize, usize, usize) {
         json!({"number": number, "thread": thread["id"]}),
     );
     // The client has no elicitation: the first call returns a confirmation token, and the second
-    // call sends the token back.
+    // call sends it.
     let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
     let asked = wire.request(
         "tools/call",
@@ -204,7 +204,7 @@ fn bytes(tool: &Value) -> usize {
     tool.to_string().len()
 }
 
-/// Resident memory of a process in KiB.
+/// Returns the resident memory of a process in KiB.
 fn memory(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status
@@ -226,11 +226,11 @@ fn meta() -> Value {
     })
 }
 
-/// A server on stdio, after the handshake.
+/// A connection to a server on stdio, after the handshake.
 struct Wire {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
-    /// Bytes of text in the result of each call.
+    /// Bytes of text in the result of each call so far.
     texts: Vec<usize>,
 }
 
@@ -252,7 +252,7 @@ impl Wire {
         wire
     }
 
-    /// Calls a tool on [`REPO`] and returns the result's data.
+    /// Calls a tool on [`REPO`], and returns the result's data.
     fn tool(&mut self, name: &str, mut args: Value) -> Value {
         args["repo"] = json!(REPO);
         let answer = self.request("tools/call", json!({"name": name, "arguments": args}));
@@ -282,7 +282,7 @@ impl Drop for Wire {
     }
 }
 
-/// Measures one client, then many concurrent clients with a connection each.
+/// Measures one client, then many concurrent clients with separate connections.
 fn over_http(page: &mut Page, run: &Run) {
     let http = Http::start(run);
     let mut one = http.connect();
@@ -308,16 +308,16 @@ fn over_http(page: &mut Page, run: &Run) {
     ]);
 }
 
-/// Number of concurrent clients on one repository.
+/// Number of concurrent clients that use one repository.
 const AGENTS: usize = 64;
 const BUSY: Duration = Duration::from_secs(60);
-/// Time limit for 99 % of the calls, on two cores.
+/// Maximum response time of 99 % of the calls, on two cores.
 const MAX_P99: Duration = Duration::from_millis(500);
-/// Minimum ratio of the last quarter's rate to that of the first quarter.
+/// Minimum of the call rate in the last quarter as a share of the rate in the first quarter.
 const MIN_KEPT: f64 = 0.85;
 
-/// Many clients call about one pull request, and 13 % of the calls add a comment. Measures whether
-/// calls slow down as comments accumulate.
+/// Measures whether calls slow down as comments accumulate. Many clients call about one pull
+/// request, and 13 % of the calls add a comment.
 pub fn busy(page: &mut Page) {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
@@ -342,7 +342,7 @@ pub fn busy(page: &mut Page) {
                 let mut stream = http.connect();
                 while begun.elapsed() < BUSY {
                     let n = made.fetch_add(1, Ordering::Relaxed);
-                    // 13 of each 100 calls, spread evenly.
+                    // Adds a comment in 13 of each 100 calls, evenly spread.
                     let request = match n * 13 % 100 < 13 {
                         true => &write,
                         false => &reads[n as usize % reads.len()],
@@ -388,10 +388,10 @@ pub fn busy(page: &mut Page) {
     page.row(&["how long 99 % of these calls took at most".into(), most]);
 }
 
-/// A server on HTTP.
+/// A server that listens on HTTP.
 struct Http {
     server: HttpServer,
-    /// The bytes of a call.
+    /// HTTP request of a tool call, ready to send.
     request: String,
 }
 
@@ -403,7 +403,7 @@ impl Http {
         Self { server, request }
     }
 
-    /// The bytes of a tool call to this server.
+    /// Returns the HTTP request of a tool call to this server.
     fn request_of(&self, tool: &str, args: &Value) -> String {
         request_of(&self.server.address, &self.server.token, tool, args)
     }
@@ -418,7 +418,7 @@ impl Http {
         send(stream, &self.request);
     }
 
-    /// Sends `calls` calls, shared between all clients.
+    /// Sends `calls` calls, divided between all clients.
     fn call_at_once(&self, clients: &mut [TcpStream], calls: u32) {
         let begun = &AtomicU32::new(0);
         thread::scope(|scope| {
@@ -433,7 +433,7 @@ impl Http {
     }
 }
 
-/// The bytes of a tool call to the server at `address`.
+/// Returns the HTTP request of a tool call to the server at `address`.
 fn request_of(address: &str, token: &str, tool: &str, args: &Value) -> String {
     let call = json!({"name": tool, "arguments": args, "_meta": meta()});
     let body =
@@ -465,7 +465,7 @@ fn send(stream: &mut TcpStream, request: &str) {
     assert!(!answer.contains("\"isError\":true"), "{answer}");
 }
 
-/// Whether an HTTP/1.1 response is complete.
+/// Returns true if an HTTP/1.1 response is complete.
 fn is_whole(got: &[u8]) -> bool {
     let text = String::from_utf8_lossy(got);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {

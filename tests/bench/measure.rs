@@ -2,13 +2,13 @@ use std::{fs, time::Duration};
 
 use forge_testkit::{Run, Scratch};
 
-/// Time and memory of a run.
+/// Time and memory that one run took.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub wall: Duration,
     /// User and system time of the process and its children.
     pub cpu: Duration,
-    /// Peak memory of the process or of a child, whichever is larger, in KiB.
+    /// Peak memory in KiB: that of the process, or of its largest child if that is larger.
     pub peak: u64,
 }
 
@@ -31,8 +31,8 @@ pub fn once(scratch: &Scratch, run: &Run) -> Sample {
     }
 }
 
-/// The medians of `times` runs of each of `runs`. The runs alternate, so that other load on the
-/// machine affects all of them.
+/// Runs each command `times` times, and returns the medians. The commands take turns, so that other
+/// load on the machine affects all of them alike.
 pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]) -> [Sample; N] {
     for run in runs {
         once(scratch, run);
@@ -40,8 +40,8 @@ pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]
     numbered_in_turns(scratch, times, |n, _| runs[n].clone())
 }
 
-/// [`in_turns`] for runs that cannot be repeated: `run` makes the run for a program and a turn,
-/// both counted from 0.
+/// Measures as [`in_turns`] does, for commands that cannot be repeated. `run` returns the command
+/// for a program and a turn, both counted from 0.
 pub fn numbered_in_turns<const N: usize>(
     scratch: &Scratch,
     times: usize,

@@ -3,7 +3,7 @@ use std::{fmt::Write as _, path::PathBuf, time::Duration};
 use forge_core::Timestamp;
 use forge_testkit::Run;
 
-/// The text of `docs/reference/benchmarks.md` so far.
+/// The text of `docs/reference/benchmarks.md` that is written so far.
 pub struct Page {
     text: String,
     broken: Vec<String>,
@@ -31,7 +31,7 @@ impl Page {
         }
     }
 
-    /// Starts a table: a heading, a paragraph, and the table's header.
+    /// Starts a table: writes a heading, a paragraph, and the table's header.
     pub fn table(&mut self, heading: &str, about: &str, columns: &[&str]) {
         let _ = write!(
             self.text,
@@ -46,7 +46,8 @@ impl Page {
         let _ = writeln!(self.text, "| {} |", cells.join(" | "));
     }
 
-    /// A table cell with a measured value and its limit. A limit that does not hold fails the page.
+    /// Returns a table cell with a measured value and its limit. If the limit does not hold, the
+    /// page fails.
     pub fn limit(&mut self, what: &str, measured: &str, limit: &str, holds: bool) -> String {
         if !holds {
             self.broken
@@ -58,7 +59,7 @@ impl Page {
         )
     }
 
-    /// The page's text, and whether all limits hold.
+    /// Returns the page's text, and true if all limits hold.
     pub fn finish(mut self) -> (String, bool) {
         if !self.broken.is_empty() {
             self.text.push_str("\n## Limits that are broken\n\n");
@@ -70,7 +71,7 @@ impl Page {
     }
 }
 
-/// Version, like `2.39.5`.
+/// Returns git's version, such as `2.39.5`.
 pub fn version(git: &PathBuf) -> String {
     let said = Run::new(git, std::env::temp_dir()).arg("version").text();
     said.split_whitespace().nth(2).unwrap_or("?").to_owned()
@@ -86,7 +87,7 @@ pub fn mb(kib: u64) -> String {
     format!("{mb:.1} MB")
 }
 
-/// `a` in units of `b`.
+/// Returns `a` divided by `b`.
 #[allow(clippy::cast_precision_loss, reason = "for people")]
 pub fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b.max(1) as f64

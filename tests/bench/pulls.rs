@@ -1,4 +1,4 @@
-//! A repository with many pull requests.
+//! Creates a repository with many pull requests.
 
 use std::path::PathBuf;
 

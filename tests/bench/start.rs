@@ -1,4 +1,4 @@
-//! Start-up time of commands that do nothing else.
+//! Measures the start-up time of commands that do nothing else.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A list of pull requests on tangled while the index is down.
+//! Measures a list of pull requests on tangled while the index is down.
 
 use std::time::{Duration, Instant};
 
@@ -22,15 +22,15 @@ const PULL: &str = "sh.tangled.repo.pull";
 const AUTHORS: usize = 50;
 const PULLS: usize = 1_000;
 const TIMES: usize = 5;
-/// Latency of a request.
+/// Latency of each request.
 const LATENCY: Duration = Duration::from_millis(100);
-/// Time limit of the list.
+/// Maximum time of the list.
 const MOST: Duration = Duration::from_secs(2);
 /// Maximum number of concurrent requests to one host.
 const IN_FLIGHT: u64 = 8;
 
-/// Lists 1,000 pull requests by 50 authors, with 100 ms per request and at most 8 requests per
-/// host.
+/// Lists 1,000 pull requests by 50 authors, with 100 ms per request and at most 8 concurrent
+/// requests per host.
 pub fn measure(page: &mut Page) {
     page.table(
         "Tangled, with the index down",
@@ -60,17 +60,17 @@ pub fn measure(page: &mut Page) {
     page.row(&command.row(&format!("`forge pr list -L {PULLS}`"), ms(command.wall)));
 }
 
-/// Cost of one list.
+/// Time, requests and memory that one list takes.
 struct Took {
     wall: Duration,
     requests: usize,
     chain: usize,
-    /// Peak memory in KiB; `None` for the library, which shares its process with the servers.
+    /// Peak memory in KiB. `None` for the library, which runs in the servers' process.
     memory: Option<u64>,
 }
 
 impl Took {
-    /// The cost that the hosts have recorded.
+    /// Returns the cost of a list, from the requests that the hosts have recorded.
     fn of(hosts: &[&Host], wall: Duration, memory: Option<u64>) -> Self {
         let most = hosts.iter().map(|host| host.most_at_once()).max();
         assert!(most <= Some(IN_FLIGHT), "{most:?} at a time");
@@ -99,9 +99,9 @@ fn median(run: impl FnMut() -> Took) -> Took {
     all.swap_remove(TIMES / 2)
 }
 
-/// Lists with a client of the library that has already resolved the repository.
+/// Lists with the library's client, which has already resolved the repository.
 async fn listed(stage: &Stage) -> Took {
-    // Handles resolve at their owners' hosts, and not at the server that has all accounts.
+    // Handles resolve at their owners' hosts, not at the PDS that has all accounts.
     let handles = stage.world.directory().host().url();
     let settings = Settings {
         handles: Some(Origin::configured(&handles).unwrap()),
@@ -121,7 +121,7 @@ async fn listed(stage: &Stage) -> Took {
     took
 }
 
-/// Lists with the binary.
+/// Lists with the real binary.
 fn commanded(stage: &Stage) -> Took {
     let scratch = Scratch::new();
     let run = forge(stage, &scratch);
@@ -130,7 +130,7 @@ fn commanded(stage: &Stage) -> Took {
     let sample = once(&scratch, &run);
     let took = Took::of(&hosts, sample.wall, Some(sample.peak));
     quick(&hosts);
-    // The list must be complete without the index.
+    // The list has to be complete although the index is down.
     let said = run.output().success();
     assert_eq!(
         said.stdout_text().lines().count(),
@@ -154,7 +154,7 @@ fn quick(hosts: &[&Host]) {
         .for_each(|host| host.set_latency(Duration::ZERO));
 }
 
-/// A stage with all pull requests, and the index down.
+/// Creates a stage with all pull requests, whose index is down.
 fn filled() -> Stage {
     let stage = Stage::new();
     let pds = stage.world.pds();

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven by the DevTools protocol over a pipe
+//! A headless Chromium that the tests control by the DevTools protocol over a pipe
 //! (<https://chromedevtools.github.io/devtools-protocol/>).
 
 use std::{
@@ -15,14 +15,15 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use forge_testkit::Scratch;
 use serde_json::{Value, json};
 
-/// Timeout of a response.
+/// Time limit of a response from Chromium.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Script that runs in each page before the page's own, exempt from the page's policy.
+/// Script that Chromium runs in each page before the page's own scripts. The page's content
+/// security policy does not apply to it.
 const WATCH: &str = "window.violations = []; document.addEventListener(
     'securitypolicyviolation', e => window.violations.push(e.violatedDirective + ' ' + e.blockedURI))";
 
-/// Size and settings with which a page is displayed.
+/// Window size and browser settings for a page.
 pub struct View {
     pub width: u32,
     pub dark: bool,
@@ -42,7 +43,7 @@ struct Pipe {
     events: Vec<Value>,
 }
 
-/// An open page.
+/// An open page in Chromium.
 pub struct Tab<'a> {
     browser: &'a Browser,
     session: String,
@@ -50,7 +51,7 @@ pub struct Tab<'a> {
 }
 
 impl Browser {
-    /// Starts Chromium. Returns `None` if Chromium is missing and not required.
+    /// Starts Chromium. Returns `None` if Chromium is missing and the tests do not require it.
     pub fn start() -> Option<Self> {
         let program = std::env::var_os("FORGE_CHROMIUM").map(PathBuf::from);
         let Some(program) = program else {
@@ -152,7 +153,7 @@ impl Browser {
         let went = tab.call("Page.navigate", json!({"url": tab.url}));
         assert!(went["errorText"].is_null(), "{went}");
         self.wait_for(&tab.session, "Page.loadEventFired");
-        // A page that has been painted has sent all of its requests.
+        // Once a page is painted, it has sent all of its requests.
         tab.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
         tab
     }
@@ -199,8 +200,7 @@ impl Pipe {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Chromium ends all its processes on this command, so that none writes to its profile
-        // later.
+        // On this command Chromium ends all its processes, so none writes to its profile later.
         self.call("", "Browser.close", json!({}));
         let _ = self.child.wait();
     }
@@ -215,7 +215,7 @@ impl Tab<'_> {
         self.browser.call(&self.session, method, params)
     }
 
-    /// The value of a JavaScript expression in the page.
+    /// Evaluates a JavaScript expression in the page, and returns its value.
     pub fn evaluate(&self, expression: &str) -> Value {
         let params = json!({
             "expression": expression, "returnByValue": true, "awaitPromise": true,
@@ -225,7 +225,7 @@ impl Tab<'_> {
         found["result"]["value"].clone()
     }
 
-    /// Requests of the page, and errors that the browser logged.
+    /// Returns the requests of the page, and the errors that the browser logged.
     pub fn record(&self) -> (Vec<String>, Vec<String>) {
         let pipe = self.browser.pipe.borrow();
         let of = |methods: &[&str]| -> Vec<Value> {
@@ -252,7 +252,7 @@ impl Tab<'_> {
         )
     }
 
-    /// The whole page as a PNG.
+    /// Returns an image of the whole page as a PNG.
     pub fn screenshot(&self) -> Vec<u8> {
         let params = json!({"format": "png", "captureBeyondViewport": true});
         let metrics = self.call("Page.getLayoutMetrics", json!({}));

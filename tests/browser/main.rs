@@ -1,4 +1,5 @@
-//! The page of `forge pr context --html` in a real Chromium: its requests, scripts and display.
+//! Opens the page of `forge pr context --html` in a real Chromium, and tests its requests, scripts
+//! and display.
 //!
 //! Without Chromium, the tests print a note and pass, unless `FORGE_REQUIRE_CHROMIUM` is set.
 #![cfg(unix)]
@@ -28,7 +29,7 @@ use self::{
     png::Png,
 };
 
-/// Script that lists every text with less contrast than WCAG 2.2 AA requires, and counts all texts.
+/// Script that counts all texts, and lists those with less contrast than WCAG 2.2 AA requires.
 const CONTRAST: &str = "(() => {
   const rgb = c => c.match(/[\\d.]+/g).map(Number);
   const channel = v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;

@@ -1,4 +1,4 @@
-//! Reads enough of a PNG to distinguish a page from an empty one.
+//! Reads as much of a PNG as is needed to distinguish a page from an empty one.
 
 use std::{collections::HashSet, io::Read as _};
 
@@ -7,12 +7,13 @@ use flate2::read::ZlibDecoder;
 pub struct Png {
     /// Colour of the first pixel, which no PNG filter changes.
     pub corner: [u8; 3],
-    /// Number of distinct rows, including their filter byte.
+    /// Number of distinct pixel rows, compared with their filter bytes.
     pub different_rows: usize,
 }
 
 impl Png {
-    /// Reads eight-bit RGB or RGBA (PNG, "Datastream structure" and "Filtering").
+    /// Parses an eight-bit RGB or RGBA image (PNG specification, "Datastream structure" and
+    /// "Filtering").
     pub fn read(bytes: &[u8]) -> Self {
         let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
         assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");

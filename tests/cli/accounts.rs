@@ -1,4 +1,4 @@
-//! Logging in and out of accounts; a token appears in no output, log or error.
+//! Tests login and logout of accounts. No output, log or error may contain a token.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const CANARY: &str = "ghp_CANARY0canary0CANARY0canary0CANARY";
 
-/// `forge auth` with no token in the environment.
+/// Returns `forge auth` with arguments, without a token in the environment.
 fn auth(hub: &Hub, args: &[&str]) -> Run {
     let run = hub.forge(&[&["auth"][..], args].concat());
     run.without_env("GH_TOKEN").may_print_tokens()
@@ -67,7 +67,7 @@ fn credential_file_is_readable_by_owner_only() {
     assert_eq!(found, 1, "in one file");
 }
 
-/// Stores a token for github.com, a host that no test may contact.
+/// Stores a token for github.com. No test may contact that host.
 fn store(world: &World) {
     let text = format!(
         "[hosts.\"github.com\"]\nkind = \"github\"\n\

@@ -1,4 +1,4 @@
-//! `pr list` and `pr status` over several repositories, on several forges at once.
+//! Tests `pr list` and `pr status` over several repositories on several forges at once.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::{
     world::{World, rows},
 };
 
-/// A repository on each kind of forge, each with a pull request.
+/// One repository on each kind of forge, each with a pull request.
 struct Everywhere {
     hub: Hub,
     tangled: Tangled,
@@ -29,7 +29,7 @@ impl Everywhere {
         }
     }
 
-    /// `forge pr …` over all of these repositories, and over a path without a repository.
+    /// Runs `forge pr …` over all these repositories, and over a path without a repository.
     fn pr(&self, args: &[&str]) -> Output {
         let here = self.local.git.path().display().to_string();
         let gone = self.local.scratch.path("gone").display().to_string();
@@ -119,7 +119,7 @@ fn unreachable_forge_is_named_and_others_are_listed() {
     assert!(said.contains("alice.test/widget is not shown: "), "{said}");
 }
 
-/// The only test that measures time: request counts do not show whether requests run in parallel.
+/// Measures time, because request counts do not show whether requests run in parallel.
 #[test]
 fn slow_forges_are_requested_in_parallel() {
     const SLOW: Duration = Duration::from_secs(3);

@@ -1,12 +1,12 @@
-//! Commands that change a pull request named by its branch, or the pull request of the current
-//! branch. The search for the branch also returns what the change needs, so no further read
-//! follows.
+//! Tests commands that change a pull request which the branch name or the current branch selects.
+//! The search for the branch also returns what the change needs, so no further read follows.
 
 use forge_testkit::{Run, git_program};
 
 use crate::hub::{Hub, REPO};
 
-/// How the command names the pull request: the branch with `-R`, or the checked-out branch.
+/// How the command selects the pull request: by a branch name with `-R`, or by the checked-out
+/// branch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     ByBranch,
@@ -15,7 +15,7 @@ enum Named {
 
 const WAYS: [Named; 2] = [Named::ByBranch, Named::ByStanding];
 
-/// A hub, and a clone with branch `work` checked out, whose `origin` is on the double.
+/// Creates a hub, and a clone that has branch `work` checked out and the double as `origin`.
 fn standing() -> Hub {
     let hub = Hub::with_pull();
     let clone = hub.scratch.repository("clone");
@@ -67,14 +67,14 @@ fn change_of_pull_named_by_branch_takes_two_requests() {
         ] {
             costs(&hub, 2, &run(&hub, named, &command, flags));
         }
-        // The search does not return labels, so adding one costs a lookup.
+        // The search does not return labels, so adding a label costs one lookup.
         let label = run(&hub, named, &["pr", "edit"], &["--add-label", "bug"]);
         costs(&hub, 3, &label);
-        // `pr close` and `pr reopen` need an argument, the branch or a number.
+        // `pr close` and `pr reopen` require an argument: the branch or the number.
         let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
         costs(&hub, 2, &close);
         costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));
-        // The first read starts GitHub's computation, and the next read sees the result.
+        // The first read makes GitHub compute mergeability, and the next read returns the result.
         hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
             .ok();
         costs(&hub, 2, &run(&hub, named, &["pr", "merge"], &["--squash"]));

@@ -1,10 +1,11 @@
-//! `pr checkout`: the branch or work tree that gets the head, and local work that must survive.
+//! Tests `pr checkout`: which branch or work tree gets the head commit, and that local work
+//! survives.
 
 use std::fs;
 
 use crate::world::World;
 
-/// The branch that is checked out, or `HEAD` if the head is detached.
+/// Returns the name of the checked-out branch, or `HEAD` if the head is detached.
 fn branch(world: &World) -> String {
     let args = ["rev-parse", "--abbrev-ref", "HEAD"];
     world.git.run(args).text().trim().to_owned()

@@ -120,7 +120,7 @@ fn many_unknown_keys_give_few_warnings() {
     assert!(said.contains("and 4980 more problems"), "{said}");
 }
 
-/// Every key that a repository must not set, each with a harmful value.
+/// Every key that a repository's file must not set, each with a harmful value.
 const FORBIDDEN: &str = "timeout_s = 1
 wait_s = 86400
 default_host = \"evil.example\"
@@ -155,7 +155,7 @@ fn user_only_keys_in_repository_config_are_ignored() {
     assert!(world.git.oid("feature").is_some(), "the branch is deleted");
 }
 
-/// Makes `.forge.toml` unusable in the way that `how` names.
+/// Makes `.forge.toml` unusable; `how` names the way.
 fn break_file(world: &World, how: &str) {
     let file = world.git.path().join(".forge.toml");
     let _ = std::fs::remove_file(&file);
@@ -218,7 +218,7 @@ fn broken_repository_config_affects_no_other_repository() {
         }
         let far = hub.as_ada(world.forge(&["pr", "comment", "1", "-b", "Said.", "-R", REPO]));
         far.ok();
-        // A command that needs a key of the file reports the file's error.
+        // A command that needs a key from the file reports what is wrong with the file.
         let out = world.forge(&["pr", "merge", "1"]).output().exits(1);
         assert!(
             out.stderr_text().contains(".forge.toml:1:"),
@@ -242,7 +242,7 @@ fn repository_config_affects_no_other_repository() {
     world.forge(&["pr", "merge", "1"]).ok();
 }
 
-/// A stranger's repository, whose git configuration sets `key` to `value`.
+/// The git configuration of a stranger's repository sets `key` to `value`.
 #[test]
 fn unknown_host_in_git_config_gets_no_token() {
     let hub = Hub::new();

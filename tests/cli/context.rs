@@ -1,4 +1,4 @@
-//! `forge pr context`: the verdict and the sections, on each kind of forge.
+//! Tests `forge pr context`: its verdict and its sections, on each kind of forge.
 
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ use crate::{
 };
 
 impl Hub {
-    /// The bundle of `pr context` as JSON.
+    /// Runs `pr context`, and returns the bundle as JSON.
     pub fn context(&self, args: &[&str]) -> Value {
         let all = [&["pr", "context", "-R", REPO], args].concat();
         self.forge(&all).output().success().json()
     }
 
-    /// A hub with a pull request of Grace's that is mergeable, approved and green.
+    /// Creates a hub with a pull request of Grace's that is mergeable and approved, and whose
+    /// checks have passed.
     fn with_green_pull() -> Self {
         let hub = Self::with_pull();
         let mut seed = hub.double.seed();
@@ -119,7 +120,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
     assert_eq!(read(), (json!(1), json!([])));
     world.forge(&create).ok();
     assert_eq!(read(), told(2, "#1 into main (open)"));
-    // Every read command takes the newest pull request, and prints which one.
+    // Each command that reads uses the newest pull request, and prints its number.
     let taken = "#2 is used, others are #1 into main (open)";
     for args in [
         &["view", "feature", "--json", "number"][..],
@@ -133,7 +134,7 @@ fn c_002_14_newest_open_pull_of_a_branch_is_chosen() {
     }
     let viewed = world.forge(&["pr", "view", "feature", "--json", "number"]);
     assert_eq!(viewed.output().success().json()["number"], 2);
-    // Commands that write refuse an ambiguous branch.
+    // Commands that write refuse a branch with several pull requests.
     let close = world.forge(&["pr", "close", "feature"]).output();
     let why = close.exits(1).stderr_text();
     assert!(why.contains("#2 into release, #1 into main"), "{why}");
@@ -392,7 +393,7 @@ fn missing_checks_pass_only_if_rules_require_none() {
         reported["evidence"],
         "no check is required and none has reported"
     );
-    // If the rules cannot be read, a check may be required.
+    // If the rules cannot be read, some check may be required, so the status is unknown.
     for status in [404, 403] {
         let path = "/repos/octo/tools/rules/branches/main";
         hub.double.fault(Fault::status(status).on_path(path));
@@ -430,7 +431,7 @@ fn requirement_from_ruleset_names_the_ruleset() {
     assert!(text.contains(line), "{text}");
 }
 
-/// Protects the base branch, for administrators as well, with the changed settings.
+/// Protects the base branch, for administrators as well. `change` sets the rules.
 fn protect(hub: &Hub, change: fn(&mut Protection)) {
     let mut wanted = Protection {
         enforce_admins: true,
@@ -440,7 +441,7 @@ fn protect(hub: &Hub, change: fn(&mut Protection)) {
     hub.double.seed().protect(REPO, "main", wanted);
 }
 
-/// The name of a situation, the change that leads to it, and the requirement that is then unmet or
+/// Name of a situation, the change that causes it, and the requirement that is then unmet or
 /// unknown.
 type MergeSituation = (&'static str, fn(&Hub), &'static str);
 
@@ -530,7 +531,7 @@ fn requirements_predict_whether_merge_succeeds() {
         let out = hub.forge(&merge).output();
         assert_ne!(out.code, Some(0), "{name}: {out:?}");
     }
-    // Requirements that only this program checks do not stop a merge while they are unmet.
+    // A requirement that only this program checks does not stop a merge.
     let own: [fn(&Hub); 2] = [
         |hub| {
             let mut seed = hub.double.seed();
@@ -582,7 +583,7 @@ fn default_sections_need_two_round_trips_at_most() {
     hub.forge(&["pr", "edit", "1", "-R", REPO, "-b", &body])
         .ok();
     hub.double.reset_record();
-    // The delay makes concurrent requests overlap, so that the longest chain can be measured.
+    // The delay makes concurrent requests overlap, so that the test can measure the longest chain.
     let slow = Fault::delayed(Duration::from_millis(200));
     hub.double.fault(slow.always());
     let found = hub.context(&["1", "--json"]);
@@ -607,9 +608,9 @@ fn default_sections_need_two_round_trips_at_most() {
         (&linked[1]["status"], &linked[1]["title"]),
         (&json!("unknown"), &Value::Null)
     );
-    // The first round trip reads the view, the diff and the links. The second reads the issue, the
-    // rules of the base branch and GitHub's mergeability, which the view names, and the linked
-    // issues, which the links name.
+    // The first round trip reads the view, the diff and the links. The second round trip reads what
+    // the first one named: the issue, the rules of the base branch, GitHub's mergeability, and the
+    // linked issues.
     let sent = hub.double.requests().into_iter().map(|r| r.operation);
     let mut sent: Vec<String> = sent.map(Option::unwrap_or_default).collect();
     sent.sort();
@@ -832,7 +833,8 @@ fn verdict_on_stacked_pull_agrees_with_merge() {
     assert!(out.stderr_text().contains("#1"), "{out:?}");
 }
 
-/// Pull request 1 with `files` small files, a renamed file, a binary file, and `more`.
+/// Creates pull request 1 with `files` small files, a renamed file, a binary file, and the files in
+/// `more`.
 fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -857,7 +859,7 @@ fn wide(files: usize, more: &[(&str, &str)]) -> Hub {
     hub
 }
 
-/// Requests that read files: REST pages of files, and further GraphQL pages.
+/// Returns the numbers of requests that read files: REST pages of files, and further GraphQL pages.
 fn readings(hub: &Hub) -> (usize, usize) {
     let sent = hub.double.requests();
     let rows = sent.iter().filter(|r| r.path.ends_with("/files"));

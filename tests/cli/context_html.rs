@@ -1,5 +1,5 @@
-//! `forge pr context --html`: the page has the facts of the bundle, and shows text written by
-//! others as plain text.
+//! Tests `forge pr context --html`: the page shows the facts of the bundle, and shows other
+//! people's text as plain text.
 
 use std::fs;
 
@@ -20,12 +20,12 @@ impl Stage {
     }
 }
 
-/// White space as a browser shows it.
+/// Replaces white space as a browser does when it displays text.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text of the page's section with this id.
+/// Returns the text of the section with this id.
 fn section_text(page: &str, id: &str) -> String {
     let all = elements(page);
     let is_it = |e: &&Element| e.name == "section" && e.attr("aria-labelledby") == id;
@@ -83,7 +83,7 @@ fn html_page_shows_facts_of_the_bundle() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
-    // The thread comes directly after its line.
+    // The page shows the thread directly after its line.
     let line = "(true, None) => start = Some(at),";
     let (_, behind) = body.split_once(line).unwrap();
     let thread = "Open thread on src/lexer.rs:7 ada".to_owned();
@@ -142,10 +142,10 @@ fn hostile_texts_in_html_page_are_escaped() {
     let body = joined(&first(&all, "main", "").text);
     let path = neutralise(HOSTILE_PATH);
     for (what, part, times) in [
-        // The text occurs as title of the stack, description, issue, and in the check's workflow
-        // and reason.
+        // The text appears as the stack's title, the description, the issue, the check's workflow
+        // and the check's reason.
         ("text", shown.as_str(), 5),
-        // The path occurs as the file's name, and twice as the thread's position.
+        // The path appears once as the file's name, and twice as the thread's position.
         ("path", &path, 3),
         ("url", HOSTILE_URL, 2),
     ] {
@@ -205,7 +205,7 @@ fn html_page_shows_facts_of_local_pull() {
     ] {
         assert!(body.contains(part), "{part:?} is not in\n{body}");
     }
-    // A path on this machine is not a link.
+    // The page shows a path on this machine as text, not as a link.
     assert!(body.contains(&world.url(1)));
     assert!(!page.contains("href=\"file:"));
 }
@@ -236,7 +236,7 @@ fn html_since_section_names_start_and_changes() {
     assert!(body.starts_with(&begin), "{body}");
     assert!(body.ends_with("1 + <b>two"), "{body}");
     assert!(!body.contains("feature.txt"), "{body}");
-    // A start given as a commit, and a head that did not move.
+    // The start is given as a commit, and the head has not moved.
     for (since, begin) in [
         (&reviewed, "has more commits. added"),
         (&head, "has not moved."),
@@ -245,7 +245,7 @@ fn html_since_section_names_start_and_changes() {
         let body = page(since);
         assert!(body.contains(&wanted), "{body}");
     }
-    // A start that does not exist is named, and the page has no such section.
+    // An error names a start that does not exist, and the page has no section for it.
     let gone = "1".repeat(40);
     let args = ["pr", "context", "1", "--since", &gone, "--html", "-"];
     let page = world.grace(&args).text();
@@ -287,7 +287,7 @@ fn html_source_section_shows_lines_of_the_head() {
         &head[..12]
     );
     assert!(body.starts_with(&begin), "{body}");
-    // Twenty lines before the hunk, which has five lines of context.
+    // The page shows twenty lines before the hunk, which itself has five lines of context.
     for part in [
         "Line Text 175 line 175 176 line 176",
         "199 line 199 200 <script>alert(1)</script> 201 line 201",
@@ -392,7 +392,7 @@ fn html_page_names_failed_sections() {
         body.contains("Not everything could be read diff ("),
         "{body}"
     );
-    // Without the diff, the threads are listed with their position and their lines.
+    // Without the diff, the page lists each thread with its position and its lines.
     assert!(
         body.contains("Threads on lines that are not shown"),
         "{body}"

@@ -1,4 +1,4 @@
-//! Settings of the user for `forge pr context`: effects, costs and output.
+//! Tests the user's settings for `forge pr context`: their effects on cost and output.
 
 use forge_github_double::{Action, Fault, PullSeed};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
 
 const CONFIG: &str = "home/.config/forge/config.toml";
 
-/// Every key of `context`, and a value that is not its default.
+/// Every key of `context`, with a value other than its default.
 const KEYS: [(&str, &str); 11] = [
     ("context.include", "[\"files\"]"),
     ("context.diff_context_lines", "1"),
@@ -31,7 +31,7 @@ impl World {
     }
 }
 
-/// The JSON events on stderr.
+/// Returns the JSON events on stderr.
 fn events(stderr: &str) -> Vec<Value> {
     let lines = stderr.lines().filter(|line| line.starts_with('{'));
     lines.map(|l| serde_json::from_str(l).unwrap()).collect()
@@ -67,7 +67,7 @@ fn r_002_15_events_are_json_lines_on_stderr() {
         "{endpoints:?}"
     );
     assert!(fetches.iter().all(|e| e["duration_ms"].is_u64()));
-    // A failure is reported as an event as well.
+    // A failed command reports its failure as an event as well.
     let args = ["pr", "context", "99", "-R", REPO, "--events", "jsonl"];
     let out = hub.forge(&args).output().exits(1);
     let all = events(&out.stderr_text());
@@ -198,7 +198,7 @@ fn r_002_18_cloned_repository_cannot_set_context_keys() {
             .exits(1);
         assert!(out.stderr_text().contains(&refused), "{out:?}");
     }
-    // In the user's own file each of these keys has an effect.
+    // Each of these keys has an effect in the user's own file.
     world.configure(&lines.concat());
     for (key, value) in KEYS {
         let shown = world.forge(&["config", "get", key]).text();
@@ -252,7 +252,8 @@ fn r_002_18_config_sets_risk_limits_and_required_approval() {
     // C-002-17
     assert_eq!(found["summary"]["blockers"], json!([]));
     assert_eq!(found["summary"]["readyToMerge"], true, "{found}");
-    // A set variable is expanded, and an unset variable leaves the default.
+    // A variable that is set replaces its reference. A variable that is not set leaves the key at
+    // its default.
     world.configure("[context.summary]\nmedium_risk_lines = \"${FEW_LINES}\"\n");
     assert_eq!(context()["summary"]["risk"]["score"], 0);
     let run = world
@@ -304,7 +305,7 @@ fn r_002_18_configured_lookback_includes_older_pulls() {
         let found = hub.context(&["2", "--json", "relatedPrs"]);
         found["relatedPrs"].as_array().unwrap().len()
     };
-    // The double's clock is behind this machine's.
+    // The double's clock is behind this machine's, so its pull requests seem old.
     assert_eq!(related(), 0);
     hub.forge(&[
         "config",

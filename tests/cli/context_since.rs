@@ -1,4 +1,5 @@
-//! `forge pr context --since`, `--context-lines` and the section `source`, on GitHub and locally.
+//! Tests `forge pr context --since`, `--context-lines` and the section `source`, on GitHub and
+//! locally.
 
 use std::{fs, path::PathBuf};
 
@@ -13,7 +14,7 @@ use crate::{
 
 const GONE: &str = "1111111111111111111111111111111111111111";
 
-/// A text of `lines` lines, of which line `changed` differs.
+/// Returns a text of `lines` lines. Line `changed` has the text `to`.
 fn numbered(lines: usize, changed: usize, to: &str) -> String {
     (1..=lines)
         .map(|n| match n == changed {
@@ -23,7 +24,7 @@ fn numbered(lines: usize, changed: usize, to: &str) -> String {
         .collect()
 }
 
-/// Summary of a bundle's `since`: how the head moved, its commits, and the changed files.
+/// Returns a summary of a bundle's `since`: how the head moved, its commits, and the changed files.
 fn told(found: &Value) -> (String, Vec<String>, Vec<String>) {
     let since = &found["since"];
     let list = |all: &Value, of: &dyn Fn(&Value) -> String| -> Vec<String> {
@@ -47,7 +48,7 @@ fn wanted(change: &str, commits: &[&str], files: &[&str]) -> (String, Vec<String
 }
 
 impl World {
-    /// Pull request 1 with two files and two commits, reviewed by Grace.
+    /// Creates pull request 1 with two files and two commits, which Grace has reviewed.
     fn reviewed() -> Self {
         let world = Self::new();
         world.write_series("one\n", "lib: change line 3");
@@ -59,7 +60,7 @@ impl World {
         world
     }
 
-    /// Writes the two commits of `feature` onto the current `main`.
+    /// Commits the two commits of `feature` on top of the current `main`.
     fn write_series(&self, text: &str, headline: &str) {
         self.git.delete_branch("feature");
         let lib = self.git.show("main", "src/lib.rs");
@@ -102,7 +103,7 @@ fn changes_since_review_are_only_pushed_commits() {
     for part in [&*head, " Add b\n", "Changes since then: 1 file(s) +1 -0\n"] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
-    // An account without a review gets an error in `since`.
+    // If the account has no review, `since` contains an error.
     let args = [
         "pr", "context", "1", "--since", "review", "--json", "errors",
     ];
@@ -142,7 +143,7 @@ fn rebase_with_change_since_review_shows_the_change() {
         .commit("main", "Move on", &[("src/lib.rs", Some(lib.as_str()))]);
     world.write_series("other\n", "lib: say three");
     let found = world.since("review");
-    // A commit with the same lines under a new headline counts as the same commit.
+    // A commit with the same changes under a new headline counts as the same commit.
     assert_eq!(
         told(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
@@ -199,7 +200,7 @@ fn since_flag_accepts_revisions_of_git() {
     let found = world.since("feature~1");
     assert_eq!(found["since"]["fromSha"], reviewed);
     assert_eq!(told(&found), told(&world.since(&reviewed)));
-    // `review` means the review even if a branch has that name.
+    // `review` selects the review even if a branch has that name.
     let review = world.since("review")["since"]["review"].clone();
     let id = review.as_str().unwrap();
     let main = world.git.oid("main").unwrap();
@@ -251,7 +252,7 @@ fn unknown_since_commit_or_review_is_section_error() {
 }
 
 impl Hub {
-    /// Pull request 1 of two files and two commits, and a clone that has them.
+    /// Creates pull request 1 with two files and two commits, and a clone that has these commits.
     fn reviewed() -> (Self, Cloned) {
         let hub = Self::new();
         let clone = hub.cloned("clone");
@@ -289,20 +290,20 @@ impl Hub {
         }
     }
 
-    /// A bundle read outside a clone.
+    /// Runs `pr context` outside a clone, and returns the bundle.
     fn bundle(&self, args: &[&str]) -> Value {
         let all = [&["pr", "context", "1", "-R", REPO], args].concat();
         self.forge(&all).output().success().json()
     }
 
-    /// A bundle read inside a clone.
+    /// Runs `pr context` inside a clone, and returns the bundle.
     fn bundle_in(&self, clone: &Cloned, args: &[&str]) -> Value {
         let all = [&["pr", "context", "1"], args].concat();
         self.forge(&all).dir(&clone.dir).output().success().json()
     }
 }
 
-/// A clone of the double's repository, from which Ada pushes.
+/// A clone of the double's repository. Ada pushes from it.
 struct Cloned {
     run: Run,
     dir: PathBuf,
@@ -323,7 +324,7 @@ impl Cloned {
         self.git(&["commit", "--quiet", "-m", headline]);
     }
 
-    /// Writes the two commits of `work` onto `base`.
+    /// Commits the two commits of `work` on top of `base`.
     fn write_series(&self, text: &str, base: &str) {
         self.git(&["switch", "--quiet", "--no-track", "-C", "work", base]);
         self.commit(&[("long.txt", &numbered(60, 30, "thirty"))], "Add long");
@@ -422,7 +423,8 @@ fn moved_change_since_review_on_github_is_shown() {
     commit("main", "# top\n", 0);
     commit("work", "# top\n", 4);
     let found = hub.bundle(&since);
-    // A rewritten commit may have another date, so without git it can count as a different commit.
+    // A rewritten commit may have another date. Without git, such a commit may count as a different
+    // one.
     let (change, _, files) = told(&found);
     assert_eq!((&*change, files), ("rebased", vec![]));
     let said = found["warnings"].to_string();
@@ -438,7 +440,7 @@ fn reviewed_commit_without_ref_is_fetched_by_id() {
     clone.move_main();
     clone.write_series("other\n", "origin/main");
     clone.push();
-    // No ref of a fresh clone contains the reviewed commit any more.
+    // In a new clone, no ref contains the reviewed commit any more.
     let fresh = hub.cloned("fresh");
     let refs = fresh.git(&["for-each-ref"]);
     let found = hub.bundle_in(&fresh, &["--since", "review", "--json", "since,warnings"]);
@@ -521,7 +523,7 @@ fn context_lines_option_fetches_missing_objects() {
     };
     assert_eq!(lines(&[]), 3);
     assert_eq!(lines(&["-U", "5"]), 5);
-    // Later calls use the objects fetched for the wider context.
+    // Later calls use the objects that the call with more context fetched.
     assert_eq!(lines(&[]), 5);
 }
 
@@ -589,7 +591,7 @@ fn source_section_of_local_pull_respects_the_budget() {
     let long = &whole["files"][2];
     assert_eq!(long["path"], "src/long.rs");
     assert_eq!(long["excerpts"].as_array().unwrap().len(), 1);
-    // Five lines of context and twenty more on each side.
+    // The excerpt has five lines of context, and twenty more on each side.
     assert_eq!(long["excerpts"][0]["line"], 425);
     let text = long["excerpts"][0]["text"].as_str().unwrap();
     assert_eq!(

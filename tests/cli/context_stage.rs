@@ -1,4 +1,4 @@
-//! Pull requests with everything that the page of `forge pr context` can show.
+//! Creates pull requests with everything that the page of `forge pr context` can show.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// Text that would run, load, hide or break out if the page did not escape it.
+/// Text that would run, load, hide something or end its element if the page did not escape it.
 pub const HOSTILE: &str = "</title></style></script><script>document.title='pwned'</script>\
     \"><img src=x onerror=\"document.title='pwned'\"> '`onmouseover=alert(1) <!-- ]]> \
     <svg/onload=document.title=1> &lt;b&gt; \u{202e}gpj.exe \u{1b}[31mred\u{1b}[0m \u{7}\u{9b}1m \
     javascript:alert(1)";
 
-/// A path with characters that could break out of an attribute or a tag.
+/// A path with characters that would end an attribute or a tag if the page did not escape them.
 pub const HOSTILE_PATH: &str = "a\"><img src=x onerror='document.title=1'>\u{202e}&.rs";
 
 pub const HOSTILE_URL: &str = "javascript:document.title='pwned'";
 
-/// A pull request on the double, and its number.
+/// The double with a pull request, and the pull request's number.
 pub struct Stage {
     pub hub: Hub,
     pub number: u64,
 }
 
 impl Stage {
-    /// A pull request in the middle of a stack, with failed checks and open threads.
+    /// Creates a pull request in the middle of a stack, with failed checks and unresolved threads.
     pub fn rich() -> Self {
         let hub = Hub::new();
         let mut seed = hub.double.seed();
@@ -106,7 +106,7 @@ impl Stage {
         stage
     }
 
-    /// A pull request with [`HOSTILE`] in every text that others can write.
+    /// Creates a pull request that has [`HOSTILE`] in every text that other people can write.
     pub fn hostile() -> Self {
         let hub = Hub::new();
         let mut seed = hub.double.seed();
@@ -149,7 +149,7 @@ impl Stage {
             .ok();
     }
 
-    /// Writes the page with these further arguments, and returns its path.
+    /// Writes the page with further arguments, and returns the page's path.
     pub fn page(&self, args: &[&str]) -> PathBuf {
         let file = self.hub.scratch.path("page.html");
         let number = self.number.to_string();

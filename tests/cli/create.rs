@@ -318,7 +318,7 @@ fn templates_outside_the_work_tree_are_not_read() {
     }
     std::fs::write(templates.join("good.md"), "Good.").unwrap();
     assert!(create("good.md").text().ends_with("Good.\n"));
-    // A file that the user names may be outside the repository.
+    // A template that the user names may be outside the repository.
     let run = world.forge(&[
         "pr",
         "create",

@@ -4,7 +4,7 @@ use forge_testkit::{GitDir, forge_binary};
 
 use crate::world::{DATE, World};
 
-/// The demo's lines that begin with `$ `.
+/// Returns the lines of the demo that begin with `$ `.
 fn lines(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("$ "))
@@ -56,8 +56,8 @@ fn demo_commands_in_a_shell_make_equal_refs() {
         if let Some(git) = std::env::var_os("FORGE_GIT") {
             shell.env("FORGE_GIT", git);
         }
-        // One command of the demo fails on purpose, so the test compares refs instead of the exit
-        // code.
+        // One command of the demo fails on purpose, so the test compares the refs and ignores the
+        // exit code.
         let _ = shell.output().unwrap();
     }
     let refs = |dir: &std::path::Path| {

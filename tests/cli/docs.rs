@@ -1,4 +1,4 @@
-//! The generated pages match the code. `cargo xtask docs` writes them.
+//! Tests that the generated pages match the code. `cargo xtask docs` writes the pages.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! `forge doctor`: its report and its requests. The command neither writes nor prints a credential.
+//! Tests the report of `forge doctor` and its requests. The command writes nothing, and prints no
+//! credential.
 
 use forge_github_double::{Fault, Recorded};
 use forge_testkit::Output;
@@ -9,8 +10,8 @@ use crate::{
 };
 
 impl Hub {
-    /// The report of `doctor --live`, after checking that only reads were sent and no token was
-    /// printed.
+    /// Runs `doctor --live` and returns its report. Asserts that the command sent only reads and
+    /// printed no token.
     #[track_caller]
     fn doctor(&self, code: i32) -> String {
         self.double.reset_record();
@@ -34,7 +35,7 @@ fn without_token(output: &Output) {
     assert!(!said.contains(TOKEN) && !said.contains("canary"), "{said}");
 }
 
-/// Verdict and detail of the report's entry `name`.
+/// Returns verdict and detail of the entry `name` in the report.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);
@@ -111,7 +112,7 @@ fn doctor_distinguishes_wrong_from_missing_answers() {
     assert_eq!(entry(&report, "label.list").0, "unreachable");
 }
 
-/// Users show the report to others, so it must not contain the token.
+/// Users show the report to other people, so it must not contain the token.
 #[test]
 fn doctor_masks_token_in_an_answer() {
     let hub = Hub::with_pull();

@@ -1,4 +1,5 @@
-//! Pull requests made from whole files, and branches updated from their base.
+//! Tests pull requests that are made from whole files, and branches that are updated from their
+//! base.
 
 use crate::world::World;
 
@@ -37,7 +38,7 @@ fn create_from_local_files_opens_pull_request() {
         .text();
     assert_eq!(files, "docs/new.md\nsrc/lib.rs\n");
     assert_eq!(world.git.log("edit^!", "%s %ae"), "Edit ada@example.com");
-    // The edits are committed without changing the work tree.
+    // `forge` commits the edits without changing the work tree.
     assert_eq!(world.git.run(["status", "--porcelain"]).text(), "");
 }
 

@@ -1,11 +1,11 @@
-//! A GitHub Enterprise host whose lists have no end.
+//! A GitHub Enterprise host that returns lists without an end.
 
 use forge_github_double::Fault;
 use serde_json::json;
 
 use crate::hub::{Hub, REPO};
 
-/// A page of labels with long names, and a cursor unlike the previous page's.
+/// Returns a page of labels with long names. Its cursor differs from the previous page's cursor.
 fn labels(cursor: &str) -> String {
     let label =
         |n| json!({ "id": format!("LA_{n}"), "name": "x".repeat(10_000), "color": "aaaaaa" });

@@ -1,4 +1,4 @@
-//! Bad input: a clear error, exit code 1, and nothing written.
+//! Tests bad input: the error is clear, the exit code is 1, and nothing is written.
 
 use crate::world::World;
 

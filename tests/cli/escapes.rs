@@ -1,4 +1,4 @@
-//! Text that others have stored must not send control sequences to the reader's terminal.
+//! Tests that stored text of other people sends no control sequence to the reader's terminal.
 
 use forge_github_double::Fault;
 use serde_json::json;
@@ -9,16 +9,16 @@ use crate::{
     world::World,
 };
 
-/// Text that clears the screen, sets the title, hides text, and reverses text.
+/// Text that clears the screen, sets the title, hides characters, and reverses their order.
 const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
 
-/// The same text as HTML entities, which Markdown turns into characters.
+/// The text of [`EVIL`] as HTML entities, which Markdown turns into characters.
 const EVIL_ENTITIES: &str = "&#x1b;[2J&#x1b;]0;owned&#x7;&#x9b;31m&#x202e;txt&#x8;";
 
 fn world() -> World {
     let world = World::new();
     world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
-    // `forge` refuses such a title, so another program writes the title here.
+    // `forge` refuses to write such a title, so the test writes it with git.
     world
         .forge(&["pr", "create", "-H", "feature", "-t", "MARK", "-b", "MARK"])
         .ok();
@@ -32,7 +32,7 @@ fn world() -> World {
     world
 }
 
-/// Replaces MARK by the control sequences in every object of the pull request's chain.
+/// Replaces MARK by control sequences in every object of the pull request's ref.
 fn rewrite(world: &World) {
     let evil = serde_json::to_string(&format!("{EVIL}{EVIL_ENTITIES}")).unwrap();
     let evil = evil.trim_matches('"');
@@ -112,7 +112,7 @@ fn piped_text_has_no_escapes() {
     assert!(seen >= 5, "the text was shown {seen} times");
 }
 
-/// Every command that prints what others wrote on GitHub.
+/// Every command that prints other people's text from GitHub.
 const GITHUB_READERS: &[&[&str]] = &[
     &["pr", "list"],
     &["pr", "status"],
@@ -158,7 +158,7 @@ fn github_text_in_any_field_is_cleaned() {
     assert!(seen >= 14, "the text was shown {seen} times");
 }
 
-/// Scripts rely on gh's columns and lines: a title must not add any.
+/// Scripts rely on the columns and lines that gh prints, so a title must not add any.
 #[test]
 fn piped_text_adds_no_column_or_row() {
     let hub = filled("evil\tMERGED\nevil\r\n2\tevil\tmain");
@@ -225,7 +225,7 @@ fn errors_show_arguments_without_control_characters() {
     }
 }
 
-/// A broken host's id, state or field name must not add a line to the error.
+/// The id, state or field name that a broken host returns must not add a line to the error.
 #[test]
 fn error_with_host_text_stays_one_line() {
     let hub = Hub::with_pull();

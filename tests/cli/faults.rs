@@ -1,5 +1,5 @@
-//! Faults of GitHub as a user sees them. For every write and every fault, the tables list the exit
-//! code, the printed text, the number of requests, and the server's state afterwards.
+//! Tests faults of GitHub as a user sees them. For each write and each fault, the tables list the
+//! exit code, the printed text, the number of requests, and the server's state afterwards.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use forge_github_double::{Action, Fault, state::Reviewer};
 
 use crate::hub::{Hub, REPO};
 
-/// A reset of the rate limit in the year 2100, for which no command waits.
+/// A reset time of the rate limit that is too late for a command to wait for, in the year 2100.
 const FAR: i64 = 4_102_444_800;
 
-/// The hourly limit as an error in a GraphQL response.
+/// Returns the hourly rate limit as an error in a GraphQL response.
 fn in_the_body() -> Fault {
     let reset = FAR.to_string();
     let headers = [
@@ -21,8 +21,8 @@ fn in_the_body() -> Fault {
     Fault::answer(200, &headers, body)
 }
 
-/// Faults by name. Most faults occur twice: once before the server carries out the write, and once
-/// after.
+/// Returns faults by name. Most faults appear twice: one acts before the server executes the write,
+/// and one after.
 fn faults() -> Vec<(&'static str, Fault)> {
     let on = |fault: Fault| fault.on_mutations();
     vec![
@@ -61,7 +61,7 @@ fn faults() -> Vec<(&'static str, Fault)> {
     ]
 }
 
-/// [`faults`], and further faults on the second write of a command that makes two.
+/// Returns [`faults`], and further faults for the second write of a command that makes two writes.
 fn faults_of_two_writes() -> Vec<(&'static str, Fault)> {
     let second = |fault: Fault| fault.on_mutations().skip(1);
     let mut all = faults();
@@ -83,15 +83,16 @@ fn faults_of_two_writes() -> Vec<(&'static str, Fault)> {
     all
 }
 
-/// Objects on the server after a write.
+/// The objects that a write has created on the server.
 struct Made {
-    /// How many objects.
+    /// Number of objects.
     count: usize,
     /// Labels, reviewers and threads of the object.
     has: Vec<String>,
 }
 
-/// Runs `args` under every fault, each on a new server. `made` counts the objects afterwards.
+/// Runs `args` under every fault, each on a new server, and returns the table. `made` counts the
+/// created objects.
 fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
     let made = |hub: &Hub| Made {
         count: made(hub),
@@ -100,7 +101,8 @@ fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
     table_of(args, faults(), &[], made)
 }
 
-/// [`table`] for objects with details. If stderr is empty, the object must have all `details`.
+/// Runs as [`table`] does, for objects with details. If stderr is empty, the object must have all
+/// `details`.
 fn table_of(
     args: &[&str],
     faults: Vec<(&str, Fault)>,
@@ -110,7 +112,8 @@ fn table_of(
     let mut text = String::new();
     for (name, fault) in faults {
         let hub = Hub::with_pull();
-        // The first read makes GitHub compute mergeability, so no later lookup waits.
+        // The first read makes GitHub compute mergeability, so that no later read has to wait for
+        // the result.
         hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
             .ok();
         hub.double.reset_record();
@@ -119,7 +122,7 @@ fn table_of(
         let sent = hub.double.counts().api;
         let Made { count, has } = made(&hub);
         assert!(count <= 1, "{name}: {count} were made\n{out:?}");
-        // Exit code 0 means that the object exists.
+        // If the exit code is 0, the object must exist.
         assert!(out.code != Some(0) || count == 1, "{name}: {out:?}");
         let silent = out.code == Some(0) && out.stderr.is_empty();
         assert!(!silent || has == details, "{name}: {has:?}\n{out:?}");
@@ -135,7 +138,7 @@ fn table_of(
         text.push('\n');
         text.push_str(&out.stdout_text());
         for line in out.stderr_text().lines() {
-            // The remaining wait depends on the clock.
+            // The printed waiting time depends on the clock.
             let wait = line.strip_prefix("Recovery: try again in ");
             let line = wait.map_or(line, |_| "Recovery: try again in … s (at …)");
             text.push_str(line);
@@ -152,7 +155,7 @@ fn create_result_under_each_fault_is_known() {
     insta::assert_snapshot!(table(&args, |hub| hub.double.seed().pulls_of(REPO).len() - 1));
 }
 
-/// The labels and the reviewers of a pull request.
+/// Returns the labels and the reviewers of a pull request.
 fn decoration(hub: &Hub, number: u64) -> Vec<String> {
     let seed = hub.double.seed();
     let pull = seed.pull_of(REPO, number);

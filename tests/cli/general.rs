@@ -96,7 +96,7 @@ fn completion_candidates_are_numbers_and_branches() {
     assert!(!world.forge(&["--help"]).text().contains("__complete"));
 }
 
-/// A branch name that a shell would evaluate is completed as plain text.
+/// Completion treats a branch name that a shell would evaluate as plain text.
 #[test]
 fn completion_does_not_evaluate_branch_names() {
     let world = World::with_pull();

@@ -1,4 +1,5 @@
-//! gh's login is used, even if gh is not installed. `forge auth login` checks a token as gh does.
+//! Tests that `forge` uses gh's login, even if gh is not installed. `forge auth login` checks a
+//! token as gh does.
 
 use forge_github_double::PullSeed;
 use forge_testkit::Run;
@@ -7,7 +8,7 @@ use crate::hub::{Hub, REPO, TOKEN};
 
 const LIST: [&str; 4] = ["pr", "list", "-R", REPO];
 
-/// Writes gh's `hosts.yml` with this token.
+/// Writes a token into gh's `hosts.yml`.
 fn login(hub: &Hub, token: &str) {
     let text = format!(
         "github.localhost:\n    users:\n        ada:\n            oauth_token: {token}\n    \
@@ -112,14 +113,14 @@ fn unreadable_hosts_file_is_an_error_without_requests() {
     assert_eq!(hub.double.counts().api, 0);
 }
 
-/// `forge auth login` with a token on standard input.
+/// Returns `forge auth login`, which reads a token from standard input.
 fn log_in(hub: &Hub, more: &[&str], token: &str) -> Run {
     let args = [&["auth", "login", "--with-token"][..], more].concat();
     let run = hub.forge(&args).without_env("GH_TOKEN");
     run.stdin(format!("{token}\n"))
 }
 
-/// Whether `forge` has stored any credential.
+/// Returns true if `forge` stores any credential.
 fn stores_any(hub: &Hub) -> bool {
     let file = hub.scratch.path("home/.config/forge/credentials.toml");
     file.exists()

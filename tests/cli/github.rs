@@ -1,5 +1,5 @@
-//! The real binary against the GitHub double: requests of each command, and errors about missing
-//! parts.
+//! Runs the real binary on the GitHub double. Tests how many requests each command sends, and
+//! errors about missing parts.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::hub::{Hub, REPO, TOKEN};
 
 impl Hub {
-    /// Runs a command that must take this number of requests.
+    /// Runs a command, and asserts that it sends exactly `requests` requests.
     #[track_caller]
     fn costs(&self, requests: usize, args: &[&str]) -> Output {
         self.double.reset_record();
@@ -31,7 +31,7 @@ impl Hub {
         output
     }
 
-    /// A clone with the branch `topic`, which is not pushed.
+    /// Creates a clone with the branch `topic`, which is not pushed.
     fn clone(&self) -> std::path::PathBuf {
         let dir = self.scratch.path("clone");
         let git = |args: &[&str]| self.as_ada(self.scratch.run(git_program())).args(args);
@@ -141,7 +141,7 @@ fn stacked_create_takes_four_requests() {
     let plain = hub.costs(1, &["pr", "view", "1", R[0], R[1]]).stdout_text();
     assert!(!plain.contains("depends-on"), "{plain}");
 
-    // Without GitHub's stacks, only the base branch links a pull request to its parent.
+    // Without GitHub's stacks, the base branch is the only link from a pull request to its parent.
     let hub = Hub::with_pull();
     hub.double.seed().stacks_off = true;
     let out = hub.costs(3, &create(&[]));
@@ -186,8 +186,8 @@ fn stacked_pull_text_uses_only_its_own_commits() {
     assert_eq!((&*made.title, &*made.body), ("Add upper", "Why."));
     assert_eq!(made.base_branch, "work");
 
-    // The clone lacks the parent's newest commit, but has the parent's branch as fetched, which is
-    // enough.
+    // The clone lacks the parent's newest commit. It has the parent's branch as it was fetched,
+    // which is enough.
     let mut seed = hub.double.seed();
     seed.commit(REPO, "work", &[("more.txt", Some("x\n"))], "More");
     drop(seed);
@@ -246,7 +246,7 @@ fn write_command_takes_two_requests() {
     ] {
         hub.costs(2, &[args, &R].concat());
     }
-    // The first read starts GitHub's computation, and the next read sees the result.
+    // The first read makes GitHub compute mergeability, and the next read returns the result.
     hub.costs(1, &["pr", "view", "1", "--json", "mergeable", R[0], R[1]]);
     hub.costs(2, &["pr", "merge", "1", "--squash", R[0], R[1]]);
     hub.costs(1, &["pr", "merge", "1", "--squash", R[0], R[1]]);
@@ -425,7 +425,7 @@ fn oversized_diff_comes_from_git_in_clone() {
                 ..PullSeed::default()
             },
         );
-        // The clone's base branch is then newer than the base of the pull request.
+        // The clone's base branch is then newer than the pull request's base.
         seed.commit(REPO, "main", &[("later.txt", Some("x\n"))], "Later");
     }
     let dir = hub.clone();
@@ -451,7 +451,7 @@ fn oversized_diff_comes_from_git_in_clone() {
     let series = hub.forge(&["pr", "diff", "1", "--patch"]).dir(&dir).text();
     assert!(series.starts_with("From ") && series.contains("Subject: [PATCH] Add many"));
 
-    // Outside a clone, the diff is assembled from the list of files.
+    // Outside a clone, `forge` builds the diff from the list of files.
     let rebuilt = hub
         .forge(&["pr", "diff", "1", R[0], R[1]])
         .output()
@@ -463,7 +463,7 @@ fn oversized_diff_comes_from_git_in_clone() {
     );
     assert_eq!(rebuilt.stdout_text().matches("diff --git ").count(), 301);
 
-    // A remote that cannot be reached causes a warning; the diff is still printed.
+    // If the remote cannot be reached, `forge` warns but still prints the diff.
     let gone = hub.scratch.run(git_program()).dir(&dir);
     gone.args(["config", "remote.origin.uploadpack", "/nonexistent"])
         .ok();

@@ -1,4 +1,5 @@
-//! Situations in which a command and a tool fail, and the effect of following the printed hint.
+//! Situations in which a command or a tool fails with a hint. The tests follow the hint and check
+//! its effect.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,9 +13,10 @@ use crate::{
     world::World,
 };
 
-/// A repository, and a person who works in it.
+/// A repository, and a person who works in the repository.
 pub trait Stage {
-    /// The repository's name in commands and tool calls; `None` if they run inside the repository.
+    /// Name of the repository in commands and tool calls. `None` if the person works inside the
+    /// repository.
     const REPO: Option<&'static str>;
     fn build() -> Self;
     /// Runs `forge` as the person of the stage.
@@ -51,34 +53,35 @@ impl Stage for Tangled {
     }
 }
 
-/// Effect expected after following the hint.
+/// Effect that following the hint must have.
 pub enum Effect {
-    /// The result has this text.
+    /// The result contains this text.
     Says(&'static str),
-    /// A field of a pull request (number, field name) contains this text.
+    /// The pull request with this number has a field with this name, and the field contains this
+    /// text.
     Shows(&'static str, &'static str, &'static str),
-    /// A command prints this text.
+    /// This command prints this text.
     Prints(&'static str, &'static str),
 }
 
 use Effect::{Prints, Says, Shows};
 
-/// A failure with a hint. `{}` in its texts is replaced by the result of `enter`.
+/// A failure with a hint. `{}` in the texts stands for the result of `enter`.
 pub struct Situation<S> {
     pub name: &'static str,
     pub enter: fn(&S) -> String,
-    /// The command without `forge`; empty if no command can fail this way.
+    /// The failing command without `forge`; empty if no command can fail in this way.
     pub command: &'static str,
-    /// The tool and its arguments; empty if no tool can fail this way.
+    /// The failing tool and its arguments; empty if no tool can fail in this way.
     pub call: (&'static str, &'static str),
-    /// Pairs of a name and its value: placeholders of the hint's command (`BRANCH`), text appended
-    /// to the command (`+`), and arguments of the tool (`head`).
+    /// Pairs of a name and its value. A name is a placeholder of the hint's command (`BRANCH`), `+`
+    /// for text to append to the command, or an argument of the tool (`head`).
     pub choices: &'static [(&'static str, &'static str)],
     pub effect: Effect,
 }
 
 impl<S: Stage> Situation<S> {
-    /// The value chosen for a placeholder or an argument.
+    /// Returns the value that the situation chooses for a placeholder or an argument.
     pub fn choice(&self, name: &str) -> Option<&'static str> {
         let found = self.choices.iter().find(|(of, _)| *of == name);
         found.map(|(_, value)| *value)
@@ -96,7 +99,7 @@ impl<S: Stage> Situation<S> {
     }
 }
 
-/// A command as it is typed, with the repository of the stage.
+/// Returns a command as a user types it, with the stage's repository.
 pub fn line<S: Stage>(command: &str, entered: &str) -> String {
     let line = format!("forge {}", command.replace("{}", entered));
     match S::REPO {
@@ -107,7 +110,7 @@ pub fn line<S: Stage>(command: &str, entered: &str) -> String {
     }
 }
 
-/// Runs a line of `forge` in a shell, as a user pastes it.
+/// Returns a shell that runs a line with `forge`, as if a user had pasted the line.
 pub fn shell<S: Stage>(stage: &S, line: &str) -> Run {
     let forge = forge_testkit::forge_binary();
     let path = std::env::var("PATH").unwrap();
@@ -116,7 +119,8 @@ pub fn shell<S: Stage>(stage: &S, line: &str) -> Run {
     run.env("PATH", path)
 }
 
-/// Runs each situation on a new stage, and fails with the names of those whose hint does not work.
+/// Runs each situation on a new stage. Fails with the names of the situations whose hint has no
+/// effect.
 pub fn play<S: Stage>(situations: Vec<Situation<S>>, face: fn(&Situation<S>, &S)) {
     let fails = |situation: &Situation<S>| {
         eprintln!("situation {}", situation.name);
@@ -151,7 +155,7 @@ fn situation<S>(
     }
 }
 
-/// `Situation::call` for a failure that no tool can have.
+/// Value of `Situation::call` for a failure that no tool can have.
 const NO_CALL: (&str, &str) = ("", "");
 
 fn opened(world: &World) -> String {
@@ -159,7 +163,7 @@ fn opened(world: &World) -> String {
     String::new()
 }
 
-/// A repository with pull request 2 stacked on 1.
+/// Creates pull request 2 on top of pull request 1.
 fn stacked(world: &World) -> String {
     let tip = world.feature("feature");
     let create = ["pr", "create", "-t", "T", "-b", "B", "-H"];
@@ -177,7 +181,7 @@ fn changed(world: &World, args: &[&str]) -> String {
     String::new()
 }
 
-/// Situations in a plain repository: Ada has opened pull requests, Grace works.
+/// Returns situations in a plain repository. Ada has opened the pull requests, and Grace works.
 pub fn in_a_repository() -> Vec<Situation<World>> {
     vec![
         situation(
@@ -597,7 +601,7 @@ fn protected(hub: &Hub, rules: Protection) {
     hub.double.seed().protect(REPO, "main", rules);
 }
 
-/// Situations on the GitHub double: Grace has opened a pull request, Ada works.
+/// Returns situations on the GitHub double. Grace has opened a pull request, and Ada works.
 pub fn on_github() -> Vec<Situation<Hub>> {
     vec![
         situation(
@@ -946,7 +950,7 @@ fn topic(t: &Tangled) -> String {
     t.open("topic")
 }
 
-/// Situations on tangled: Alice has opened a pull request.
+/// Returns situations on tangled. Alice has opened a pull request.
 pub fn on_tangled() -> Vec<Situation<Tangled>> {
     vec![
         situation(
@@ -1063,7 +1067,7 @@ pub fn on_tangled() -> Vec<Situation<Tangled>> {
             "pr merge {} --rebase",
             ("pr_merge", r#"{"number":"{}"}"#),
             &[],
-            // The upper pull request can be merged because the lower one is merged.
+            // The lower pull request is merged, so the upper one can be merged.
             Shows("{}", "mergeStateStatus", "CLEAN"),
         ),
         situation(

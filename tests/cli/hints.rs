@@ -1,4 +1,4 @@
-//! Commands of hints are run as printed, and have the promised effect.
+//! Runs the commands in hints as printed, and checks that they have the promised effect.
 
 use forge_testkit::Run;
 
@@ -12,13 +12,13 @@ use crate::{
     tangled::world as tangled_world,
 };
 
-/// Groups of flags that exclude each other.
+/// Groups of flags. The flags of a group exclude each other.
 const GROUPS: [&[&str]; 2] = [
     &["--merge", "--squash", "--rebase"],
     &["--approve", "--comment", "--request-changes"],
 ];
 
-/// Runs the command, then the command of its hint as printed.
+/// Runs a command that fails, and then the command that its hint prints.
 fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
     let entered = (situation.enter)(stage);
     if situation.command.is_empty() {
@@ -49,7 +49,7 @@ fn paste<S: Stage>(situation: &Situation<S>, stage: &S) {
     situation.check(stage, &entered, &said);
 }
 
-/// The failed command, with the hint's flags in place of the flags they exclude.
+/// Returns the failed command with the hint's flags. Flags that these exclude are removed.
 fn changed(line: &str, words: &str) -> String {
     let mut line: Vec<&str> = line.split(' ').collect();
     for words in words.split(", ") {
@@ -65,7 +65,7 @@ fn changed(line: &str, words: &str) -> String {
     line.join(" ")
 }
 
-/// Drops a flag with its value.
+/// Removes a flag and its value from a command line.
 fn drop_flag(line: &mut Vec<&str>, flag: &str) {
     if let Some(at) = line.iter().position(|w| *w == flag && w.starts_with('-')) {
         let has_value = line.get(at + 1).is_some_and(|w| !w.starts_with('-'));

@@ -1,4 +1,4 @@
-//! The GitHub double with the same text in every field that others can write.
+//! Fills the GitHub double with the same text in every field that other people can write.
 
 use forge_github_double::{
     PullSeed,
@@ -7,8 +7,9 @@ use forge_github_double::{
 
 use crate::hub::{Hub, REPO};
 
-/// Pull request 1 with a failing check, reviews, a thread and comments, and the issues 2 to 4.
-/// Issue 3 is a sub-issue of 2 and is blocked by 4. Every text that others can write is `text`.
+/// Creates pull request 1 with a failed check, reviews, a thread and comments, and issues 2 to 4.
+/// Issue 3 is a sub-issue of issue 2, and issue 4 blocks it. Every text that other people can write
+/// is `text`.
 pub fn filled(text: &str) -> Hub {
     let hub = Hub::new();
     {

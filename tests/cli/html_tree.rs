@@ -1,9 +1,9 @@
-//! Parses a page with an HTML parser and checks its elements and attributes.
+//! Parses a page with an HTML parser, and checks the page's elements and attributes.
 
 use html5ever::{ParseOpts, parse_document, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 
-/// The elements that a page may have.
+/// The elements that a page may contain.
 const ELEMENTS: &[&str] = &[
     "a",
     "article",
@@ -60,7 +60,7 @@ const ELEMENTS: &[&str] = &[
     "ul",
 ];
 
-/// The attributes that a page may have, except for links.
+/// The attributes that a page may contain, except those of links.
 const ATTRIBUTES: &[&str] = &[
     "aria-hidden",
     "aria-label",
@@ -97,7 +97,7 @@ const ATTRIBUTES: &[&str] = &[
     "y2",
 ];
 
-/// An element: its name, its attributes, and its text.
+/// An HTML element: its name, its attributes, and its text.
 pub struct Element {
     pub name: String,
     pub attrs: Vec<(String, String)>,
@@ -111,11 +111,11 @@ impl Element {
     }
 }
 
-/// The page's elements in document order.
+/// Returns the page's elements in document order.
 ///
 /// # Panics
 ///
-/// Panics if the page is malformed, or could load or run something.
+/// Panics if the page is malformed, or if it could load or run something.
 pub fn elements(page: &str) -> Vec<Element> {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(page);
     let errors = dom.errors.borrow();
@@ -126,7 +126,8 @@ pub fn elements(page: &str) -> Vec<Element> {
     found
 }
 
-/// The first element with this name, and with this class or id unless `class_or_id` is empty.
+/// Returns the first element with this name. Unless `class_or_id` is empty, the element must have
+/// this class or id.
 pub fn first<'a>(all: &'a [Element], name: &str, class_or_id: &str) -> &'a Element {
     let is_it = |e: &&Element| {
         let mut classes = e.attr("class").split(' ');

@@ -1,4 +1,4 @@
-//! The GitHub double with one repository, and users who have a token for the double.
+//! The GitHub double with one repository, and users whose tokens the double accepts.
 
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
 use forge_testkit::{Identity, Run, Scratch};
@@ -6,7 +6,7 @@ use forge_testkit::{Identity, Run, Scratch};
 pub const REPO: &str = "octo/tools";
 pub const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 
-/// The double, and a home directory for Ada.
+/// The double, and a home directory of Ada's.
 pub struct Hub {
     pub double: GitHubDouble,
     pub scratch: Scratch,
@@ -33,14 +33,14 @@ impl Hub {
         }
     }
 
-    /// A hub with Grace's pull request 1 from `work`.
+    /// Creates a hub with Grace's pull request 1 from branch `work`.
     pub fn with_pull() -> Self {
         let hub = Self::new();
         hub.open_work();
         hub
     }
 
-    /// Opens Grace's pull request from `work`.
+    /// Opens Grace's pull request from branch `work`.
     pub fn open_work(&self) {
         self.double.seed().open_pull(
             REPO,
@@ -53,7 +53,7 @@ impl Hub {
         );
     }
 
-    /// Runs `forge` with Ada's token.
+    /// Returns `forge` with Ada's token.
     pub fn forge(&self, args: &[&str]) -> Run {
         let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
         self.as_ada(run).args(args)

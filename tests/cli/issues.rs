@@ -1,4 +1,5 @@
-//! `forge issue` on issues stored in a git repository; labels also on GitHub.
+//! Tests `forge issue` on issues that a git repository stores. The label commands are also tested
+//! on GitHub.
 
 use forge_github_double::PullSeed;
 use forge_testkit::{Run, Scratch};
@@ -10,7 +11,7 @@ use crate::{
     world::{DATE, World, rows},
 };
 
-/// A world with issue 1.
+/// Creates a world with issue 1.
 fn world() -> World {
     let world = World::new();
     world.forge(&["label", "create", "bug", "--force"]).ok();
@@ -33,7 +34,7 @@ fn world() -> World {
     world
 }
 
-/// The URL of an issue of this world.
+/// Returns the URL of an issue in this world.
 fn url(world: &World, number: u64) -> String {
     let path = world.git.path().canonicalize().unwrap();
     format!("file://{}#issue-{number}", path.display())
@@ -45,13 +46,13 @@ fn open(world: &World, title: &str, flags: &[&str]) {
     world.forge(&[&line, flags].concat()).ok();
 }
 
-/// Fields of an issue.
+/// Returns fields of an issue as JSON.
 fn json(world: &World, number: &str, fields: &str) -> Value {
     let view = world.forge(&["issue", "view", number, "--json", fields]);
     view.output().success().json()
 }
 
-/// The numbers in a list of related issues.
+/// Returns the issue numbers in a list of related issues.
 fn numbers(list: &Value) -> Vec<u64> {
     let nodes = list["nodes"].as_array().unwrap();
     assert_eq!(list["totalCount"], nodes.len());
@@ -133,8 +134,8 @@ fn title_and_body_are_edited() {
     assert!(out.stderr_text().contains("no change was named"));
 }
 
-/// Adds and removes labels of issue 1 with `run`. The labels `bug`, `help wanted` and `question`
-/// exist.
+/// Adds labels to issue 1 and removes them, with commands that `run` makes. The labels `bug`, `help
+/// wanted` and `question` exist.
 fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
     let edit = |flags: &[&str]| run(&[&["issue", "edit", "1"][..], flags].concat());
     let is = |title: &str, labels: &[&str]| {
@@ -152,7 +153,7 @@ fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
     let lists = ["-t", "New", "--add-label", "bug", "--remove-label"];
     edit(&[&lists[..], &["BUG,help wanted"]].concat()).ok();
     is("New", &["question"]);
-    // An unknown label is reported before anything is written.
+    // An unknown label is an error before anything is written.
     let unknown = edit(&["-t", "Newer", "--add-label", "bug,bgu"]);
     assert!(unknown.output().exits(1).says("bgu").stdout.is_empty());
     is("New", &["question"]);
@@ -326,7 +327,7 @@ fn several_issues_are_edited_at_once() {
     }
     let refused = edit(&["--add-label", "bug", "--expected-version", "x"]);
     let _ = refused.output().exits(1).says("the version of one issue");
-    // A missing issue does not stop the edit of the others.
+    // If one issue is missing, the command still edits the others.
     let partly = world.forge(&["issue", "edit", "1", "9", "-t", "New"]);
     let partly = partly.output().exits(1).says("not changed: ");
     assert!(partly.stderr_text().contains("#9"), "{partly:?}");
@@ -412,7 +413,7 @@ fn deletion_needs_a_confirmation() {
     let _ = gone.says("Deleted issue").says("#1 (It breaks)");
     let lost = world.forge(&["issue", "view", "1"]).output().exits(1);
     let _ = lost.says("Recovery: ");
-    // The number of a deleted issue is not reused.
+    // A new issue does not reuse the number of a deleted one.
     open(&world, "Next", &[]);
     assert_eq!(json(&world, "2", "title")["title"], "Next");
 }
@@ -522,7 +523,7 @@ fn issues_on_github_are_searched_and_filtered() {
     assert_eq!(list(&["--mention", "grace"]), "[1]");
     assert_eq!(list(&["--app", "robot"]), "[]");
     assert_eq!(list(&["-m", "v1.0"]), "[]");
-    // A search stays in its repository, whatever its words name.
+    // A search covers only the given repository, even if its words name another one.
     hub.double.seed().repo_with_readme("octo/other");
     hub.double
         .seed()
@@ -562,7 +563,7 @@ fn workflow_store_checks_and_keeps_issue_values() {
     };
     let sized = "estimate: M; priority: P1".to_owned();
     assert_eq!(of("2"), (sized, json!("M")));
-    // A new value replaces its own label only; other labels stay.
+    // A new value of a field replaces only the field's own label.
     let edit = ["issue", "edit", "1", "2", "--estimate", "XS"];
     world.forge(&edit).ok();
     world.forge(&["issue", "edit", "2", "--priority", ""]).ok();
@@ -651,7 +652,7 @@ fn milestone_is_refused_on_forge_without_milestones() {
     assert_eq!(list.output().success().json(), json!([{"number": 1}]));
 }
 
-/// The body of an issue template named `Bug report`, and its file below the root.
+/// Path of an issue template with the name `Bug report`, and the template's text.
 const TEMPLATE: [&str; 2] = [
     ".github/ISSUE_TEMPLATE/bug.md",
     "---\nname: Bug report\ntitle: 'Bug: '\nlabels: bug\n---\n\nWhat happens?\n",
@@ -734,7 +735,8 @@ fn attached_files_are_refused_in_git_repositories() {
     assert_eq!(json(&world, "1", "comments")["comments"], json!([]));
 }
 
-/// The text of a refused `issue create` is kept, and restored with another label.
+/// Tests that a refused `issue create` keeps the typed text, and that a repeated command restores
+/// it with another label.
 fn typed_text_is_recovered(scratch: &Scratch, run: impl Fn(&[&str]) -> Run) {
     let editor = editor(scratch, "Typed title\n\nTyped text.");
     let create = ["issue", "create", "--editor", "-l", "bgu", "-a", "@me"];

@@ -1,5 +1,5 @@
-//! `forge pr context` and JIRA: the keys that count as tickets, the fields read, and the token's
-//! uses.
+//! Tests `forge pr context` with JIRA: which keys count as tickets, which fields are read, and
+//! where the token is sent.
 
 use std::fs;
 
@@ -12,14 +12,14 @@ use crate::{
     world::World,
 };
 
-/// A repository with a pull request, and a JIRA that the user has configured.
+/// A repository with a pull request, and a JIRA server that the user has configured.
 struct Tracked {
     world: World,
     jira: JiraDouble,
 }
 
 impl Tracked {
-    /// A pull request with this description, and JIRA in this edition.
+    /// Creates a pull request with this description, and a JIRA server of this edition.
     fn new(edition: JiraEdition, body: &str) -> Self {
         let tracked = Self {
             world: World::new(),
@@ -37,7 +37,7 @@ impl Tracked {
         self.world.forge(&create).ok();
     }
 
-    /// Writes `config.toml` with JIRA's URL and more keys of the table `jira`.
+    /// Writes `config.toml` with JIRA's URL and with `more` keys of the table `jira`.
     fn configure(&self, more: &str) {
         let text = format!("[jira]\nbase_url = \"{}\"\n{more}", self.jira.url());
         self.config(&text);
@@ -289,12 +289,12 @@ fn c_002_8_keys_stay_listed_as_unknown_if_jira_fails() {
     }
 }
 
-/// JIRA also finds a moved ticket by its old key.
+/// JIRA finds a moved ticket by its old key as well, so a response may have another key.
 #[test]
 fn answer_about_another_ticket_is_protocol_error() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
     let answer = |key: &str, category: &str| {
-        // The body of the ticket and of its comments in one object.
+        // One object that serves as the response for the ticket and as the one for its comments.
         let status = json!({ "name": "Fixed", "statusCategory": { "key": category } });
         let fields = json!({ "summary": "It leaks", "status": status });
         tracked
@@ -342,7 +342,7 @@ fn answer_about_another_ticket_is_protocol_error() {
     }
 }
 
-/// Each of these objects takes a hundred times its length in memory.
+/// Each of these small objects takes a hundred times its length in memory.
 #[test]
 fn ticket_of_many_small_values_is_refused() {
     let tracked = Tracked::new(JiraEdition::DataCenter, "Fixes PROJ-123.");
@@ -481,10 +481,10 @@ fn tickets_after_the_tenth_are_listed_but_not_read() {
     let found = tracked.found();
     let items = found["linkedIssues"].as_array().unwrap();
     let read = items.iter().filter(|item| item["resolved"] == true).count();
-    // Two of the ten do not exist, and two more are not read.
+    // Two of the ten tickets do not exist, and two more are not read.
     assert_eq!((items.len(), read), (10, 8), "{found}");
-    // The comments of a missing ticket are requested only sometimes, because that request can be
-    // cancelled in time.
+    // `forge` may cancel the request for a missing ticket's comments before it is sent, so the
+    // number varies.
     let requests = tracked.jira.requests().len();
     assert!((18..=20).contains(&requests), "{requests}");
     let other = tracked.run(&["1", "-i", "ci", "--json"]);
@@ -649,7 +649,7 @@ fn r_002_18_jira_login_is_stored_used_and_removed() {
     let context = ["pr", "context", "1", "--json", "linkedIssues,errors"];
     let title = || forge(&context).output().success().json()["linkedIssues"][0]["title"].clone();
     assert_eq!(title(), "It leaks");
-    // The token is only for the URL that it was stored for.
+    // The token is sent only to the URL for which it was stored.
     let other = JiraDouble::start(JiraEdition::DataCenter);
     tracked.config(&format!("[jira]\nbase_url = \"{}\"\n", other.url()));
     assert_eq!(title(), Value::Null);
@@ -659,7 +659,7 @@ fn r_002_18_jira_login_is_stored_used_and_removed() {
         .success()
         .json();
     assert_eq!(status[0]["active"], false, "{status}");
-    // The URL in the file has precedence over the URL in the environment.
+    // The URL in the file overrides the URL in the environment.
     tracked.config("[jira]\nbase_url = \"${MY_JIRA}\"\n");
     let out = forge(&context).env("MY_JIRA", &url).output().success();
     assert_eq!(out.json()["linkedIssues"][0]["title"], "It leaks");

@@ -1,4 +1,4 @@
-//! The library's examples run as its front page shows.
+//! Tests that the examples on the library's front page run as shown.
 
 use forge_testkit::{example_binary, workspace_root};
 

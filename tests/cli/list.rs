@@ -155,7 +155,7 @@ fn unreadable_pull_in_list_is_a_warning() {
     assert!(out.stderr_text().contains("refs/forge/pulls/2"), "{out:?}");
     let out = world.forge(&["pr", "view", "2"]).output().exits(1);
     assert!(out.stderr_text().contains("refs/forge/pulls/2"), "{out:?}");
-    // Other commands still work.
+    // Other commands still work on this pull request.
     world.forge(&["pr", "merge", "3", "--merge"]).ok();
     world.open("four");
     assert_eq!(world.json("4", "number")["number"], 4);

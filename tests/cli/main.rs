@@ -1,4 +1,4 @@
-//! Runs the real binary on repositories made for each test, and checks its output, its streams and
+//! Runs the real binary on repositories that each test creates. Checks its output, its streams and
 //! its exit code.
 #![allow(
     clippy::unwrap_used,

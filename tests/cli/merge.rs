@@ -156,7 +156,8 @@ fn repeated_merge_deletes_remaining_branch() {
     assert_eq!(world.git.oid("refs/heads/feature"), None);
 }
 
-/// A hint must not let the author of a branch name run commands in the user's shell.
+/// A branch's author must not be able to run commands in the user's shell through the branch name
+/// in a hint.
 #[test]
 fn branch_names_in_hints_are_quoted() {
     let world = World::new();
@@ -169,7 +170,7 @@ fn branch_names_in_hints_are_quoted() {
     world.git.run(["clone", "--quiet", from, to]).ok();
     let clone = GitDir::at(&path);
     clone.run(["branch", "--quiet", "a;id", "origin/a;id"]).ok();
-    // The branch of the clone is kept because one of its commits is not in the pull request.
+    // The clone keeps its branch, because the pull request lacks one of the branch's commits.
     clone.commit("a;id", "More", &[("b", Some("y\n"))]);
     let out = world
         .forge(&["pr", "merge", "a;id", "--merge", "-d"])
@@ -183,7 +184,8 @@ fn branch_names_in_hints_are_quoted() {
     );
 }
 
-/// Regression: a merge left the work tree unchanged, so the next `git commit -a` undid the merge.
+/// Regression test: a merge left the work tree unchanged, so the next `git commit -a` reverted the
+/// merge.
 #[test]
 fn commit_after_merge_into_checked_out_base_keeps_merge() {
     let world = World::with_pull();
@@ -197,7 +199,8 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
     assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
 }
 
-/// The merge is killed after the branch moved, while files are updated. git finishes the update.
+/// The test kills `forge` after the branch has moved, while git updates the files. git finishes the
+/// update.
 #[test]
 #[cfg(target_os = "linux")]
 fn commit_after_killed_merge_keeps_the_merge() {

@@ -1,5 +1,5 @@
-//! Installed and published files: man pages, the MCP registry entry, the image and the skill for
-//! agents.
+//! Tests the installed and published files: man pages, the MCP registry entry, the image, and the
+//! skill for agents.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn man_pages_cover_every_command() {
     run.ok();
     let page = file("docs/reference/cli.md");
     let headings = page.lines().filter_map(|line| line.strip_prefix("## "));
-    // The alias of `forge pr checkout` shares its page.
+    // The alias of `forge pr checkout` has no separate page.
     let is_command = |name: &&str| name.starts_with("forge") && *name != "forge co";
     let commands: Vec<&str> = headings.filter(is_command).collect();
     assert!(commands.len() > 40, "{commands:?}");
@@ -40,7 +40,7 @@ fn man_pages_cover_every_command() {
     assert_ne!(why.code, Some(0), "{why:?}");
 }
 
-/// A text field of at most `most` characters, or an error.
+/// Returns a text field of at most `most` characters, or an error.
 fn text<'a>(of: &'a Value, name: &str, most: usize) -> Result<&'a str, String> {
     match of[name].as_str() {
         Some(text) if (1..=most).contains(&text.chars().count()) => Ok(text),
@@ -61,7 +61,7 @@ fn check_package(package: &Value) -> Result<(), String> {
     }
     let name = text(package, "identifier", 500)?;
     match kind {
-        // An image has its version in its name; a file has its digest in another field.
+        // The name of an image contains its version. The digest of a file is in another field.
         "oci" if name.rsplit_once(':').is_some_and(|(_, v)| is_version(v)) => {}
         "mcpb"
             if package["fileSha256"]
@@ -78,11 +78,11 @@ fn check_package(package: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks the rules of
-/// <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json> and of the
-/// registry itself, as far as our entry uses them.
+/// Checks an entry against
+/// <https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json> and the
+/// registry's own rules, as far as our entry needs them.
 fn check_server(server: &Value) -> Result<(), String> {
-    // The registry takes a `repository` on GitHub and GitLab alone:
+    // The registry accepts a `repository` only on GitHub or GitLab:
     // <https://github.com/modelcontextprotocol/registry/blob/main/internal/validators/utils.go>
     const FIELDS: [&str; 7] = [
         "$schema",
@@ -107,7 +107,7 @@ fn check_server(server: &Value) -> Result<(), String> {
         !part.is_empty() && part.chars().all(is_allowed)
     };
     match name.split_once('/') {
-        // The reversed domain name, and the server's own name.
+        // A name consists of a reversed domain name and the name of the server.
         Some((space, own)) if fits(space, ".-") && fits(own, "._-") && space.contains('.') => {}
         _ => return Err(format!("{name} is no name")),
     }
@@ -128,7 +128,7 @@ fn check_server(server: &Value) -> Result<(), String> {
 fn server_entry_fits_the_rules_of_the_registry() {
     let server = server();
     check_server(&server).unwrap();
-    // CONTRIBUTING.md shows the package that a release adds.
+    // CONTRIBUTING.md shows the package entry that a release adds.
     let page = file("CONTRIBUTING.md");
     let line = page.lines().find(|line| line.contains("registryType"));
     let package = line.unwrap().replace("<version>", "0.1.0");
@@ -191,7 +191,7 @@ fn skill_page_mentions_only_existing_commands_and_tools() {
         let line = front.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|line| line.strip_prefix(": ")).unwrap()
     };
-    // The skill's name equals the name of its directory.
+    // A skill's name must equal the name of its directory.
     assert_eq!(field("name"), "forge");
     assert!((1..=1_024).contains(&field("description").chars().count()));
     assert!(field("compatibility").chars().count() <= 500);

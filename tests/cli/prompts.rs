@@ -1,4 +1,4 @@
-//! Questions on a terminal. Pressing Enter once never publishes anything.
+//! Tests the questions on a terminal. Pressing Enter once must never publish anything.
 #![cfg(unix)]
 
 use std::{
@@ -14,14 +14,14 @@ use crate::{
     world::World,
 };
 
-/// The key that moves one item down.
+/// The key that moves the selection down by one item.
 const DOWN: &str = "\u{1b}[B";
 
 fn answer(run: &Run, answers: &[(&str, &str)]) -> TtyOutput {
     Terminal::start(&run.clone().env("PAGER", "cat"), 120, 40).answer(answers)
 }
 
-/// An editor that replaces the file's text by `text`.
+/// Creates an editor that replaces a file's text by `text`, and returns its path.
 pub fn editor(scratch: &Scratch, text: &str) -> PathBuf {
     let path = scratch.path("editor");
     fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' >\"$1\"\n")).unwrap();
@@ -140,7 +140,7 @@ fn merge_message_is_edited_before_submission() {
     terminal.reply("What merge method", &squash);
     terminal.reply("Delete the branch", "\r");
     terminal.reply("What's next?", &edit);
-    // The terminal repeats the answer without a cursor, and then asks the question again.
+    // The terminal repeats the answer without a cursor, and `forge` then asks the question again.
     terminal.expect("❯");
     terminal.send("\r");
     let out = terminal.finish();
@@ -202,8 +202,8 @@ fn configured_merge_method_is_preselected() {
     assert!(out.plain().contains("Squashed and merged"), "{}", out.text);
 }
 
-/// A git process that forge has dropped can end while forge waits for a key; that must not end the
-/// question.
+/// A git process that `forge` no longer needs can end while `forge` waits for a key. The question
+/// must stay open.
 #[test]
 fn exit_of_child_process_does_not_end_question() {
     let world = World::with_pull();
@@ -219,8 +219,8 @@ fn exit_of_child_process_does_not_end_question() {
     assert_eq!(out.code, Some(0), "{}", out.text);
 }
 
-/// A question for a secret turns the terminal's echo off. After an interrupt, forge must turn the
-/// echo on again, because the shell keeps the setting.
+/// A question for a secret turns off the terminal's echo. An interrupted `forge` must turn the echo
+/// on again, because the setting outlives the program.
 #[test]
 fn interrupted_question_for_a_secret_restores_the_echo() {
     let world = World::new();
@@ -249,7 +249,7 @@ fn edit_changes_labels_and_people() {
         world.forge(&["label", "create", label, "--force"]).ok();
     }
     world.forge(&["pr", "edit", "1", "--add-label", "bug"]).ok();
-    // The menu of a local repository has title, body, reviewers, assignees and labels.
+    // The menu of a local repository lists title, body, reviewers, assignees and labels.
     let menu = DOWN.repeat(3) + " " + DOWN + " \r";
     let labels = " ".to_owned() + DOWN + " \r";
     let out = answer(

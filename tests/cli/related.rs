@@ -1,4 +1,4 @@
-//! Rules by which `forge pr context` relates pull requests, and `forge pr list --touches`.
+//! Tests which pull requests `forge pr context` reports as related, and `forge pr list --touches`.
 
 use forge_github_double::PullSeed;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Hub {
-    /// Opens a pull request whose branch changes `files`.
+    /// Opens a pull request from a branch that changes `files`.
     fn propose(&self, head: &str, base: &str, body: &str, files: &[&str]) -> u64 {
         let mut seed = self.double.seed();
         let text = format!("{head}\n");
@@ -27,7 +27,8 @@ impl Hub {
         seed.open_pull(REPO, &pull)
     }
 
-    /// The related pull requests, each with its relationship and the files that both change.
+    /// Returns the related pull requests. Each has its relationship and the files that both pull
+    /// requests change.
     fn related(&self, number: &str) -> Vec<String> {
         let args = ["pr", "context", number, "-R", REPO, "--json", "relatedPrs"];
         related(&self.forge(&args).output().success().json())

@@ -1,4 +1,4 @@
-//! How a command chooses its repository.
+//! Tests how a command chooses its repository.
 
 use forge_testkit::{GitDir, Identity};
 
@@ -67,7 +67,7 @@ fn bare_and_sha256_repositories_and_work_trees_are_opened() {
     for dir in [bare.path(), sha256.path(), &linked] {
         let git = GitDir::at(dir);
         git.commit("odd/né#1", "Change", &[("a b", Some("x\n"))]);
-        // `-R` opens a bare repository by its exact path only.
+        // `-R` opens a bare repository only by its exact path.
         let forge = |args: &[&str]| {
             let args = [args, &["-R", "."][..]].concat();
             world.scratch.forge(dir, &Identity::ADA).args(&args)
@@ -78,7 +78,8 @@ fn bare_and_sha256_repositories_and_work_trees_are_opened() {
     }
 }
 
-/// `safe.bareRepository` restricts discovered repositories, but not those that a user names.
+/// `safe.bareRepository` restricts the repositories that git discovers, not those that a user
+/// names.
 #[test]
 fn bare_repository_is_accepted_by_path_only() {
     let world = World::new();
@@ -163,7 +164,7 @@ fn too_old_git_is_refused() {
     assert!(out.stderr_text().contains("2.38"), "{out:?}");
 }
 
-/// The commands of `docs/how-to/git-repositories.md`.
+/// Runs the commands of `docs/how-to/git-repositories.md`.
 #[test]
 fn git_log_alias_of_the_page_hides_events() {
     let world = World::with_pull();

@@ -1,4 +1,4 @@
-//! The page of requirements, and tests of requirements that no other file tests.
+//! Writes the page of requirements. Also tests the requirements that no other file tests.
 
 mod earlier_sets;
 
@@ -13,10 +13,10 @@ use crate::{
     world::World,
 };
 
-/// The sets of requirements that the page lists.
+/// The sets of requirements on the page.
 const SETS: [&str; 3] = ["-000-", "-001-", "-002-"];
 
-/// Every requirement and every correction of set 002, in our words.
+/// Every requirement and every correction of set 002, in our own words.
 const REQUIREMENTS: &[(&str, &str)] = &[
     (
         "R-002-1",
@@ -142,8 +142,8 @@ const REQUIREMENTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The tests of each requirement, as `folder/file::test`. Tests of the CLI or of the MCP server
-/// come first.
+/// Returns the tests of each requirement as `folder/file::test`, with tests of the CLI and the MCP
+/// server first.
 fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
     let root = workspace_root();
     let mut files = Vec::new();
@@ -158,7 +158,7 @@ fn tests_by_requirement() -> BTreeMap<String, Vec<String>> {
         let through_a_face = name.starts_with("tests/");
         let mut test = "";
         for line in text.lines() {
-            // A comment inside a test names further requirements that the test covers.
+            // A comment inside a test can name further requirements that the test covers.
             let named = match line.split_once("fn ") {
                 Some((_, rest)) => {
                     test = rest.split('(').next().unwrap();
@@ -204,7 +204,8 @@ fn rust_files(dir: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// The page. Fails unless every requirement has a test, or a line on what replaced the requirement.
+/// Returns the page. Fails if a requirement has neither a test nor a line that says what replaced
+/// it.
 pub fn page() -> String {
     let tests = tests_by_requirement();
     let mut page = String::from(
@@ -269,7 +270,7 @@ pub fn page() -> String {
     page
 }
 
-/// Last number of a requirement: 7 of `C-001-7`.
+/// Returns the last number of a requirement's id: 7 for `C-001-7`.
 fn number_in_set(number: &str) -> usize {
     let last = number.rsplit('-').next().unwrap_or_default();
     last.parse().unwrap_or_default()
@@ -294,7 +295,7 @@ fn r_002_6_reviews_have_state_text_and_comments() {
     assert_eq!(reviews[0]["body"], "Not yet.");
     assert!(reviews[0]["submittedAt"].is_string());
     assert_eq!(reviews[0]["comments"], json!([]));
-    // A later review that only comments does not withdraw the approval.
+    // A later review that only comments does not withdraw an approval.
     assert_eq!(
         (&found["pr"]["approvals"], &found["pr"]["changesRequested"]),
         (&json!(1), &json!(0))
@@ -338,7 +339,7 @@ fn r_002_7_failed_check_has_a_reason() {
     assert!(check("build")["url"].is_string());
     let asked = |r: &forge_github_double::Recorded| r.operation.as_deref() == Some("CheckReasons");
     assert_eq!(hub.double.requests().iter().filter(|r| asked(r)).count(), 1);
-    // If the reasons cannot be read, the title stays and the section reports an error.
+    // If the reasons cannot be read, the section keeps the titles and reports an error.
     hub.double
         .fault(Fault::status(502).on_operation("CheckReasons").always());
     let found = hub.context(&["1", "--json", "ciStatus,errors"]);

@@ -1,4 +1,4 @@
-//! Remotes whose host is an alias of `ssh_config`.
+//! Tests remotes that name their host by an alias from `ssh_config`.
 #![cfg(unix)]
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -8,7 +8,8 @@ use forge_testkit::{Run, git_program};
 
 use crate::hub::{Hub, REPO};
 
-/// A clone of Grace's fork whose remotes use ssh aliases, and an ssh program that resolves these.
+/// A clone of Grace's fork with ssh aliases in its remotes, and an ssh program that resolves these
+/// aliases.
 struct Clone {
     hub: Hub,
 }
@@ -86,7 +87,7 @@ fn fork_remote_alias_resolves_to_ssh_host() {
     clone.git(&["config", "branch.work.remote", "origin"]);
     clone.git(&["config", "branch.work.merge", "refs/heads/work"]);
     assert_eq!(clone.forge(&NUMBER).text(), "2\n");
-    // ssh resolves each alias only once.
+    // `forge` asks ssh only once for each alias.
     assert_eq!(clone.asked(), ["-G gh-work", "-G gh-home"]);
 }
 

@@ -1,4 +1,4 @@
-//! Output and questions on a terminal.
+//! Tests output and questions on a terminal.
 #![cfg(unix)]
 
 use std::time::Duration;
@@ -186,7 +186,7 @@ fn forced_terminal_output_has_configured_width() {
     assert!(row.chars().count() <= 50, "{row:?}");
 }
 
-/// The sequence that removes a spinner: return to the margin and clear the line.
+/// The sequence that removes a spinner: it returns to the left margin and clears the line.
 const CLEARED: &str = "\r\u{1b}[K";
 
 #[test]
@@ -202,7 +202,7 @@ fn long_wait_shows_progress_until_done() {
     assert!(!after.contains("Reading"), "{:?}", out.text);
     let out = show(&hub.forge(&["pr", "close", "1", "-R", REPO]), 80);
     assert!(out.text.contains(" Writing (pr.close)"), "{:?}", out.text);
-    // Piped output needs no progress.
+    // Piped output shows no progress.
     let out = hub.forge(&["pr", "list", "-R", REPO]).output().success();
     assert!(out.stderr.is_empty(), "{out:?}");
 }

@@ -1,5 +1,5 @@
-//! Writes whose result cannot be printed, writes that wait, and writes that were not sent. None of
-//! their messages may lead a script to repeat a finished write.
+//! Tests writes with a result that cannot be printed, writes that wait, and writes that were not
+//! sent. No message may lead a script to repeat a finished write.
 
 use std::{
     fs::File,
@@ -14,13 +14,13 @@ use crate::{
     world::World,
 };
 
-/// Runs `run` with a standard output that fails every write.
+/// Runs `run` with a standard output on which every write fails.
 fn full(run: &Run) -> Output {
     let full = File::options().write(true).open("/dev/full").unwrap();
     finish(run, full.into())
 }
 
-/// Runs `run` with a standard output whose reader has closed the pipe.
+/// Runs `run` with a pipe as standard output that its reader has closed.
 fn unread(run: &Run) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -37,8 +37,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A branch `other`, issue 1, label `bug`, and pull request 1, which is behind its base and has a
-/// thread.
+/// A repository with a branch `other`, issue 1, label `bug` and pull request 1. The pull request is
+/// behind its base, and has a thread.
 struct Staged {
     world: World,
     thread: String,
@@ -67,7 +67,7 @@ impl Staged {
     }
 }
 
-/// The operation, and a command that runs the operation and prints its result on stdout.
+/// Operations, each with a command that prints the operation's result on stdout.
 const PRINTING: &[(&str, &str)] = &[
     ("pr.create", "pr create -H other -t T -b B"),
     ("pr.edit", "pr edit 1 -t New"),
@@ -193,7 +193,7 @@ fn rate_limit_wait_is_announced() {
 fn unsent_write_is_reported_as_not_sent() {
     let hub = Hub::with_pull();
     let limited = |seconds| Fault::secondary(403, Some(seconds)).on_mutations().always();
-    // The wait is longer than the deadline, but fits the budget for waits.
+    // The server demands a wait that exceeds the deadline but fits the time budget for waits.
     hub.double.fault(limited(30));
     let run = hub.forge(&COMMENT).env("FORGE_TIMEOUT", "1");
     let said = run.output().exits(1).stderr_text();
@@ -207,7 +207,7 @@ fn unsent_write_is_reported_as_not_sent() {
     hub.double.fault(limited(3600));
     let said = hub.forge(&COMMENT).output().exits(1).stderr_text();
     assert!(said.contains("(nothing was written)"), "{said}");
-    // No server listens at this address.
+    // No server listens on this address.
     let nobody = "http://127.0.0.1:1";
     let run = hub
         .forge(&COMMENT)

@@ -1,5 +1,5 @@
-//! The verdict if the forge answers only in part, or if an approval or check does not count: no
-//! such requirement is reported as met.
+//! Tests the verdict if the forge answers only in part, or if an approval or a check does not
+//! count. The verdict must not report such a requirement as met.
 
 use forge_github_double::{
     Fault,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::hub::{Hub, REPO};
 
-/// A pull request approved by Ada, with one passed check.
+/// Creates a pull request that Ada has approved, with one passed check.
 fn green() -> Hub {
     let hub = Hub::with_pull();
     {

@@ -1,8 +1,8 @@
-//! Compares the verdict of `pr context` with the merge that follows. The double enforces the rules
+//! Compares the verdict of `pr context` with the result of a merge. The double enforces the rules
 //! of a base branch as GitHub documents them.
 //!
-//! If a requirement of the forge is unmet, the merge is refused. An unmet requirement that only
-//! this program checks does not stop a merge.
+//! If a requirement of the forge is unmet, the forge refuses the merge. An unmet requirement that
+//! only this program checks does not stop a merge.
 
 use forge_github_double::{
     ALL_SCOPES, PullSeed, Seed,
@@ -17,31 +17,32 @@ use crate::hub::{Hub, REPO};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ends {
     Merged,
-    /// Added to the merge queue.
+    /// The merge queue has the pull request.
     Queued,
-    /// Refused by the forge, including merges that this program does not check first (`--admin`).
+    /// The forge refuses. This includes `--admin` merges, which this program does not check first.
     Refused,
-    /// Refused by this program without sending the merge: the pull request is a draft or closed.
+    /// This program refuses before it sends the merge, because the pull request is a draft or
+    /// closed.
     RefusedHere,
-    /// Refused by this program until the viewer asks to bypass the rules.
+    /// This program refuses until the viewer asks to bypass the rules.
     Bypassed,
-    /// Unchanged because the pull request is already merged.
+    /// Nothing changes, because the pull request is already merged.
     AlreadyMerged,
-    /// Unchanged because the pull request is already in the queue.
+    /// Nothing changes, because the pull request is already in the merge queue.
     AlreadyQueued,
 }
 use Ends::{AlreadyMerged, AlreadyQueued, Bypassed, Merged, Queued, Refused, RefusedHere};
 
-/// Changes to a pull request of Grace's that Ada has approved and whose check `build` has passed.
+/// A situation of Grace's pull request, which Ada has approved and whose check `build` has passed.
 struct Situation {
     name: &'static str,
-    /// Changes the repository before the pull request is opened.
+    /// Changes the repository before Grace opens the pull request.
     before: fn(&mut Seed<'_>),
     arrange: fn(&mut Seed<'_>),
     viewer: &'static str,
     merge: &'static [&'static str],
     number: u64,
-    /// Entries `rule status source` that the verdict must list.
+    /// Entries of the form `rule status source` that the verdict must list.
     listed: &'static [&'static str],
     ends: Ends,
 }
@@ -173,7 +174,7 @@ impl Situation {
 }
 
 impl Hub {
-    /// `forge` with an account's token.
+    /// Returns `forge` with an account's token.
     fn run_as(&self, login: &str, args: &[&str]) -> forge_testkit::Run {
         let token = match login {
             "ada" => crate::hub::TOKEN.to_owned(),
@@ -190,7 +191,7 @@ fn token(login: &str) -> String {
     format!("gho_canary0canary0canary0canary0{login}")
 }
 
-/// Gives the repository a ruleset for its default branch.
+/// Adds a ruleset to the repository for its default branch.
 fn rules(seed: &mut Seed<'_>, rules: Value) {
     seed.ruleset(REPO, ruleset(rules));
 }
@@ -208,7 +209,8 @@ fn ruleset(rules: Value) -> Ruleset {
     }
 }
 
-/// A rule of type `pull_request`, with the parameters that GitHub always returns.
+/// Returns a rule of type `pull_request`. GitHub always returns all its parameters, so this one has
+/// all of them.
 fn reviewed(parameters: Value) -> Value {
     let mut all = json!({
         "required_approving_review_count": 0,
@@ -651,7 +653,7 @@ const CHECKS: &[Situation] = &[
     ),
 ];
 
-/// Conditions that decide whether a ruleset applies at all.
+/// Situations in which a ruleset does or does not apply to the base branch.
 const REACH: &[Situation] = &[
     situation(
         "ruleset that only evaluates",

@@ -1,4 +1,4 @@
-//! `forge pr watch`: the events that end a watch, its exit codes, and its requests.
+//! Tests `forge pr watch`: the events that end a watch, the exit codes, and the requests.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -26,7 +26,7 @@ impl Hub {
         self.forge(&[&args, more].concat())
     }
 
-    /// Starts a watch, calls `then` after the watch's first read, and returns the output.
+    /// Starts a watch, calls `then` after the first read of the watch, and returns the output.
     fn watch_while(&self, more: &[&str], then: impl FnOnce(&Self)) -> Output {
         let run = self.watch(more);
         self.double.reset_record();
@@ -34,7 +34,7 @@ impl Hub {
         while self.double.counts().api == 0 && !watching.is_finished() {
             thread::sleep(Duration::from_millis(5));
         }
-        // Gives the read that is under way time to get its response.
+        // Waits until the read that is in progress has received its response.
         thread::sleep(Duration::from_millis(200));
         then(self);
         watching.join().unwrap()
@@ -120,7 +120,7 @@ fn watch_for_review_or_state_prints_the_event() {
         lines(&out.exits(0)),
         ["state\t\topen\tmerged", "end\tstate\t\tpassed"]
     );
-    // A merged pull request does not change any more, so the watch ends.
+    // A merged pull request no longer changes, so the watch ends.
     let out = hub.watch(&["--until", "review"]).output().exits(0);
     assert_eq!(lines(&out), ["end\t\t\tpassed"]);
 }
@@ -152,7 +152,7 @@ fn watch_for_verdict_prints_changed_requirements() {
     assert_eq!(verdict, wanted);
 }
 
-/// The final verdict follows the rules at that time, not those at the start.
+/// The final verdict uses the rules at the end of the watch, not those at its start.
 #[test]
 fn watch_verdict_follows_a_new_ruleset() {
     let hub = Hub::with_pull();
@@ -217,7 +217,7 @@ fn watch_costs_one_request_per_poll() {
         let _ = hub.watch(&more).output().exits(8);
         let counts = hub.double.counts();
         assert_eq!(counts.queries, 1, "{until}");
-        // A watch for the verdict needs one more request, for the rules of the base branch.
+        // A watch for the verdict sends one more request, which reads the rules of the base branch.
         let rules = usize::from(until == "verdict");
         assert_eq!(counts.rest, rules, "{until}");
     }
@@ -289,7 +289,7 @@ fn watch_of_tangled_pull_waits_for_state() {
     assert_eq!(lines(&out), closed);
 }
 
-/// A watch with a timeout of an hour, and its first line.
+/// Starts a watch with a timeout of one hour, and reads its first line.
 fn endless(hub: &Hub) -> (Child, BufReader<std::process::ChildStdout>) {
     let more = ["--interval", "1h", "--timeout", "1h"];
     let args = ["pr", "watch", "1", "-R", REPO];

@@ -1,4 +1,4 @@
-//! `forge workflow …`: definitions, without a request to a forge.
+//! Tests `forge workflow …`: definitions, which need no request to a forge.
 
 use std::fs;
 
@@ -148,7 +148,7 @@ fn configured_definition_is_shown() {
         out.stderr_text().contains("--command is missing"),
         "{out:?}"
     );
-    // The definition comes from the default branch, never from a branch under review.
+    // `forge` reads the definition from the default branch, never from a branch under review.
     let text = fs::read_to_string(world.scratch.path("workflow.toml")).unwrap();
     let base = text.replace("Person Needed", "Ada Needed");
     world
@@ -179,7 +179,7 @@ fn fields_have_the_names_of_the_definition() {
     assert_eq!(world.workflow(&["position", "1"])["phase"], "SPLIT");
 }
 
-/// Commits ralph's definition, changed, as a file of a branch.
+/// Commits a changed copy of ralph's definition to a branch.
 fn definition_in(world: &World, branch: &str, change: impl FnOnce(String) -> String) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
     let text = change(preset.to_owned());
@@ -198,13 +198,13 @@ fn definition_on_head_branch_does_not_affect_merge() {
         text.replace("name = \"Done\"", "name = \"Mine\"")
             .replace("\"Done\"", "\"Mine\"")
     });
-    // The definition in a checked-out head branch has no effect.
+    // A definition in the checked-out head branch has no effect.
     world.switch("work");
     let shown = world.workflow(&["show"]);
     assert!(!shown.to_string().contains("Mine"), "{shown}");
     let create = ["pr", "create", "-H", "work", "-t", "x", "-b", "y"];
     world.now(&[&create[..], &["--closes", "1"]].concat()).ok();
-    // The definition in the merged head has no effect either.
+    // A definition in the head that was merged has no effect either.
     let merged = world.now(&["pr", "merge", "1", "--merge"]);
     let said = merged.output().success().stderr_text();
     assert_eq!(said, "moved: #1: In Review -> Done (closed)\n");
@@ -226,8 +226,7 @@ fn definition_missing_on_default_branch_is_named() {
 fn definition_with_relative_path_is_refused() {
     let world = World::with_issues(1);
     definition_in(&world, "work", |text| text);
-    // A relative path would name a file of the checked-out branch, which can be a head under
-    // review.
+    // A relative path would name a file of the checked-out branch, which may be under review.
     world.switch("work");
     world.set("workflow.definition", "workflow.toml");
     let out = world.workflow_fails(&["position", "1"], 1).stderr_text();

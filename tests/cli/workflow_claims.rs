@@ -1,4 +1,5 @@
-//! Claims in a git repository: at most one holder at a time, even if processes die.
+//! Tests claims in a git repository: an issue has at most one holder at a time, even if processes
+//! die.
 
 use std::{
     os::unix::process::CommandExt as _,
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// Runs the commands concurrently.
+/// Runs the commands concurrently, and returns their exit codes, stdout and stderr.
 fn at_once(commands: Vec<Command>) -> Vec<(Option<i32>, String, String)> {
     let children = commands.into_iter().map(|mut command| {
         command
@@ -31,7 +32,8 @@ fn at_once(commands: Vec<Command>) -> Vec<(Option<i32>, String, String)> {
     ended.collect()
 }
 
-/// Claims by agents 0 to `count`: exactly one wins, and the others name it.
+/// Lets agents 0 to `count` claim an issue concurrently. Asserts that exactly one succeeds and that
+/// the others name its claim.
 fn race(world: &World, count: usize) -> String {
     let claims = (0..count).map(|n| {
         let holder = format!("agent-{n}");
@@ -80,7 +82,7 @@ fn expired_claim_has_one_new_holder() {
     assert_eq!(world.state("1"), "Research in Progress");
 }
 
-/// Repeats the claim until it succeeds.
+/// Repeats a claim until it succeeds.
 fn claim_in_time(world: &World, holder: &str) -> Output {
     let begun = Instant::now();
     loop {
@@ -120,11 +122,11 @@ fn claim_of_killed_holder_ends_after_lease() {
         );
     }
     sleep(Duration::from_millis(3500));
-    // Without the heartbeats, the lease would be over by now.
+    // Without the heartbeats, the lease would have expired.
     let args = ["claim", "1", "-c", "research", "--holder", "holder-2"];
     let text = world.workflow_fails(&args, 1).stderr_text();
     assert!(text.contains("holder-1 holds it"), "{text}");
-    // Kills the whole process group that this test started.
+    // Kills the process group that this test started.
     let group = format!("-{}", holder.id());
     let killed = Command::new("kill").args(["-9", "--", &group]).status();
     assert!(killed.unwrap().success());
@@ -159,7 +161,7 @@ fn stale_claim_id_is_refused() {
             "{text}"
         );
     }
-    // Naming no claim is refused as well while another holder has the claim.
+    // While another holder has the claim, a command that names no claim is refused as well.
     let args = ["set-state", "1", "__COMPLETE__", "-c", "research"];
     let text = world.workflow_fails(&args, 1).stderr_text();
     assert!(text.contains("second holds it"), "{text}");
@@ -194,8 +196,8 @@ fn claim_is_renewed_by_heartbeat_and_ended_by_release() {
     assert_eq!(released["previousState"], "Research in Progress");
     assert_eq!(released["newState"], "Research Needed");
     assert_eq!(released["endedClaim"], claim.as_str());
-    // The release state of `impl` is In Progress, so the issue does not go back to Plan in Review;
-    // --to has precedence over both.
+    // `impl` releases an issue to In Progress, so the issue does not go back to Plan in Review.
+    // `--to` overrides both.
     world.put("1", "Plan in Review");
     let claim = world.claim("1", "impl", &[]);
     let released = world.workflow(&["release", "1", "--claim", &claim]);

@@ -1,8 +1,8 @@
-//! The ten scenarios in which a move is refused, and other refusals of `forge workflow`.
+//! Tests the ten scenarios in which a move is refused, and other errors of `forge workflow`.
 
 use crate::world::World;
 
-/// Checks the message of a refused move; the issue stays unchanged.
+/// Checks the message of a refused move, and that the issue stays unchanged.
 fn refused(state: &str, command: &[&str], says: &[&str]) {
     let world = World::with_issues(1);
     world.put("1", "Backlog");

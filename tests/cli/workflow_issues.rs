@@ -1,4 +1,4 @@
-//! Effects of workflow commands on issues.
+//! Tests how workflow commands change issues.
 
 use forge_testkit::Terminal;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn r_001_1_position_has_group_and_convergence() {
         );
         assert_eq!(found["convergence"]["required"], true);
         assert_eq!(found["convergence"]["met"], false);
-        // A parent with open sub-issues is not among the issues that have to converge.
+        // A parent with open sub-issues does not have to converge.
         assert_eq!(numbers(&found["convergence"]["blocking"]).len(), 2);
         assert!(found["groupPrimary"]["number"].is_u64(), "{found}");
         seen.push(found);
@@ -160,7 +160,8 @@ fn r_001_22_t3_advance_moves_only_children_before_target() {
     assert_eq!(numbers(&passed["advanced"]), [5]);
 }
 
-/// An issue that joins the group during the question was not confirmed, so it does not move.
+/// The user did not confirm an issue that joined the group during the question, so this issue does
+/// not move.
 #[test]
 fn advance_moves_only_confirmed_issues() {
     let world = World::with_issues(4);
@@ -251,7 +252,7 @@ fn r_001_22_t4_pick_prefers_urgent_then_small_then_old() {
     assert_eq!(numbers(&found["skipped"]), [2, 4]);
     assert_eq!(found["skipped"][0]["reason"], "its estimate is L");
     assert_eq!(found["skipped"][1]["reason"], "it waits for #5");
-    // Picks by role, by state, and with a larger estimate.
+    // Picks an issue by role, by state, and with a larger estimate.
     assert_eq!(
         world.workflow(&["pick", "-c", "researchers"])["issue"]["number"],
         3
@@ -371,7 +372,7 @@ fn r_001_11_move_reports_old_and_new_state() {
     assert_eq!(text.text(), "#1: Ready for Plan -> Canceled (closed)\n");
     let back = world.now(&["workflow", "set-state", "1", "Backlog", "-c", "split"]);
     assert_eq!(back.text(), "#1: Canceled -> Backlog (reopened)\n");
-    // The trail has a sentence for a person and a line for a program, for each move.
+    // For each move, the trail has a sentence for people and a line for programs.
     let shown = world.now(&["issue", "view", "1", "--json", "comments"]);
     let shown = shown.output().success().json();
     let comments = shown["comments"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Effects of a merge on the issues that its pull request closes.
+//! Tests how a merge changes the issues that its pull request closes.
 
 use forge_github_double::Fault;
 use forge_testkit::Output;
@@ -9,7 +9,7 @@ use crate::{
     world::World,
 };
 
-/// Merges a pull request successfully.
+/// Merges a pull request, which must succeed.
 fn merge(world: &World, pull: &str) -> Output {
     let args = ["pr", "merge", pull, "--merge"];
     world.now(&args).output().success()
@@ -29,7 +29,7 @@ fn reconcile(world: &World, pull: &str) -> Value {
     world.workflow(&["reconcile", pull])
 }
 
-/// Numbers of transitioned, failed and skipped issues.
+/// Returns the numbers of transitioned, failed and skipped issues in a report.
 fn counts(report: &Value) -> [usize; 3] {
     ["transitioned", "failed", "skipped"].map(|list| report[list].as_array().unwrap().len())
 }
@@ -76,7 +76,7 @@ fn merge_without_a_workflow_closes_issues() {
     let out = merge(&world, "1");
     assert_eq!(out.stderr_text(), "closed: #1\n");
     assert!(!world.is_open("1") && world.is_open("2"));
-    // The trail records the merge, so a second call does not close a reopened issue.
+    // The trail records the merge, so a second call leaves a reopened issue open.
     world.now(&["issue", "reopen", "1"]).ok();
     let out = merge(&world, "1");
     assert!(
@@ -85,7 +85,7 @@ fn merge_without_a_workflow_closes_issues() {
         "{out:?}"
     );
     assert!(world.is_open("1"));
-    // A pull request that closes no issue prints nothing about issues.
+    // If a pull request closes no issue, the merge prints nothing about issues.
     open(&world, "two", &[]);
     assert_eq!(merge(&world, "2").stderr_text(), "");
 }
@@ -129,7 +129,7 @@ fn r_000_22_failed_transition_never_fails_the_merge() {
     );
     assert_eq!(world.json("1", "state")["state"], "MERGED");
     assert!(world.is_open("1"));
-    // With a corrected configuration, the failed transitions succeed.
+    // Once the configuration is corrected, the failed transitions succeed.
     world.now(&["config", "unset", "workflow.definition"]).ok();
     assert_eq!(counts(&reconcile(&world, "1")), [1, 0, 0]);
     assert!(!world.is_open("1"));
@@ -154,7 +154,7 @@ fn r_000_23_refused_merge_moves_nothing() {
     let text = world.workflow_fails(&["reconcile", "1"], 1).stderr_text();
     assert!(text.contains("#1 is not merged"), "{text}");
     assert!(text.contains("forge pr merge"), "{text}");
-    // The error has GitHub's own sentence.
+    // The error quotes GitHub's sentence.
     let hub = Hub::with_pull();
     let body = r#"{"data":{"merge":null},"errors":[{"type":"UNPROCESSABLE","path":["merge"],
         "message":"Required status check \"ci\" is expected."}]}"#;
@@ -169,7 +169,7 @@ fn r_000_23_refused_merge_moves_nothing() {
 fn r_000_24_reconcile_twice_equals_once() {
     let world = World::with_issues(2);
     open(&world, "one", &["1,2"]);
-    // git merged the pull request, so no program moved its issues.
+    // git itself merged the pull request, so its issues have not moved.
     world.set("workflow.store", "fields");
     world.set("workflow.definition", "/nowhere/workflow.toml");
     merge(&world, "1");
@@ -198,7 +198,7 @@ fn r_000_24_reconcile_twice_equals_once() {
         text.stderr_text().contains("no issue is left to move"),
         "{text:?}"
     );
-    // Changes that a person made after the merge are kept.
+    // `forge` keeps changes that a person made after the merge.
     world.workflow(&["set-state", "2", "Backlog", "-c", "split"]);
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 2]);
     assert_eq!(world.state("2"), "Backlog");
@@ -219,11 +219,11 @@ fn issue_in_review_after_first_merge_advances() {
     let out = merge(&world, "1");
     assert_eq!(out.stderr_text(), "moved: #1: In Progress -> In Review\n");
     assert!(world.is_open("1"));
-    // Repeating the merge does not move the issue again.
+    // Repeating the merge command does not move the issue again.
     assert_eq!(counts(&reconcile(&world, "1")), [0, 0, 1]);
     let out = merge(&world, "2");
     assert_eq!(out.stderr_text(), "moved: #1: In Review -> Done (closed)\n");
-    // A merge does not move an issue whose state is not in the table.
+    // A merge does not move an issue if the table lacks the issue's state.
     world.issue("Another");
     world.put("2", "Backlog");
     open(&world, "three", &["2"]);

@@ -1,4 +1,4 @@
-//! The worked example of `docs/how-to/workflow.md`, run line by line in a new git repository.
+//! Runs the worked example of `docs/how-to/workflow.md` line by line in a new git repository.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use forge_testkit::{Identity, forge_binary, workspace_root};
 
 use crate::world::World;
 
-/// Lines typed in the `console` blocks of a section, each with its expected output.
+/// Returns the lines in the `console` blocks of a section, each with the output that the page
+/// shows.
 fn typed(page: &str, section: &str) -> Vec<(String, String)> {
     let section = page.split(&format!("\n## {section}\n")).nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -36,7 +37,7 @@ fn is_claim(word: &str) -> bool {
     word.len() == 16 && word.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// Replaces ids and times in a text by placeholders, and paths by the page's paths.
+/// Replaces ids and times in a text by placeholders, and paths by those on the page.
 fn shown(text: &str, world: &World) -> String {
     let path = world.git.path().canonicalize().unwrap();
     let home = world.scratch.path("home").display().to_string();
@@ -68,7 +69,7 @@ fn worked_example_of_the_page_runs_as_written() {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", program.parent().unwrap().display());
     let mut claim = String::new();
-    // Every line is run before the test fails, so that one run shows all mistakes of the page.
+    // The test runs every line before it fails, so that one run reports all mistakes on the page.
     let mut wrong = String::new();
     for (line, printed) in &steps {
         let words = line.split(' ').map(|word| match is_claim(word) {

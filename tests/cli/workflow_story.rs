@@ -1,4 +1,4 @@
-//! The worked example of `docs/how-to/workflow.md` from the command line: on a git repository, on
+//! Runs the worked example of `docs/how-to/workflow.md` with commands: on a git repository, on
 //! tangled, and on the GitHub double with labels, an organisation's board and a person's board.
 
 use forge_github_double::state::{Id, Permission};
@@ -11,13 +11,13 @@ use crate::{
     world::World,
 };
 
-/// A token with every permission except access to boards.
+/// A token that has every permission except access to boards.
 const PLAIN: &str = "gho_canary0plain0canary0plain0canary0plai";
 
-/// Runs `forge` with arguments.
+/// A function that returns `forge` with arguments.
 type Forge<'a> = dyn Fn(&[&str]) -> Run + 'a;
 
-/// Runs `forge` on a repository that has the branch `work`.
+/// A repository that has the branch `work`, and a function that runs `forge` on it.
 struct Stage<'a> {
     forge: Box<Forge<'a>>,
     merge: &'a str,
@@ -36,14 +36,14 @@ impl Stage<'_> {
         self.run(&all).output().success().json()
     }
 
-    /// Expects this exit code and this part of stderr.
+    /// Asserts the exit code of a command and a part of its stderr.
     fn fails(&self, args: &[&str], code: i32, says: &str) {
         let all = [&["workflow"], args].concat();
         let said = self.run(&all).output().exits(code).stderr_text();
         assert!(said.contains(says), "{said}");
     }
 
-    /// Creates the fields, options or labels; a second run creates none.
+    /// Creates the fields, options or labels of the workflow. A second run creates none.
     fn init(&self) {
         let dry = self.json(&["init", "--dry-run"]);
         let none = self.json(&["init", "--dry-run"]);
@@ -60,7 +60,7 @@ impl Stage<'_> {
         assert!(words.stdout.is_empty(), "{words:?}");
     }
 
-    /// Moves an issue without a state through all phases to a merge.
+    /// Moves an issue without a state through all phases up to a merge.
     fn story(&self) {
         self.init();
         let create = [
@@ -143,15 +143,15 @@ impl Stage<'_> {
         assert_eq!(view["state"], "CLOSED");
         let comments = view["comments"].as_array().unwrap();
         let bodies = comments.iter().map(|c| c["body"].as_str().unwrap());
-        // The trail has six entries: triage, two claims, two moves and the merge. Renewing a claim
-        // edits its entry.
+        // The trail has six entries: one triage, two claims, two moves and one merge. Renewing a
+        // claim edits an existing entry.
         let trail = bodies.filter(|body| body.contains("<!-- forge-workflow: "));
         assert_eq!(trail.count(), 6, "{view}");
     }
 }
 
 impl Stage<'_> {
-    /// Opens an issue and returns its at-uri or number.
+    /// Opens an issue, and returns its at-uri or its number.
     fn open(&self, title: &str, flags: &[&str]) -> String {
         let create = ["issue", "create", "-t", title, "-b", "Text."];
         let url = self.run(&[&create[..], flags].concat()).text();
@@ -164,8 +164,8 @@ impl Stage<'_> {
         }
     }
 
-    /// An issue with two sub-issues, the second blocked by the first: tests group, pick,
-    /// convergence, and the parent that advances through the gate.
+    /// Creates an issue with two sub-issues, of which the first blocks the second. Tests groups,
+    /// picks and convergence, and that the parent advances through the gate.
     fn parts(&self) {
         self.run(&["workflow", "init"]).ok();
         let parent = self.open("Logins leak memory", &[]);
@@ -224,7 +224,7 @@ impl Stage<'_> {
     }
 }
 
-/// The double with the branch `work`, and a configuration that names a store.
+/// Creates the double with the branch `work`, and a configuration that names a store.
 fn hub(config: &str) -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -313,7 +313,7 @@ fn sub_issues_advance_on_tangled() {
     }
 }
 
-/// The value of an issue's field on a board.
+/// Returns the value of a field of the issue on a board.
 fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
     let values = hub.double.seed().project_values(board, REPO, 1);
     let found = values.into_iter().find(|(name, _)| name == field);
@@ -324,7 +324,7 @@ fn value(hub: &Hub, board: Id, field: &str) -> Option<String> {
 fn story_runs_on_organisation_and_personal_boards() {
     for (owner, options) in [
         ("octo", &["Todo", "In Progress", "Done"][..]),
-        // An issue moves even if the board lacks the option.
+        // An issue moves even if the board lacks the option for its state.
         ("ada", &["Later"]),
     ] {
         let number = if owner == "octo" { 2 } else { 1 };
@@ -352,7 +352,8 @@ fn board_requests_use_the_project_token() {
     refused.fails(&["init"], 1, "project");
     let vars = [("GH_TOKEN", PLAIN), ("GH_PROJECT_TOKEN", TOKEN)];
     on_hub(&hub, false, &vars).story();
-    // Ada's account wrote every entry of the trail; the account of the board's token wrote none.
+    // Ada's account wrote every entry of the trail. The account whose token reads the board wrote
+    // none.
     let grace = hub.double.seed().find_account("grace");
     let seed = hub.double.seed();
     let comments = seed.comments_of(REPO, 1);
@@ -386,7 +387,7 @@ fn story_runs_on_tangled() {
                 assert_eq!(made.filter(name).count(), 11);
             }
             false => {
-                // One label definition has the states as its values.
+                // One label definition has all states as its values.
                 let states = made.find(|label| label["name"] == "Workflow State");
                 let states = &states.unwrap()["valueType"]["enum"];
                 assert_eq!(states.as_array().unwrap().len(), 11, "{states}");
@@ -415,7 +416,7 @@ fn missing_board_field_and_option_are_named() {
     stage.fails(&to, 1, "forge workflow init");
     stage.json(&["init"]);
     assert_eq!(stage.json(&to)["newState"], "Backlog");
-    // An option renamed on the board counts as missing.
+    // If an option was renamed on the board, `forge` reports it as missing.
     {
         let mut seed = hub.double.seed();
         let fields = seed.projects.values_mut().flat_map(|p| &mut p.fields);
@@ -494,7 +495,7 @@ fn merge_on_tangled_closes_issues_without_a_workflow() {
         let view = on(&["issue", "view", uri, "--json", "state"]).output();
         assert_eq!(view.success().json()["state"], state);
     }
-    // After a person reopens the issue, repeating the merge leaves the issue open.
+    // If a person has reopened the issue, repeating the merge leaves the issue open.
     on(&["issue", "reopen", &issue]).ok();
     on(&["pr", "merge", pull, "--rebase"]).ok();
     let view = on(&["issue", "view", &issue, "--json", "state"]).output();

@@ -1,4 +1,4 @@
-//! A git repository whose issues follow a workflow.
+//! A git repository with issues that follow a workflow.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::world::World;
 
 impl World {
-    /// A world with this many issues, numbered from 1.
+    /// Creates a world with this many issues, numbered from 1.
     pub fn with_issues(count: u64) -> Self {
         let world = Self::new();
         for number in 1..=count {
@@ -23,26 +23,26 @@ impl World {
             .ok();
     }
 
-    /// `forge` with the real clock, because leases expire.
+    /// Returns `forge` with the real clock, because leases expire.
     pub fn now(&self, args: &[&str]) -> Run {
         self.forge_as(&Identity::ADA, args)
             .without_env("GIT_AUTHOR_DATE")
             .without_env("GIT_COMMITTER_DATE")
     }
 
-    /// JSON output of `forge workflow`.
+    /// Runs `forge workflow`, and returns its JSON output.
     pub fn workflow(&self, args: &[&str]) -> Value {
         let all = [&["workflow"], args, &["--json"]].concat();
         self.now(&all).output().success().json()
     }
 
-    /// Runs `forge workflow`, expecting this exit code.
+    /// Runs `forge workflow`, and asserts its exit code.
     pub fn workflow_fails(&self, args: &[&str], code: i32) -> Output {
         let all = [&["workflow"], args].concat();
         self.now(&all).output().exits(code)
     }
 
-    /// Moves an issue into a state of ralph's, with a command that may do so.
+    /// Moves an issue into a state of ralph's workflow, with a command that may set this state.
     pub fn put(&self, issue: &str, state: &str) {
         let command = match state {
             "Backlog" => "split",
@@ -60,14 +60,14 @@ impl World {
         self.workflow(&[&args[..], &["--force", "--reason", "test"]].concat());
     }
 
-    /// Claims an issue now and returns the id of the claim.
+    /// Claims an issue with the real clock, and returns the claim's id.
     pub fn claim(&self, issue: &str, command: &str, more: &[&str]) -> String {
         let args = ["claim", issue, "--command", command];
         let claimed = self.workflow(&[&args[..], more].concat());
         claimed["claim"]["id"].as_str().unwrap().to_owned()
     }
 
-    /// The state of an issue in the workflow, or `null`.
+    /// Returns the workflow state of an issue, or `null`.
     pub fn state(&self, issue: &str) -> Value {
         let found = self.now(&["issue", "view", issue, "--json", "values,labels"]);
         let found = found.output().success().json();
@@ -89,12 +89,12 @@ impl World {
         self.now(&[&["issue", "edit", issue], flags].concat()).ok();
     }
 
-    /// Sets a key of the user's configuration.
+    /// Sets a key in the user's configuration.
     pub fn set(&self, key: &str, value: &str) {
         self.now(&["config", "set", key, value]).ok();
     }
 
-    /// Configures a changed copy of ralph's definition, in a file outside the repository.
+    /// Configures a changed copy of ralph's definition, stored in a file outside the repository.
     pub fn define(&self, change: impl FnOnce(String) -> String) {
         let shown = self.scratch.path("workflow.toml");
         let path = shown.to_str().unwrap();
@@ -106,7 +106,7 @@ impl World {
     }
 }
 
-/// The numbers of a list of issues.
+/// Returns the numbers in a list of issues.
 pub fn numbers(list: &Value) -> Vec<u64> {
     let issues = list.as_array().unwrap().iter();
     issues.map(|i| i["number"].as_u64().unwrap()).collect()

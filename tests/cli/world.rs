@@ -3,7 +3,7 @@ use std::path::Path;
 use forge_testkit::{GitDir, Identity, Output, Run, Scratch};
 use serde_json::Value;
 
-/// The date of every commit and event, set by git's environment variables.
+/// Date of every commit and event, which git's environment variables set.
 pub const DATE: &str = "2026-03-01T12:00:00Z";
 
 /// A repository without remotes, and its users.
@@ -19,24 +19,24 @@ impl World {
         Self { scratch, git }
     }
 
-    /// A world with pull request 1 from `feature`, which adds `feature.txt`.
+    /// Creates a world with pull request 1 from `feature`, which adds `feature.txt`.
     pub fn with_pull() -> Self {
         let world = Self::new();
         world.open("feature");
         world
     }
 
-    /// `forge` as Ada in the work tree.
+    /// Returns `forge` with Ada's identity, run in the work tree.
     pub fn forge(&self, args: &[&str]) -> Run {
         self.forge_as(&Identity::ADA, args)
     }
 
-    /// `forge` as Grace.
+    /// Returns `forge` with Grace's identity.
     pub fn grace(&self, args: &[&str]) -> Run {
         self.forge_as(&Identity::GRACE, args)
     }
 
-    /// `forge` as the given person.
+    /// Returns `forge` with the given person's identity.
     pub fn forge_as(&self, who: &Identity, args: &[&str]) -> Run {
         self.scratch
             .forge(self.git.path(), who)
@@ -45,7 +45,7 @@ impl World {
             .args(args)
     }
 
-    /// Makes a branch whose one commit adds a file.
+    /// Creates a branch with one commit, which adds a file. Returns the commit.
     pub fn feature(&self, branch: &str) -> String {
         let file = format!("{}.txt", branch.replace('/', "-"));
         self.git.commit(
@@ -63,19 +63,19 @@ impl World {
             .ok();
     }
 
-    /// Checks a branch out.
+    /// Checks out a branch.
     pub fn switch(&self, branch: &str) {
         self.git.run(["reset", "--quiet", "--hard"]).ok();
         self.git.run(["switch", "--quiet", branch]).ok();
     }
 
-    /// The URL of a pull request of this world.
+    /// Returns the URL of a pull request in this world.
     pub fn url(&self, number: u64) -> String {
         let path = self.git.path().canonicalize().unwrap();
         format!("file://{}#{number}", path.display())
     }
 
-    /// Fields of a pull request.
+    /// Returns fields of a pull request as JSON.
     pub fn json(&self, pull: &str, fields: &str) -> Value {
         self.forge(&["pr", "view", pull, "--json", fields])
             .output()
@@ -83,7 +83,7 @@ impl World {
             .json()
     }
 
-    /// Replaces text that differs from run to run by placeholders.
+    /// Replaces text that differs between runs by placeholders.
     pub fn stable(&self, text: &str) -> String {
         let root = self.scratch.path("");
         let shown = |path: &Path| path.display().to_string().trim_end_matches('/').to_owned();
@@ -92,7 +92,7 @@ impl World {
             .replace(&shown(&root), "[dir]")
     }
 
-    /// Command line, exit code, stdout and stderr of a run, for a snapshot.
+    /// Returns command line, exit code, stdout and stderr of a run as the text of a snapshot.
     pub fn transcript(&self, args: &[&str], output: &Output) -> String {
         let line = args.iter().map(|a| quoted(a)).collect::<Vec<_>>().join(" ");
         let mut text = format!("$ forge {line}\n");
@@ -121,7 +121,7 @@ fn quoted(arg: &str) -> String {
     }
 }
 
-/// The lines of a text, each split at its tabs.
+/// Returns the lines of a text, split at tabs.
 pub fn rows(text: &str) -> Vec<Vec<&str>> {
     text.lines()
         .map(|line| line.split('\t').collect())

@@ -1,4 +1,4 @@
-//! Tokens of tests occur only in sources of tests.
+//! Tests that tokens for tests occur only in test sources.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use forge_testkit::{CANARY, workspace_root};
 
 use crate::sources::files;
 
-/// The file that contains the canary word.
+/// The only file that spells out the canary word.
 const KEPT: &str = "crates/forge-testkit/src/canary.txt";
 
 #[test]

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use crate::metadata::Metadata;
 
-/// Our crates, lowest layer first. A crate may depend only on lower layers, so no backend depends
-/// on another.
+/// Our crates, lowest layer first. A crate may depend only on lower layers, so that no backend
+/// depends on another.
 const LAYERS: &[&[&str]] = &[
     &["forge-core"],
     &["forge-git", "forge-http"],
@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["forge-cli"],
 ];
 
-/// Crates outside the layers, with our crates that each may use.
+/// Crates outside the layers, each with those of our crates that it may use.
 const ASIDE: &[(&str, &[&str])] = &[
     ("forge-testkit", &["forge-core", "forge"]),
     ("forge-double-wire", &["forge-testkit"]),
@@ -46,11 +46,11 @@ const CORE: &[&str] = &[
     "chrono",
     "futures",
     "percent-encoding",
-    // Finding references outside code blocks needs a Markdown parser.
+    // Only a Markdown parser can tell references from text in code blocks.
     "pulldown-cmark",
     "serde",
     "serde_json",
-    // Edit distance of misspelt names.
+    // Computes the edit distance of misspelt names.
     "strsim",
     "thiserror",
     "tokio",
@@ -64,7 +64,7 @@ const LICENCES: &[&str] = &[
     "BSD-2-Clause",
     "BSD-3-Clause",
     "CC0-1.0",
-    // Mozilla's list of certificate authorities, which is data and not code.
+    // Mozilla's list of certificate authorities has this licence. The list is data, not code.
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
@@ -75,7 +75,7 @@ const LICENCES: &[&str] = &[
     "Zlib",
 ];
 
-/// Packages with a licence file instead of a licence name, and the name of that licence.
+/// Packages that have a licence file instead of a licence name, each with the name of that licence.
 const BY_TEXT: &[(&str, &str)] = &[("jsonpath-rust", "MIT")];
 
 const FORBIDDEN: &[&str] = &[
@@ -189,7 +189,7 @@ fn dependencies_have_no_c_tls_library() {
     }
 }
 
-/// Whether our licences satisfy an SPDX expression, or cargo's old form with slashes.
+/// Returns true if we accept an SPDX expression, or cargo's old form of one with slashes.
 fn acceptable(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
     !expression.trim().is_empty()

@@ -1,11 +1,11 @@
-//! Every method of a backend has a golden test with GitHub's responses: a snapshot of its requests
-//! and of the parsed result.
+//! Tests that every method of the GitHub backend has a golden test: a snapshot of its requests and
+//! of the parsed result.
 
 use std::{collections::BTreeSet, fs};
 
 use forge_testkit::workspace_root;
 
-/// A trait method, the module of `forge-github/tests/it` with its test, and the snapshot.
+/// Rows of a trait method, the module in `forge-github/tests/it` with its test, and the snapshot.
 const GOLDEN: &[(&str, &str, &str)] = &[
     ("viewer", "repos", "viewer"),
     ("repo", "repos", "repo"),
@@ -53,7 +53,7 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ("attach", "attachments", "attach"),
 ];
 
-/// Methods whose tests assert the requests without a snapshot, and the module of these tests.
+/// Methods with tests that assert the requests without a snapshot, and the module of these tests.
 const ASSERTED: &[(&str, &str)] = &[
     ("define_issue_field", "issue_edits"),
     ("delete_issue", "issue_reads"),
@@ -74,10 +74,11 @@ const ASSERTED: &[(&str, &str)] = &[
     ("set_lock", "state"),
 ];
 
-/// Methods that send GitHub no request, because GitHub has no rounds.
+/// Methods that send no request, because GitHub has no rounds.
 const WITHOUT: &[&str] = &["resubmit"];
 
-/// The call of a method in the source of a test; tests call the method of [`forge_core::Repo`].
+/// Returns the text with which a test's source calls a method. Tests call the methods of
+/// [`forge_core::Repo`].
 fn call(method: &str) -> String {
     let name = match method {
         "repo" => "info",
@@ -130,7 +131,7 @@ fn listed_golden_tests_exist() {
     for (method, module, snapshot) in GOLDEN {
         let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
         let assertion = format!("assert_json_snapshot!(\"{snapshot}\",");
-        // Whitespace is removed, because a call may be broken over several lines.
+        // Whitespace is removed, because a call may span several lines.
         let mut tests = source
             .split("#[tokio::test]")
             .map(|test| test.split_whitespace().collect::<String>());

@@ -1,5 +1,5 @@
-//! Rules of the workspace that the compiler does not check: dependencies between crates, licences,
-//! the places that may distinguish forges, and tests that do not run or are missing.
+//! Checks rules of the workspace that the compiler does not check: dependencies between crates,
+//! licences, which code may distinguish forges, and tests that are missing or do not run.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

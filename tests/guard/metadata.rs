@@ -50,12 +50,12 @@ impl Metadata {
         Self { packages, members }
     }
 
-    /// Every package of the dependency tree, including ours.
+    /// Returns every package in the dependency tree, including ours.
     pub fn all(&self) -> impl Iterator<Item = &Package> {
         self.packages.values()
     }
 
-    /// Our packages.
+    /// Returns our packages.
     pub fn members(&self) -> impl Iterator<Item = &Package> {
         self.packages
             .iter()
@@ -63,7 +63,7 @@ impl Metadata {
             .map(|(_, p)| p)
     }
 
-    /// The package of ours with this name.
+    /// Returns our package with this name.
     pub fn member(&self, name: &str) -> &Package {
         self.members()
             .find(|p| p.name == name)
@@ -72,7 +72,7 @@ impl Metadata {
 }
 
 impl Package {
-    /// The names of the package's dependencies of `kind` (`None` for normal dependencies).
+    /// Returns the names of a package's dependencies. `kind` is `None` for normal dependencies.
     pub fn dependencies(&self, kind: Option<&str>) -> BTreeSet<&str> {
         self.dependencies
             .iter()
@@ -81,8 +81,8 @@ impl Package {
             .collect()
     }
 
-    /// The features that the package enables of a normal dependency, and whether the defaults are
-    /// on.
+    /// Returns the features that a package enables of a normal dependency, and true if the default
+    /// features are on.
     pub fn features(&self, dependency: &str) -> (BTreeSet<&str>, bool) {
         let found = self
             .dependencies

@@ -1,10 +1,10 @@
-//! Every test that SECURITY.md names exists.
+//! Tests that every test in SECURITY.md exists.
 
 use std::path::{Path, PathBuf};
 
 use crate::sources::read;
 
-/// The rows of the table of threats.
+/// Returns the rows of the page's table of threats.
 fn threats(page: &str) -> impl Iterator<Item = &str> {
     let (_, table) = page.split_once("\n## Threats\n").expect("the threats");
     let lines = table.lines().filter(|line| line.starts_with("| "));
@@ -12,15 +12,15 @@ fn threats(page: &str) -> impl Iterator<Item = &str> {
     lines.skip(1)
 }
 
-/// The tests in the last column of a row.
+/// Returns the tests that the last column of a row names.
 fn named_tests(row: &str) -> Vec<&str> {
     let cells = row.trim_end_matches(" |");
     let (_, last) = cells.rsplit_once(" | ").expect("three columns");
     last.split('`').skip(1).step_by(2).collect()
 }
 
-/// The directory of a test binary, by its name in nextest. The suites in `tests/` belong to no
-/// crate.
+/// Returns the directory with the source of a test binary, by the binary's name in nextest. The
+/// suites in `tests/` belong to no crate.
 fn directory(binary: &str) -> PathBuf {
     match binary.split_once("::") {
         Some((package, test)) => Path::new("crates").join(package).join("tests").join(test),
@@ -29,8 +29,8 @@ fn directory(binary: &str) -> PathBuf {
     }
 }
 
-/// Whether a reference such as `mcp attacks::foreign_host_header_is_refused` names an existing
-/// test.
+/// Returns true if a reference such as `mcp attacks::foreign_host_header_is_refused` names an
+/// existing test.
 fn is_test(reference: &str) -> bool {
     let Some((binary, path)) = reference.split_once(' ') else {
         return false;
@@ -44,8 +44,8 @@ fn is_test(reference: &str) -> bool {
         let mut files = files.into_iter().chain([path.with_extension("rs")]);
         Some((files.find_map(|file| read(&file))?, depth))
     };
-    // An inner module without a file of its own is in the outer module's file; a macro makes some
-    // of them.
+    // An inner module without a separate file is in the outer module's file. A macro creates some
+    // of these modules.
     let deepest = (0..=modules.len()).rev().find_map(source);
     deepest.is_some_and(|(text, depth)| {
         let mut inline = modules[depth..].iter();
@@ -54,7 +54,7 @@ fn is_test(reference: &str) -> bool {
     })
 }
 
-/// Whether `text` has a function of this name with a test attribute.
+/// Returns true if `text` contains a function of this name with a test attribute.
 fn declares_test(text: &str, name: &str) -> bool {
     let Some((before, _)) = text.split_once(&format!("fn {name}(")) else {
         return false;
@@ -99,7 +99,7 @@ fn misspelled_test_on_security_page_is_detected() {
         "mcp attack::foreign_host_header_is_refused",
         "mcp attacks::foreign_host_headers_is_refused",
         "mcp attacks::foreign_host_header",
-        // A helper function, which is not a test.
+        // This name belongs to a helper function, not to a test.
         "mcp attacks::question",
         "adversary runs::submodules::mcp_call_runs_no_planted_program",
         "forge-core secret::test::secret_is_hidden_by_all_formatting",

@@ -7,7 +7,7 @@ use std::{
 
 use forge_testkit::workspace_root;
 
-/// Files that git tracks or would add, relative to the root.
+/// Returns the files that git tracks or would add, relative to the workspace's root.
 pub fn files() -> Vec<PathBuf> {
     let out = Command::new("git")
         .args([
@@ -28,7 +28,7 @@ pub fn files() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The text of a file, named relative to the root.
+/// Returns the text of a file, given its path relative to the workspace's root.
 pub fn read(name: &Path) -> Option<String> {
     fs::read_to_string(workspace_root().join(name)).ok()
 }
@@ -37,7 +37,7 @@ fn is_rust(name: &Path) -> bool {
     name.extension().is_some_and(|e| e == "rs")
 }
 
-/// Each line for which `wrong` is true, with file and line number.
+/// Returns each line for which `wrong` returns true, with its file and line number.
 fn lines(of: impl Fn(&Path) -> bool, wrong: impl Fn(&Path, &str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for name in files().into_iter().filter(|name| of(name)) {
@@ -50,12 +50,12 @@ fn lines(of: impl Fn(&Path) -> bool, wrong: impl Fn(&Path, &str) -> bool) -> Vec
     found
 }
 
-/// Joins a word that this source file must not contain.
+/// Joins the parts of a word that this source file must not contain.
 fn spelled(parts: &[&str]) -> String {
     parts.concat()
 }
 
-/// Whether the file belongs to a backend, where names of the backend's own forge are allowed.
+/// Returns true if a file belongs to a backend, which may name its own forge.
 fn is_backend(name: &Path) -> bool {
     ["github", "tangled", "local"]
         .iter()
@@ -97,9 +97,9 @@ fn forge_kinds_are_matched_only_in_registry() {
     );
 }
 
-/// tangled's names occur only in `dialect.rs`, so that configuration can rename them. Two
-/// exceptions: lexicons describe records with the default names, and locators contain the default
-/// collections.
+/// Names of tangled occur only in `dialect.rs`, so that configuration can rename them. There are
+/// two exceptions: lexicons describe records with the default names, and locators contain the
+/// default collections.
 #[test]
 fn tangled_names_occur_only_in_dialect_table() {
     let backend = Path::new("crates/forge-tangled/src");
@@ -142,8 +142,8 @@ fn tangled_names_occur_only_in_dialect_table() {
     );
 }
 
-/// Patterns of a field that is named outside the table: an unambiguous name in quotes, any name
-/// read from a record, and any name in a serde rename.
+/// Returns patterns that find the names of a table's fields outside the table. They match an
+/// unambiguous name in quotes, any name read from a record, and any name in a serde rename.
 fn fields_of(table: &str) -> Vec<String> {
     let words = table.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once(" = \"")?;
@@ -159,7 +159,7 @@ fn fields_of(table: &str) -> Vec<String> {
     ];
     words
         .filter(own)
-        // Names with a dash also occur inside a URL or as the start of other names.
+        // A name with a dash can also be a part of a URL, or the start of another name.
         .map(|word| match word.contains('-') {
             true => format!("\"{word}"),
             false => format!("\"{word}\""),
@@ -168,9 +168,9 @@ fn fields_of(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line reads a response without the table. Such a line names a field in quotes that
-/// belongs neither to atproto, nor to a DID document, nor to a token; or it parses a knot's or
-/// spindle's response directly into a type.
+/// Returns true if a line reads a response without the table. Such a line either quotes a field
+/// name that belongs neither to atproto, nor to a DID document, nor to a token, or it parses a
+/// knot's or spindle's response directly into a type.
 fn reads_past_the_table(line: &str) -> bool {
     let theirs = [
         "$link",
@@ -224,8 +224,8 @@ fn misplaced_tangled_field_name_is_detected() {
     }
 }
 
-/// A hint is data: CLI and MCP each print it in their own words, so the library names no command or
-/// flag. Documentation may name them: pages about commands, and the documentation of keys and
+/// A hint is data that CLI and MCP print in their own form, so the library must not name commands
+/// or flags. Documentation may: the pages about commands, and the documentation of keys and
 /// variables.
 #[test]
 fn library_names_no_command_or_flag() {
@@ -264,7 +264,8 @@ fn library_names_no_command_or_flag() {
     );
 }
 
-/// Whether a line of code, except a comment, names one of our commands or flags in backquotes.
+/// Returns true if a line of code, other than a comment, names one of our commands or flags in
+/// backquotes.
 fn names_a_command(line: &str) -> bool {
     let groups = [
         "auth",
@@ -308,8 +309,8 @@ fn command_or_flag_in_hint_is_detected() {
     }
 }
 
-/// Code of the MCP server that uses foreign text without its quotes: to compare, cut or count the
-/// text, or to quote it in another way.
+/// Files of the MCP server, each with the number of lines that use other people's text without
+/// quotes. Such a line compares, cuts or counts the text, or quotes it in another way.
 const UNQUOTED: [(&str, usize); 12] = [
     ("calls/action.rs", 2),
     ("output/issue.rs", 2),
@@ -334,7 +335,7 @@ fn code_printing_unquoted_foreign_text_is_listed() {
             continue;
         };
         let text = read(&name).unwrap_or_default();
-        // A line `mod tests;` stands before the code.
+        // A line `mod tests;` comes before the code.
         let code = text.split("\n#[cfg(test)]\nmod tests {").next();
         let uses = [".as_data()", "Clean::as_data"];
         let count = |code: &str| uses.iter().map(|it| code.matches(it).count()).sum();
@@ -413,7 +414,8 @@ fn every_source_file_is_compiled() {
     );
 }
 
-/// Whether cargo compiles this file as a target: the root of a library, program or test.
+/// Returns true if cargo compiles a file as a target: as the root of a library, a program or a
+/// test.
 fn is_root(name: &Path) -> bool {
     let parts: Vec<_> = name.iter().filter_map(|p| p.to_str()).collect();
     matches!(
@@ -427,7 +429,7 @@ fn is_root(name: &Path) -> bool {
     )
 }
 
-/// Adds to `reached` the files that the `mod` lines of `file` lead to.
+/// Adds to `reached` all files to which the `mod` lines of `file` lead.
 pub fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
         return;

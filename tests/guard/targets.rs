@@ -1,11 +1,11 @@
-//! Targets with `test = false` contain no tests, because cargo would not run them.
+//! Tests that targets with `test = false` contain no tests, because cargo would not run them.
 
 use std::collections::BTreeSet;
 
 use crate::sources::{files, reach, read};
 
-/// The targets of a manifest with `test = false`, except those with a custom harness, which have no
-/// test functions.
+/// Returns the targets with `test = false` in a manifest. Targets with a custom harness are left
+/// out, because they have no test functions.
 fn untested(manifest: &str) -> Vec<&str> {
     let targets = manifest.split("\n[");
     targets
@@ -17,7 +17,7 @@ fn says(target: &str, setting: &str) -> bool {
     target.lines().any(|line| line == setting)
 }
 
-/// The first source file of a target, relative to its package.
+/// Returns the first source file of a target, relative to its package.
 fn source(target: &str) -> &str {
     let path = target
         .lines()

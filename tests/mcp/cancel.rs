@@ -1,5 +1,5 @@
-//! Long calls: a cancelled call sends the forge no more requests, and a client that asks for
-//! progress receives progress notifications.
+//! Tests long calls: a cancelled call sends the forge no further requests, and a client that asks
+//! for progress gets notifications.
 
 use std::{
     io::Write,
@@ -17,27 +17,27 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// The delay of a call's first request.
+/// Delay of a call's first request.
 const SLOW: Duration = Duration::from_millis(700);
 
-/// A hub with a pull request, on which the next request is slow.
+/// Creates a hub with a pull request. The next request to the hub is slow.
 fn slow() -> Hub {
     let hub = Hub::with_files(1);
     hub.double.fault(Fault::delayed(SLOW).on_path("/graphql"));
     hub
 }
 
-/// Waits until the forge has received the first request of the call.
+/// Waits until the forge has received the call's first request.
 fn has_begun(hub: &Hub) {
     while hub.double.faults_left() > 0 {
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// The number of requests for the diff, counted after the slow request is over.
+/// Waits until the slow request is over, and returns how many requests asked for the diff.
 fn diffs(hub: &Hub) -> usize {
-    // The wait is long enough for the call's next request, which an uncancelled call would send
-    // now.
+    // The wait is long enough for the next request, which an uncancelled call would have sent by
+    // then.
     thread::sleep(SLOW * 3);
     let all = hub.double.requests();
     all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()
@@ -59,7 +59,7 @@ fn call_over_stdio_is_cancelled() {
             }
             let wanted = usize::from(!cancelled);
             assert_eq!(diffs(&hub), wanted, "{era}, cancelled: {cancelled}");
-            // The connection stays usable.
+            // The client can still use the connection.
             wire.call("pr_list", json!({"repo": REPO})).ok();
         }
     }
@@ -142,7 +142,7 @@ fn progress_is_sent_only_on_request() {
             (hub.run(&[]), &checks, json!(5.0)),
         ] {
             let what = format!("{era} {call}");
-            // A new server for each call, because a server caches the diff.
+            // Each call uses a new server, because a server caches the diff.
             let told = |token: Option<&str>| {
                 let mut wire = Wire::start(&run, era);
                 let mut call = call.clone();

@@ -1,4 +1,4 @@
-//! Configuring a client with the printed snippets, on every forge.
+//! Configures clients with the printed snippets, on every forge.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The program and the arguments that a client starts because of a snippet.
+/// Returns the program and the arguments that a client starts, according to a snippet.
 fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
     let of_json = |server: &Value| {
         let args = server["args"].as_array().unwrap().iter();
@@ -73,7 +73,7 @@ fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
     }
 }
 
-/// Runs `forge` with these arguments.
+/// A function that runs `forge` with arguments.
 type Forge = Box<dyn Fn(&[&str]) -> Run>;
 
 /// A repository on a forge, and a function that runs `forge` in it.
@@ -129,7 +129,8 @@ fn config_snippets_start_servers_on_every_forge() {
     }
 }
 
-/// The client starts the server in another directory than the one in which the snippet was printed.
+/// A client may start the server in another directory than that in which the user printed the
+/// snippet.
 #[test]
 fn relative_paths_in_snippets_become_absolute() {
     let world = World::with_feature();
@@ -174,7 +175,7 @@ fn relative_paths_in_snippets_become_absolute() {
         "octo/*".to_owned(),
     ];
     assert_eq!(command("cursor", &snippet).1, wanted);
-    // `mcp config` refuses the arguments that the server refuses.
+    // `mcp config` refuses the same arguments as the server.
     for run in [forge(&config), forge(&["mcp", "--write"])] {
         for (args, why) in [
             (
@@ -197,17 +198,17 @@ fn relative_paths_in_snippets_become_absolute() {
 fn page_shows_the_generated_snippets() {
     let world = World::with_feature();
     let page = fs::read_to_string(workspace_root().join("docs/how-to/agents.md")).unwrap();
-    // The command line for Claude Code.
+    // This command line is for Claude Code.
     let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));
     let line = line.unwrap().split('#').next().unwrap();
     let (program, args) = command("claude-code", &format!("claude mcp add {line}"));
     assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-    // The JSON object for most other clients.
+    // This JSON object is for most other clients.
     let block = page.split("```json\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();
     let (program, args) = command("cursor", block);
     assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
-    // Every other command line of the page.
+    // These are all other command lines on the page.
     let typed = page
         .lines()
         .filter_map(|l| l.strip_prefix("forge mcp config "));

@@ -37,7 +37,7 @@ fn declined_merge_changes_nothing() {
     }
 }
 
-/// Accepting the question only submits the form; the form's content decides.
+/// Accepting the question only submits the form. The content of the form decides.
 #[test]
 fn form_without_a_yes_counts_as_decline() {
     for era in [LEGACY, MODERN] {
@@ -68,14 +68,14 @@ fn form_without_a_yes_counts_as_decline() {
             .says("the client's answer has no `confirm`")
             .says("nothing was done");
         assert_eq!(world.git.refs(), before, "{era}");
-        // With the box ticked, the change is made.
+        // If the box is ticked, the tool makes the change.
         wire.user = User::Agrees;
         wire.call("pr_merge", json!({"number": 1})).ok();
         assert_ne!(world.git.refs(), before, "{era}");
     }
 }
 
-/// A change that the forge would refuse, or that changes nothing, asks no question.
+/// The tool asks no question if the forge would refuse the change, or if it changes nothing.
 #[test]
 fn impossible_change_asks_no_confirmation() {
     let world = World::with_feature();
@@ -92,7 +92,7 @@ fn impossible_change_asks_no_confirmation() {
         .says("Next: pr_merge {\"delete_branch\":true,");
     assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     assert!(world.git.oid("feature").is_some() && world.git.oid("second").is_some());
-    // A merge can conflict although a rebase does not, so the question names the method.
+    // A merge can conflict where a rebase does not, so the question names the method.
     world
         .git
         .commit("main", "Other", &[("second.txt", Some("another\n"))]);
@@ -101,7 +101,7 @@ fn impossible_change_asks_no_confirmation() {
         .fails("cancelled");
     let warns = " Warning: \"a merge of the two has conflicts in second.txt,";
     assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
-    // Long lists name the first entries and count the others.
+    // A long list names its first entries and counts the others.
     let paths: Vec<_> = (0..12).map(|n| format!("many/{n:02}")).collect();
     for (branch, text) in [("second", "ours"), ("main", "theirs")] {
         let files: Vec<_> = paths
@@ -150,7 +150,7 @@ fn client_without_elicitation_confirms_by_token() {
     let close = json!({"number": 1, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", with(&close, &seal))
         .fails("invalid_input");
-    // Changing the base, then the head, voids the answer.
+    // A changed base makes the answer invalid, and so does a changed head.
     world.git.set_branch("release", "main");
     for base in ["release", "main"] {
         wire.call("pr_edit", json!({"number": 1, "base": base}))
@@ -180,7 +180,7 @@ fn confirm_argument_does_not_replace_elicitation() {
     assert_eq!(wire.raw("pr_merge", args)["resultType"], "input_required");
 }
 
-/// Calls a tool as Ada, for a change that needs no confirmation.
+/// Calls a tool as Ada. The change must not need a confirmation.
 fn ada(hub: &Hub, tool: &str, mut args: serde_json::Value) {
     args["repo"] = json!(REPO);
     args["number"] = json!(1);
@@ -227,8 +227,8 @@ fn merge_question_names_all_objections() {
     ] {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
-    // If the rules cannot be read, a check may be required: the question names a missing check, but
-    // not a passed one.
+    // If the rules cannot be read, any check may be required. The question then names a missing
+    // check, but no passed one.
     let hub = Hub::with_files(1);
     let rules = format!("/repos/{REPO}/rules/branches/main");
     hub.double
@@ -248,7 +248,7 @@ fn merge_question_names_all_objections() {
     }
 }
 
-/// A change made while the user reads the question.
+/// A change that happens while the user reads the question.
 type Change = fn(&Hub);
 
 #[test]
@@ -334,7 +334,7 @@ fn confirmation_is_void_after_new_unmet_requirement() {
         );
         let view = wire.call("pr_view", args_of_one()).ok();
         assert_eq!(view.data()["pull_request"]["state"], "open", "{era}");
-        // The new question names the change, and consent to it merges.
+        // The second question names the change, and consent to it merges.
         if user == User::Absent {
             args["confirm"] = Wire::seal(&refused);
         }
@@ -347,7 +347,7 @@ fn args_of_one() -> Value {
     json!({"repo": REPO, "number": 1})
 }
 
-/// The combined result of all checks is unchanged, so the answer stays valid.
+/// The combined result of all checks is the same, so the answer stays valid.
 #[test]
 fn confirmation_stays_valid_after_a_finished_check() {
     for era in [LEGACY, MODERN] {
@@ -396,7 +396,8 @@ fn long_names_hide_nothing_in_the_question() {
     }
 }
 
-/// Resolves the existing thread and opens another, so the number of open threads is unchanged.
+/// Resolves the existing thread and opens another one, so that the number of open threads stays the
+/// same.
 fn swaps_threads(hub: &Hub) {
     let view = json!({"repo": REPO, "number": 1, "include": "threads"});
     let view = hub.server(&["--write"]).call("pr_view", view).ok();
@@ -491,13 +492,13 @@ fn confirm_required_refuses_clients_without_elicitation() {
         // Other writes need no confirmation.
         let comment = json!({"number": 1, "body": "Text."});
         wire.call("pr_comment", comment).ok();
-        // Clients with elicitation are asked.
+        // A client with elicitation gets the question.
         wire.user = User::Declines;
         wire.call("pr_merge", json!({"number": 1}))
             .fails("cancelled");
         assert_eq!(wire.asked.len(), 1);
     }
-    // A repository's configuration cannot lift the requirement.
+    // The configuration of a repository cannot switch the requirement off.
     let unset = ["config", "set", "mcp.confirm_required", "false"];
     world.grace(&unset).ok();
     let own = world.git.path().join(".forge.toml");
@@ -509,7 +510,8 @@ fn confirm_required_refuses_clients_without_elicitation() {
         .says("ask the user yourself");
 }
 
-/// Merges another branch into the default branch, and into the base branch of another pull request.
+/// Updates the default branch, and the base branch of another pull request, with another branch's
+/// commits.
 #[test]
 fn update_of_shared_branch_is_confirmed_like_a_merge() {
     for era in [LEGACY, MODERN] {
@@ -522,7 +524,7 @@ fn update_of_shared_branch_is_confirmed_like_a_merge() {
                 .ok();
         };
         open("main", "feature");
-        // Pull request 3 targets `feature`, and is closed before the branch moves.
+        // Pull request 3 targets `feature`, and is closed before that branch moves.
         world
             .git
             .commit("feature", "Part", &[("part.txt", Some("p\n"))]);
@@ -590,7 +592,8 @@ fn update_of_shared_branch_is_confirmed_like_a_merge() {
         assert!(!world.git.log("main", "%s").contains("Evil"), "{era}");
         wire.call("pr_update_branch", update(2)).ok();
         assert!(world.git.log("main", "%s").contains("Evil"), "{era}");
-        // A branch that is no pull request's base is updated without a question.
+        // The tool asks no question before it updates a branch that is not the base of any pull
+        // request.
         wire.asked.clear();
         world.propose("own", "Own", "");
         world.git.commit("main", "Last", &[("last.txt", Some("l"))]);

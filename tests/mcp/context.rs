@@ -1,4 +1,4 @@
-//! `pr_context` through the server: the verdict and the sections.
+//! Tests `pr_context` through the server: the verdict and the sections.
 
 use forge_github_double::state::{Reaction, ReviewState};
 use serde_json::json;
@@ -157,7 +157,7 @@ fn r_002_5_threads_have_the_end_of_the_hunk() {
     assert_eq!(threads[0]["path"], "feature.txt", "{threads}");
     assert_eq!(threads[0]["diff_hunk"], "@@ -0,0 +1,3 @@\n+one\n+two");
     assert!(threads[0].get("hunk_lines_cut").is_none(), "{threads}");
-    // 200 lines of five characters each; 100 lines and the header are before them.
+    // The hunk keeps 200 lines of five characters. The header and 100 lines before them are cut.
     let hunk = threads[1]["diff_hunk"].as_str().unwrap();
     assert_eq!(hunk.lines().count(), 200);
     assert!(hunk.starts_with("+101\n") && hunk.ends_with("\n+300"));
@@ -260,7 +260,7 @@ fn context_pages_contain_each_item_once() {
     assert_eq!(files, 30);
 }
 
-/// A hub with Grace's pull request 1, which adds these files.
+/// Creates a hub with Grace's pull request 1, which adds these files.
 fn hub_with(files: &[(&str, &str)]) -> Hub {
     let hub = Hub::new();
     let changes: Vec<_> = files

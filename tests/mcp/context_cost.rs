@@ -1,5 +1,5 @@
-//! Requests of `pr_context`: a first call, a further page and a repeated call, compared with the
-//! CLI.
+//! Counts the requests of `pr_context` for a first call, a further page and a repeated call, and
+//! compares them with those of the CLI.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn repeated_context_is_cached_until_a_write() {
     let again = look(&mut wire, json!({}));
     assert_eq!(hub.double.counts().api, requests);
     assert_eq!(checked(&again), checked(&first));
-    // Other sections need requests of their own.
+    // Each further section needs further requests.
     look(&mut wire, json!({"include": ["files"]}));
     assert!(hub.double.counts().api > requests);
     let comment = json!({"repo": REPO, "number": 1, "body": "Seen?"});
@@ -79,7 +79,7 @@ fn partial_context_is_not_cached() {
 fn context_with_unknown_mergeability_is_not_cached() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&[]);
-    // The view finds the merge state unknown, so forge repeats the request; the repeated request
+    // The view finds the merge state unknown, so `forge` repeats its request. This second request
     // fails.
     let refused = json!({"errors": [{"type": "FORBIDDEN", "message": "not now"}]}).to_string();
     let fault = Fault::answer(200, &[("content-type", "application/json")], refused);
@@ -96,7 +96,7 @@ fn context_with_unknown_mergeability_is_not_cached() {
     assert_eq!(hub.double.counts().api, requests);
 }
 
-/// The comment on a line that both the local and the GitHub world have.
+/// Returns the comment on a line that both the local world and the GitHub world have.
 fn on_line(path: &str) -> [String; 2] {
     ["--line".to_owned(), format!("{path}:1=One?")]
 }
@@ -118,7 +118,7 @@ fn github_context_is_equal_in_cli_and_mcp() {
     let review = ["pr", "review", "1", "-R", REPO, "--comment", "-b", "Two."];
     hub.forge(&review).args(on_line("d/0000.txt")).ok();
     let mut wire = hub.server(&[]);
-    // The delay makes concurrent requests overlap, so that the longest chain can be measured.
+    // The delay makes concurrent requests overlap, so that the test can measure the longest chain.
     let slow = Fault::delayed(Duration::from_millis(200));
     hub.double.fault(slow.always());
     let cost = |face: &str, printed: usize| {
@@ -126,8 +126,8 @@ fn github_context_is_equal_in_cli_and_mcp() {
         let received: usize = requests.iter().map(|r| r.response_bytes).sum();
         let (count, chain) = (requests.len(), hub.double.longest_chain());
         println!("{face}: {count} requests, {chain} in a row, {received} bytes, {printed} printed");
-        // First the view, the diff and the links; then the issue, the reasons of the failed check,
-        // the rules of the base branch and the linked issues.
+        // The first requests read the view, the diff and the links. The second ones read the issue,
+        // the reasons for the failed check, the rules of the base branch and the linked issues.
         assert_eq!((count, chain), (7, 2), "{face}: {requests:?}");
         assert!(received < 16_000 && printed < 16_000, "{face}");
         hub.double.reset_record();
@@ -160,7 +160,7 @@ fn local_context_is_equal_in_cli_and_mcp() {
     let cost = |face: &str, shim: &GitShim, printed: usize| {
         let count = shim.calls().len();
         println!("{face}: {count} processes, {printed} printed");
-        // The server also looks up the repository in which it was started.
+        // The server also looks up the repository of the directory in which it was started.
         assert!(
             count <= 30 && printed < 12_000,
             "{face}: {count}, {printed}"

@@ -1,8 +1,8 @@
-//! Facts of a bundle that `pr context --json` and the tool `pr_context` must both have.
+//! Facts that the bundle of `pr context --json` and the result of `pr_context` must both contain.
 
 use serde_json::{Map, Value, json};
 
-/// Facts of a pull request from either output, under the tool's names.
+/// Returns the facts in the output of the command or of the tool, under the tool's names.
 pub fn facts(bundle: &Value) -> Value {
     let of = in_snake_case(bundle);
     let is_tool = of["pull_request"].is_object();
@@ -11,7 +11,7 @@ pub fn facts(bundle: &Value) -> Value {
         true => ["base", "head"],
         false => ["base_branch", "head_branch"],
     };
-    // The tool puts the fork's owner before the branch.
+    // The tool writes the fork's owner before the branch name.
     let branch = |name: &str| {
         let label = pull[name].as_str().unwrap_or_default();
         label.rsplit(':').next().unwrap_or_default().to_owned()
@@ -61,7 +61,8 @@ pub fn facts(bundle: &Value) -> Value {
     })
 }
 
-/// Comments of the conversation and of threads in one list, as the command line has them.
+/// Returns the comments of the conversation and of all threads in one list, as the command prints
+/// them.
 fn comments(of: &Value) -> Value {
     let fields = ["id", "author", "body", "created_at"];
     let (in_threads, own): (Vec<Value>, Vec<Value>) = list(of, "comments")
@@ -83,7 +84,7 @@ fn threads(of: &Value) -> Vec<Value> {
     };
     let mut found = picked(&of["threads"], &["id", "path", "line"]);
     for (fact, thread) in found.iter_mut().zip(list(of, "threads")) {
-        // The command prints the hunk with each comment, and the tool prints the hunk with the
+        // The command prints the hunk with each comment, but the tool prints it once with the
         // thread.
         let own = list(of, "comments").filter(|comment| comment["thread_id"] == thread["id"]);
         let hunks = own.chain([thread]).map(|holder| &holder["diff_hunk"]);
@@ -97,7 +98,7 @@ fn threads(of: &Value) -> Vec<Value> {
     found
 }
 
-/// Reviews with the ids of their comments; the command prints the whole comments.
+/// Returns reviews with the ids of their comments. The command prints the whole comments.
 fn reviews(all: &Value) -> Vec<Value> {
     let mut found = picked(all, &["id", "author", "state", "body", "submitted_at"]);
     for (fact, review) in found.iter_mut().zip(all.as_array().into_iter().flatten()) {
@@ -111,13 +112,13 @@ fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + use<
     of[name].as_array().into_iter().flatten()
 }
 
-/// These fields of each item of a list.
+/// Returns these fields of each item in a list.
 fn picked(all: &Value, fields: &[&str]) -> Vec<Value> {
     let all = all.as_array().into_iter().flatten();
     all.map(|item| of_fields(item, fields)).collect()
 }
 
-/// These fields of an object, without empty values.
+/// Returns these fields of an object, without empty values.
 fn of_fields(item: &Value, fields: &[&str]) -> Value {
     let field = |name: &&str| {
         let value = match &item[*name] {

@@ -1,4 +1,4 @@
-//! `since`, `context_lines` and the section `source` of `pr_context`.
+//! Tests `since`, `context_lines` and the section `source` of `pr_context`.
 
 use forge_github_double::state::ReviewState;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Diffs larger than a result: following the cursors returns every file exactly once.
+//! Tests diffs larger than a result: the pages that the cursors lead to contain every file exactly
+//! once.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -7,12 +8,12 @@ use serde_json::json;
 
 use crate::world::{Called, MODERN, Wire, World, column};
 
-/// Follows the cursors of a diff to its end.
+/// Reads all pages of a diff.
 fn pages(wire: &mut Wire, args: serde_json::Value) -> Vec<Called> {
     wire.pages("pr_diff", args, 25_000)
 }
 
-/// The paths of the file headers, in order.
+/// Returns the paths in the file headers, in order.
 pub fn headers(pages: &[Called]) -> Vec<String> {
     let lines = pages.iter().flat_map(|p| p.text().lines());
     let paths = lines.filter_map(|l| l.strip_prefix("diff --git a/"));
@@ -87,7 +88,7 @@ fn long_file_is_cut_at_hunks_and_lines() {
     world
         .git
         .commit("main", "Base", &[("long.txt", Some(&lines))]);
-    // A file with a change in every hundredth line, and a file of a single hunk.
+    // One file has a change in every hundredth line, and the other has a single hunk.
     let changed: String = (0..6_000)
         .map(|n| {
             if n % 100 == 50 {
@@ -130,7 +131,7 @@ fn long_file_is_cut_at_hunks_and_lines() {
         .sum();
     assert_eq!(wide, 60_000);
 
-    // The head moves, so the old cursor is refused.
+    // Once the head has moved, the old cursor is refused.
     let cursor = all[0].cursor().unwrap();
     world.git.commit("edit", "More", &[("more", Some("x"))]);
     wire.call("pr_diff", json!({"number": 1, "cursor": cursor}))
@@ -161,7 +162,7 @@ fn first_page_has_part_of_a_long_first_hunk() {
     let text: Vec<&str> = text.filter(|l| l.starts_with("+line ")).collect();
     let all: Vec<String> = (0..200).map(|n| format!("+line {n:03}")).collect();
     assert_eq!(text, all);
-    // A resource has no second page, so its text names where the diff continues.
+    // A resource has no further pages, so its text says where the diff continues.
     let path = world.git.path().canonicalize().unwrap();
     for (of, files) in [("files/big.txt", 1), ("diff", 2)] {
         let uri = format!("forge://local{}/pull/1/{of}", path.display());
@@ -201,7 +202,7 @@ fn diff_is_computed_against_the_current_base() {
             let mut next = args.clone();
             next["cursor"] = json!(cursor);
             let followed = wire.call("pr_diff", next);
-            // A cursor stays valid if the new base gives the same diff.
+            // A cursor stays valid if the diff is the same with the new base.
             match base {
                 "moved" => drop(followed.ok()),
                 _ => drop(
@@ -329,7 +330,7 @@ fn lock_files_are_counted_but_shown_only_if_named() {
     }
 }
 
-/// A file that a truncated diff does not contain must not be reported as unchanged.
+/// If a truncated diff lacks a file, the tool must not report the file as unchanged.
 #[test]
 fn file_outside_truncated_diff_is_unknown() {
     let world = World::new();
@@ -360,7 +361,7 @@ fn file_outside_truncated_diff_is_unknown() {
         .says(behind);
     assert!(!names.text().contains("All of 1"), "{}", names.text());
     assert_eq!(names.data()["withheld"], 1);
-    // The list of files is complete.
+    // The list of files is complete even so.
     wire.call("pr_view", json!({"number": 1, "include": "files"}))
         .ok()
         .says("zz-evil.sh");

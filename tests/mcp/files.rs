@@ -1,4 +1,4 @@
-//! Files of a repository, read and written without a clone.
+//! Tests reading and writing a repository's files without a clone.
 
 use forge_github_double::Fault;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn file_is_read_at_a_ref_with_line_numbers() {
         let file = file.says("    1\tone\n    2\ttwo\n    3\tthree\nLines 1-3 of 3: the end.");
         assert_eq!(file.data()["bytes"], 14);
         assert_eq!(file.data()["ref"], "feature");
-        // The arguments have aliases.
+        // These arguments have aliases.
         let branch = json!({"file_path": "./feature.txt", "branch": "feature"});
         wire.call("repo_file", branch).ok();
         let missing = json!({"path": "feature.txt"});
@@ -147,7 +147,7 @@ fn files_are_committed_if_branch_has_not_moved() {
         world.git.log("feature^!", "%s %P"),
         format!("Add more {}", before.as_str().unwrap())
     );
-    // The first push itself has moved the branch.
+    // The first push has moved the branch.
     wire.call("repo_push", push.clone()).fails("conflict");
     let mut main = push.clone();
     main["branch"] = json!("main");
@@ -181,7 +181,7 @@ fn files_are_committed_if_branch_has_not_moved() {
     wire.call("repo_push", short).fails("invalid_input");
 }
 
-/// A pull request that the list could not return may have this branch as its head.
+/// A pull request that the list did not return could have this branch as its head.
 #[test]
 fn push_is_refused_if_pulls_of_branch_are_unread() {
     let hub = Hub::with_files(1);

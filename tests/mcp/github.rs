@@ -1,4 +1,4 @@
-//! The server on the GitHub double: the number of requests that its calls take, and their results.
+//! Runs the server on the GitHub double. Tests how many requests its calls send, and their results.
 
 use forge_github_double::state::ReviewState;
 use forge_testkit::{Identity, Run};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Hub {
-    /// A hub with Grace's pull request 1 from `work`, which adds `files` files.
+    /// Creates a hub with Grace's pull request 1 from `work`, which adds `files` files.
     pub fn with_files(files: usize) -> Self {
         let hub = Self::new();
         let names: Vec<(String, String)> = (0..files)
@@ -25,7 +25,7 @@ impl Hub {
         hub
     }
 
-    /// `forge mcp` with Ada's token.
+    /// Returns `forge mcp` with Ada's token.
     pub fn run(&self, args: &[&str]) -> Run {
         self.forge(&["mcp"]).args(args)
     }
@@ -98,7 +98,7 @@ fn r_000_11_view_with_everything_is_one_request() {
     let view = view
         .bounded(25_000)
         .says("checks: failure (10 failed, 80 passed)");
-    // Across pages, each row appears once in the data and once in the text.
+    // Over all pages, each row appears once in the data and once in the text.
     let args = json!({"repo": REPO, "number": 1, "include": include, "max_chars": 3000});
     let pages = wire.pages("pr_view", args, 3_000);
     assert!(pages.len() > 5);
@@ -200,7 +200,7 @@ fn long_thread_is_cut_between_comments() {
     let lines = pages.iter().flat_map(|p| p.text().lines());
     let seen: Vec<&str> = lines.filter_map(|l| l.strip_prefix("> Reply ")).collect();
     assert_eq!(seen, (0..60).map(|n| n.to_string()).collect::<Vec<_>>());
-    // A thread appears once on each page that has part of it; each comment appears once.
+    // A thread appears once on every page that has a part of it. Each comment appears only once.
     let threads = column(&pages, "threads", "id");
     assert!(
         threads.len() > 5 && threads.len() <= pages.len(),
@@ -294,7 +294,7 @@ fn binary_files_share_one_line() {
     assert!(resource.contains(said), "{resource}");
 }
 
-/// The diff of pull request 1 as a resource.
+/// Reads the resource of pull request 1's diff, and returns its text.
 fn diff_resource(wire: &mut Wire) -> String {
     let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
     let answer = wire.request("resources/read", json!({"uri": uri}));
@@ -318,7 +318,7 @@ fn diff_read_during_a_push_matches_reported_head() {
         let files = [(file.as_str(), Some(text.as_str()))];
         hub.double.seed().commit(REPO, "work", &files, "Push")
     };
-    // Pushes after the head was read, and before GitHub makes the diff.
+    // A push arrives after `forge` has read the head, and before GitHub makes the diff.
     let push = |n: u32, faults_left: usize| {
         while hub.double.faults_left() > faults_left {
             std::thread::sleep(Duration::from_millis(10));
@@ -339,7 +339,7 @@ fn diff_read_during_a_push_matches_reported_head() {
     // The cached diff belongs to the same head.
     let again = wire.call("pr_diff", args).ok().says("+pushed 1");
     assert_eq!(again.data()["head_oid"], head);
-    // A push arrives during each attempt to read the diff.
+    // A push arrives during every attempt to read the diff.
     commit(2);
     slow();
     slow();
@@ -364,7 +364,7 @@ fn oversized_github_diff_is_made_in_clone() {
     git.run(["config", &instead, &url]).ok();
     git.run(["remote", "add", "origin", &url]).ok();
     git.run(["fetch", "--quiet", "origin"]).ok();
-    // The clone has every object now, and the remote is GitHub's again.
+    // The clone now has every object, and its remote is GitHub again.
     git.run(["config", "--unset", &instead]).ok();
     let run = hub.scratch.forge(git.path(), &Identity::ADA);
     let mut wire = Wire::start(&hub.as_ada(run).args(["mcp"]), MODERN);
@@ -395,7 +395,7 @@ fn files_withheld_by_github_are_counted() {
     args["max_chars"] = json!(100_000);
     hub.double.reset_record();
     let pages = wire.pages("pr_diff", args, 100_000);
-    // Only the first call read the diff.
+    // Only the first call has read the diff.
     assert_eq!(hub.double.counts().api, pages.len());
     let shown = crate::diffs::headers(&pages);
     assert_eq!(shown.len(), 3_000);
@@ -476,15 +476,15 @@ fn failed_log_tail_is_shown_on_request() {
         "{text}"
     );
     assert!(text.chars().count() < 10_000);
-    // The checks, and two requests for each of two logs: the redirect, and the storage without the
-    // token.
+    // One request reads the checks. Two requests read each log: one gets the redirect, and one
+    // reads the storage without the token.
     let paths: Vec<String> = hub.double.requests().into_iter().map(|r| r.path).collect();
     assert_eq!(paths.len(), 5, "{paths:?}");
     assert_eq!(
         paths.iter().filter(|p| p.starts_with("/storage/")).count(),
         2
     );
-    // A deleted log is reported.
+    // The result reports a log that was deleted.
     hub.double.seed().logs.clear();
     let args = json!({"repo": REPO, "number": 1, "logs": true, "failed_only": true});
     wire.call("pr_checks", args)
@@ -526,10 +526,10 @@ fn check_failing_between_pages_is_listed() {
     let mut args = json!({"repo": REPO, "number": 1, "max_chars": 4000});
     let first = wire.call("pr_checks", args.clone()).ok();
     args["cursor"] = json!(first.cursor().unwrap());
-    // A new passed check does not change the cursor's order.
+    // A new check that has passed does not change the order in which the cursor continues.
     check("zz", "SUCCESS");
     wire.call("pr_checks", args.clone()).ok();
-    // A new failed check belongs on the first page, which was read before.
+    // A new check that has failed belongs on the first page, which the client has read already.
     check("late", "FAILURE");
     wire.call("pr_checks", args)
         .fails("conflict")
@@ -559,7 +559,8 @@ fn later_check_pages_keep_head_of_first_page() {
         .double
         .seed()
         .commit(REPO, "work", &[("pushed.txt", Some("x\n"))], "Push");
-    // The new head has as many checks, so only the head shows that the cursor is outdated.
+    // The new head has the same number of checks, so only the head shows that the cursor is
+    // outdated.
     for n in 0..300 {
         check(n);
     }
@@ -636,7 +637,7 @@ fn empty_edit_is_reported_unchanged() {
         assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
         assert_eq!(edited.text().contains("nothing was written"), unchanged);
     }
-    // An unknown name that resembles no label is answered with the list of labels.
+    // For an unknown name that resembles no label, the error lists all labels.
     wire.call(
         "pr_edit",
         json!({"repo": REPO, "number": 1, "add_labels": ["zzzzz"]}),
@@ -651,8 +652,7 @@ fn stack_on_pull_of_another_repository_is_refused() {
     let mut wire = hub.server(&["--write"]);
     let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
     hub.double.reset_record();
-    // The text of a pull request can name any other one, but the tool stacks only on one of the
-    // same repository.
+    // A text can name any pull request, but the tool stacks only on one in the same repository.
     wire.call("pr_create", create("octo/other#1"))
         .fails("invalid_input")
         .says("is not a pull request of");

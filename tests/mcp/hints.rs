@@ -1,4 +1,4 @@
-//! The calls that hints name are made as printed, and have the promised effect.
+//! Makes the calls in hints as printed, and checks that they have the promised effect.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
     world::{MODERN, Wire},
 };
 
-/// Calls the tool, and then the call that its hint names.
+/// Calls a tool that fails, and then makes the call in its hint.
 fn follow<S: Stage>(situation: &Situation<S>, stage: &S) {
     let entered = (situation.enter)(stage);
     let (tool, args) = situation.call;
@@ -56,7 +56,7 @@ fn follow<S: Stage>(situation: &Situation<S>, stage: &S) {
     situation.check(stage, &entered, done.text());
 }
 
-/// The call of a hint whose arguments have to be chosen, filled in from the situation.
+/// Returns the call in a hint. Arguments that a user has to choose come from the situation.
 fn chosen<S: Stage>(
     situation: &Situation<S>,
     hint: &str,
@@ -87,7 +87,7 @@ fn chosen<S: Stage>(
     if tool == "pr_create" {
         args.as_object_mut().unwrap().remove("number");
     }
-    // Arguments that a hint need not name.
+    // A hint need not name these arguments.
     for name in ["head", "title"] {
         if let (Some(value), "pr_create" | "pr_edit") = (situation.choice(name), tool.as_str()) {
             args[name] = json!(value);

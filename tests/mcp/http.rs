@@ -1,4 +1,4 @@
-//! The server over HTTP.
+//! Tests the server over HTTP.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
-/// A server that listens on HTTP, and its token.
+/// A server that listens on HTTP, and the token that it demands.
 pub struct Http {
     pub server: HttpServer,
 }
@@ -57,7 +57,7 @@ impl Http {
         )
     }
 
-    /// A request's head without `Content-Length`, and its body.
+    /// Returns the head of a request without `Content-Length`, and the request's body.
     fn parts(&self, era: &str, method: &str, mut params: Value) -> (String, String) {
         let mut more = format!("MCP-Protocol-Version: {era}\r\n");
         if era == MODERN {
@@ -79,7 +79,7 @@ impl Http {
         (self.head(&self.server.address, &more), body)
     }
 
-    /// The complete text of an HTTP request.
+    /// Returns the complete text of an HTTP request.
     pub fn request(&self, era: &str, method: &str, params: Value) -> String {
         let (head, body) = self.parts(era, method, params);
         format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
@@ -100,7 +100,7 @@ impl Http {
 }
 
 impl Http {
-    /// A session of a legacy client that cannot ask its user.
+    /// Starts a session of a legacy client that cannot ask its user, and returns the session's id.
     pub fn session(&self) -> String {
         let client = json!({
             "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
@@ -141,8 +141,8 @@ fn http_serves_both_protocol_eras() {
             "{list}"
         );
     }
-    // Over HTTP the server cannot ask a user, so a merge needs `confirm` with the pull request's
-    // number.
+    // Over HTTP the server cannot ask the user, so a merge needs the pull request's number in
+    // `confirm`.
     for era in [LEGACY, MODERN] {
         let merge = http.call(
             era,
@@ -190,7 +190,8 @@ fn http_access_needs_token_and_origin() {
         assert_eq!(got, status, "{what}: {text}");
         assert!(!text.contains(&http.server.token));
     }
-    // A token with one other character, or with one more at either end, is refused.
+    // The server refuses a token in which one character differs, and a token with one more
+    // character at either end.
     let mut others: Vec<String> = (0..http.server.token.len())
         .map(|at| {
             let mut other = http.server.token.clone();

@@ -1,10 +1,10 @@
-//! The tools of the toolset `issues`.
+//! Tests the tools of the toolset `issues`.
 
 use serde_json::{Value, json};
 
 use crate::world::{Called, LEGACY, MODERN, Wire, World, column};
 
-/// A server with the toolset, and issue 1.
+/// Starts a server with the toolset, and creates issue 1.
 fn wire(world: &World, args: &[&str]) -> Wire {
     let mut wire = world.server(MODERN, &[&["--toolsets", "issues"], args].concat());
     if args.contains(&"--write") {
@@ -234,7 +234,7 @@ fn issue_list_continues_from_cursor() {
     let _ = closed.says("#4 closed").says("| \"Issue 4");
     let none = wire.call("issue_list", json!({"assignee": "@me"})).ok();
     let _ = none.says("No issues match");
-    // A row that moved between two pages must not appear twice.
+    // A row that moved between two pages must not appear on both.
     let first = wire.call("issue_list", json!({"limit": 3, "max_chars": 1000}));
     let cursor = first.ok().cursor().unwrap();
     let _ = wire
@@ -358,7 +358,7 @@ fn errors_of_wrong_arguments_name_the_right_ones() {
         .call("issue_view", json!({"issue": 9}))
         .fails("not_found");
     assert_eq!(lost.data()["error"]["next"]["tool"], "issue_list");
-    // The argument has aliases.
+    // This argument has aliases.
     for name in ["number", "issueNumber", "issue_number", "id"] {
         let _ = wire.call("issue_view", json!({name: "#1"})).ok();
     }

@@ -1,4 +1,4 @@
-//! `pr_context` through the server, with JIRA tickets.
+//! Tests `pr_context` with JIRA tickets, through the server.
 
 use forge_jira_double::{JIRA_TOKEN, JiraDouble, JiraEdition, TicketSeed};
 use serde_json::json;
@@ -8,7 +8,8 @@ use crate::{
     world::{MODERN, Wire, World},
 };
 
-/// A repository whose pull request 1 has this description, and a server with JIRA configured.
+/// Creates a repository with pull request 1 of this description, and starts a server with JIRA
+/// configured.
 fn serving(body: &str) -> (World, JiraDouble, Wire) {
     let jira = JiraDouble::start(JiraEdition::DataCenter);
     jira.ticket(TicketSeed::default());
@@ -49,8 +50,7 @@ fn r_002_8_tool_has_the_ticket_of_a_pull_request() {
         assert_eq!(item[field], wanted, "{field}");
     }
     assert_eq!(found.data()["partial"], false);
-    // Each ticket takes two requests; the second request for a missing ticket may be cancelled in
-    // time.
+    // Each ticket takes two requests. `forge` may cancel the second one if the ticket is missing.
     assert!((3..=4).contains(&jira.requests().len()));
 }
 

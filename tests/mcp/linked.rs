@@ -1,4 +1,4 @@
-//! Effects of a merge on the issues that its pull request closes, through the server.
+//! Tests through the server how a merge changes the issues that its pull request closes.
 
 use std::fs;
 
@@ -11,7 +11,8 @@ use crate::{
     world::{LEGACY, MODERN, User, Wire, World},
 };
 
-/// Issues 1 to 3, of which 2 is closed, and pull request 1 into `base` with this description.
+/// Creates issues 1 to 3, of which 2 is closed, and pull request 1 into `base` with this
+/// description.
 fn world(base: &str, text: &str) -> World {
     let world = World::new();
     for title in ["First", "Second", "Third"] {
@@ -33,7 +34,7 @@ fn with_pull(world: World, base: &str, text: &str) -> World {
     world
 }
 
-/// A world whose pull request 1 was merged before its description named any issue.
+/// Creates a world with a merged pull request 1. Its description named no issue when it was merged.
 fn merged_before(text: &str) -> World {
     let world = world("main", "Nothing yet.");
     world.forge(&["pr", "merge", "1", "--merge"]).ok();
@@ -146,7 +147,7 @@ fn confirmation_is_void_once_linked_issues_change() {
     assert_eq!(state(&world, "3"), "OPEN");
 }
 
-/// An unreadable issue is not closed, and both the question and the result name that issue.
+/// The merge does not close an issue that cannot be read. Both the question and the result name it.
 #[test]
 fn unreadable_issue_is_named_in_question_and_result() {
     for merged in [false, true] {
@@ -183,7 +184,7 @@ fn only_a_merge_into_the_default_branch_closes_issues() {
     assert_eq!(state(&world, "1"), "OPEN");
 }
 
-/// A hub with issue 1, and Grace's pull request 2, which closes the issue.
+/// Creates a hub with issue 1, and Grace's pull request 2, which closes that issue.
 fn hub() -> Hub {
     let hub = Hub::new();
     let mut seed = hub.double.seed();
@@ -238,7 +239,7 @@ fn r_000_22_unclosable_issue_does_not_fail_merge() {
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
 }
 
-/// Configures a workflow definition with these lines in `[on_merge]`.
+/// Configures a workflow definition with the given lines in `[on_merge]`.
 fn keep_states(scratch: &Scratch, on_merge: &str) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
     let (states, _) = preset.split_once("[on_merge]").unwrap();
@@ -254,8 +255,8 @@ fn keep_states(scratch: &Scratch, on_merge: &str) {
     scratch.write("home/.config/forge/config.toml", file);
 }
 
-/// Issues 1 (in review), 2 (in progress) and 3 (without a state), and pull request 1 into `base`,
-/// which closes all three.
+/// Creates issues 1 (in review), 2 (in progress) and 3 (without a state), and pull request 1 into
+/// `base`, which closes all three.
 fn staged(base: &str) -> World {
     let world = World::new();
     for state in ["state: In Review", "state: In Progress"] {
@@ -269,7 +270,7 @@ fn staged(base: &str) -> World {
     with_pull(world, base, "Fixes #1, fixes #2, fixes #3.")
 }
 
-/// The state and the labels of an issue.
+/// Returns the state and the labels of an issue.
 fn stands(world: &World, issue: &str) -> Value {
     let view = ["issue", "view", issue, "--json", "state,labels"];
     let shown = world.forge(&view).output().success().json();
@@ -301,7 +302,7 @@ fn r_000_21_merge_moves_issues_by_the_definition() {
             {"issue": "#3", "reason": "no merge rule applies to an issue without a state"}
         ])
     );
-    // The transition also defined the label of the new state.
+    // The transition also created the label of the new state.
     assert_eq!(stands(&world, "1"), json!(["CLOSED", ["state: Done"]]));
     assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Progress"]]));
     assert_eq!(stands(&world, "3"), json!(["OPEN", []]));
@@ -335,7 +336,7 @@ fn repeated_merge_moves_no_issue_further() {
     );
     assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Review"]]));
     assert_eq!(wire.asked.len(), 1);
-    // Merging a second pull request moves the issue on from its current state.
+    // A merge of a second pull request moves the issue on from its current state.
     world.propose("more", "More", "Fixes #2.");
     let more = wire.call("pr_merge", json!({"number": 2})).ok();
     let moved = json!(["#2: In Review -> Done (closed)"]);
@@ -437,7 +438,7 @@ fn unknown_states_are_refused_before_the_question() {
         .says("Reviewed");
     assert!(wire.asked.is_empty());
     assert_eq!(world.json("1", "state")["state"], "OPEN");
-    // Merges that move no issue still succeed.
+    // A merge that moves no issue succeeds as well.
     world.propose("other", "Other", "Closes nothing.");
     wire.call("pr_merge", json!({"number": 2})).ok();
 }
@@ -469,7 +470,7 @@ fn issue_closed_by_github_moves_to_final_state() {
     );
 }
 
-/// The names of the labels of issue 1.
+/// Returns the names of an issue's labels.
 fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
     let view = ["issue", "view", issue, "-R", REPO, "--json", "labels"];
     let shown = hub.forge(&view).output().success().json();
@@ -555,7 +556,7 @@ fn r_000_22_unmovable_issue_does_not_fail_merge() {
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
 }
 
-/// The label is written but closing the issue fails; a repeated call closes the issue.
+/// The label is written, but closing the issue fails. A repeated call closes the issue.
 #[test]
 fn move_with_failed_close_is_finished_later() {
     let hub = hub();
@@ -566,7 +567,7 @@ fn move_with_failed_close_is_finished_later() {
     let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
     hub.forge(&label).args(["state: In Review"]).ok();
     hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
-    // Another person merges, in a repository whose merges close no issues.
+    // Another person merges, in a repository where a merge closes no issues.
     let mut seed = hub.double.seed();
     seed.comments.clear();
     for issue in seed.issues.values_mut() {

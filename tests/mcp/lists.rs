@@ -1,4 +1,4 @@
-//! The server's two lists of permitted repositories, under every name of a repository.
+//! Tests the server's two lists of permitted repositories, with every name that a repository has.
 
 use forge_github_double::PullSeed;
 use forge_testkit::Identity;
@@ -10,7 +10,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// Two repositories, of which the list of the server permits only the first.
+/// Two repositories. The server's list permits only the first.
 struct Two {
     world: World,
     private: String,
@@ -75,7 +75,8 @@ fn unlisted_repository_cannot_be_reached() {
                 "{}",
                 refused.text()
             );
-            // A hint with the repository would be refused again, so the hint has no arguments.
+            // A call that names the repository would be refused again, so the hint has no
+            // arguments.
             refused.says("\nNext: forge_status {}");
         }
         let read = wire.request(
@@ -84,7 +85,7 @@ fn unlisted_repository_cannot_be_reached() {
         );
         assert!(read.get("error").is_some(), "{read}");
     }
-    // The number is a URL, as another person's text could contain it.
+    // The number is a URL, which another person's text could contain.
     wire.call("pr_view", json!({"number": url}))
         .fails("permission_denied");
     wire.call("pr_comment", json!({"number": url, "body": "x"}))
@@ -136,7 +137,7 @@ pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
     ]
 }
 
-/// The tools of a server whose list permits no forge that has rounds.
+/// Returns the tools of a server with a list that permits no forge with rounds.
 fn tools_without_rounds() -> Vec<(&'static str, serde_json::Value)> {
     let mut tools = every_tool();
     tools.retain(|(tool, _)| *tool != "pr_resubmit");
@@ -161,7 +162,7 @@ fn tool_table_is_complete() {
     assert_eq!(names, table);
 }
 
-/// A client can also call a tool that the server does not list.
+/// A client can call a tool even if the server does not list it.
 #[test]
 fn read_only_server_refuses_write_tools() {
     let world = World::with_feature();
@@ -231,13 +232,13 @@ fn transferred_repository_is_no_longer_allowed() {
             writes.call(tool, args).fails("permission_denied");
         }
     }
-    // The new name is not on the list either, so no request is made for the new name.
+    // The list lacks the new name as well, so `forge` sends no request for it.
     let asked = hub.double.counts().api;
     assert_eq!(asked, 2, "each server asks once what the old name means");
     wire.call("pr_list", json!({"repo": "mallory/stolen"}))
         .fails("permission_denied");
     assert_eq!(hub.double.counts().api, asked);
-    // A server that allows the new name refuses the old.
+    // A server that permits only the new name refuses the old one.
     let mut other = hub.server(&["--allow-repo", "github.localhost/mallory/stolen"]);
     other
         .call("pr_list", json!({"repo": "Mallory/Stolen.git"}))
@@ -260,10 +261,10 @@ fn renamed_repository_still_matches_owner_wildcard() {
         .says("octo/instruments");
 }
 
-/// A private repository that Ada can read.
+/// A private repository that Ada may read.
 const SECRET: &str = "octo/secret";
 
-/// A hub with Grace's pull request 1, and another pull request in the private repository.
+/// Creates a hub with Grace's pull request 1, and another pull request in the private repository.
 fn with_secret() -> Hub {
     let hub = Hub::with_pull();
     {
@@ -281,7 +282,7 @@ fn with_secret() -> Hub {
     hub
 }
 
-/// A node id of GitHub does not reveal its repository.
+/// A node id on GitHub does not show to which repository the object belongs.
 #[test]
 fn node_id_of_unlisted_repository_is_refused() {
     let hub = with_secret();
@@ -315,8 +316,8 @@ fn node_id_of_unlisted_repository_is_refused() {
     assert_eq!(&after.data()["comments"], said);
 }
 
-/// An agent with access to one repository must not rewrite its user's comments in another by
-/// at-uri.
+/// An agent may use one repository. It must not edit its user's comments in another repository by
+/// their at-uri.
 #[test]
 fn comment_of_another_tangled_repository_cannot_be_reached() {
     const COMMENT: &str = "sh.tangled.feed.comment";
@@ -361,7 +362,7 @@ fn comment_of_another_tangled_repository_cannot_be_reached() {
     assert_eq!(pds.records(&t.alice.did, COMMENT), before);
 }
 
-/// A search is limited to the named repository, even if another has pull requests with these
+/// A search covers only the named repository, even if another one has pull requests with these
 /// numbers.
 #[test]
 fn search_excludes_other_repositories() {
@@ -384,8 +385,8 @@ fn search_excludes_other_repositories() {
     assert_eq!(found.data()["pull_requests"][0]["title"], "Work");
 }
 
-/// The head of a listed repository's pull request may be in an unlisted fork that maintainers may
-/// push to.
+/// The head of a listed repository's pull request may be in a fork that is not listed, although
+/// maintainers may push to it.
 #[test]
 fn branch_of_fork_belongs_to_another_repository() {
     let hub = Hub::with_pull();
@@ -411,7 +412,7 @@ fn branch_of_fork_belongs_to_another_repository() {
             refused.fails("permission_denied").says("mallory/tools");
         }
         assert!(wire.asked.is_empty(), "{:?}", wire.asked);
-        // A branch of the listed repository itself is permitted with the repository.
+        // Permission for the listed repository includes the branches in it.
         let own = json!({"repo": REPO, "number": 1});
         wire.call("pr_update_branch", own).ok();
     }
@@ -478,7 +479,7 @@ fn handle_and_did_are_allowed_separately() {
             "nothing was sent for what is not on {allowed}"
         );
     }
-    // Permission for a repository does not give access to another repository's record.
+    // Permission for a repository does not include the record of another repository.
     let other = t.world.repository(&t.bob, "secret");
     other
         .git
@@ -510,7 +511,8 @@ fn handle_and_did_are_allowed_separately() {
         .call("pr_view", args.clone())
         .fails("permission_denied");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // The refusal also holds if the record's author has a pull request in the permitted repository.
+    // The server refuses even if the record's author has a pull request in the permitted
+    // repository.
     t.branch("bobs");
     let create = [
         "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",
@@ -518,7 +520,7 @@ fn handle_and_did_are_allowed_separately() {
     t.forge(&t.bob, &create).ok();
     let refused = alices.call("pr_view", args).fails("not_found");
     assert!(!refused.0.to_string().contains("Secret title"));
-    // Without a list, the record determines the repository.
+    // Without a list, the record decides which repository is meant.
     let mut open = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
     open.call("pr_view", json!({"number": uri}))
         .ok()

@@ -1,4 +1,4 @@
-//! Runs the MCP server of the real binary over stdio and HTTP.
+//! Runs the real binary's MCP server over stdio and HTTP.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Questions, refusals and merge methods of `pr_merge`.
+//! Tests the questions, refusals and merge methods of `pr_merge`.
 
 use forge_github_double::state::{Permission, Protection, ReviewState};
 use serde_json::json;
@@ -16,7 +16,7 @@ fn merged_branch_is_deleted_only_after_question() {
         let head = world.git.oid("feature").unwrap();
         wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(wire.asked.len(), 1);
-        // Repeating the merge changes nothing and asks no confirmation.
+        // A repeated merge changes nothing and needs no confirmation.
         let again = wire.call("pr_merge", json!({"number": 1})).ok();
         assert_eq!(again.data()["already_merged"], true);
         assert_eq!(again.data()["unchanged"], true);
@@ -67,7 +67,7 @@ fn merged_branch_is_deleted_on_github() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
-/// The first call closed the pull request without deleting the branch, or the deletion failed.
+/// The first call closed the pull request but did not delete the branch, or failed to delete it.
 #[test]
 fn branch_of_closed_pull_is_deleted_later() {
     let (local, hub) = (World::with_feature(), Hub::with_files(1));
@@ -139,7 +139,7 @@ fn merge_of_closed_pull_sends_no_write() {
         wire.call("pr_merge", args)
             .fails("precondition_failed")
             .says("Next: pr_set_state {");
-        // A single request read the state; no merge was sent.
+        // One request read the state, and `forge` sent no merge.
         assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
     }
     assert!(wire.asked.is_empty());
@@ -151,7 +151,7 @@ fn refused_rebase_asks_no_confirmation() {
     let other = [("d/0000.txt", Some("other\n"))];
     hub.double.seed().commit(REPO, "main", &other, "Other");
     let mut wire = hub.server(&["--write"]);
-    // GitHub computes the state at the first request.
+    // The first request makes GitHub compute the merge state.
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))
         .ok();
     hub.double.reset_record();
@@ -169,7 +169,7 @@ fn error_of_partial_edit_names_the_finished_part() {
     let mut wire = hub.server(&["--write"]);
     let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
     wire.call("pr_set_state", closed).ok();
-    // A closed pull request can be renamed, but not made a draft.
+    // A closed pull request can be renamed, but not converted to a draft.
     let edit = json!({"repo": REPO, "number": 1, "title": "Another", "draft": true});
     let half = wire
         .call("pr_edit", edit)
@@ -204,10 +204,10 @@ fn r_000_18_method_comes_from_argument_config_or_repository() {
         documents.filter(|d| d.contains("mergeStateStatus")).count()
     };
     let plain = json!({"repo": REPO, "number": 1});
-    // The double's repository allows all three methods, and merge commits are its default.
+    // The double's repository allows all three methods. Its default is a merge commit.
     let question = asks(plain.clone());
     assert!(question.contains(" by merge?"), "{question}");
-    // Mergeability was unknown at first, so it was read again before the question.
+    // Mergeability was unknown at first, so `forge` read it again before it asked.
     assert!(!question.contains("Warning"), "{question}");
     assert_eq!(looks(), 3, "two for the question, one for the answer");
     let named = asks(json!({"repo": REPO, "number": 1, "method": "squash"}));
@@ -221,7 +221,7 @@ fn r_000_18_method_comes_from_argument_config_or_repository() {
 #[test]
 fn merge_can_require_approval() {
     let hub = Hub::with_files(1);
-    // The reviews of others do not count.
+    // Reviews by other people do not count.
     let mut seed = hub.double.seed();
     seed.collaborator(REPO, "linus", Permission::Write);
     drop(seed);
@@ -247,8 +247,8 @@ fn merge_can_require_approval() {
 
 #[test]
 fn required_approval_includes_code_owners() {
-    // An owner added after the pull request was opened was not requested as a reviewer, but the
-    // owner's approval is still missing.
+    // A code owner added after the pull request was opened was not asked for a review. The owner's
+    // approval is missing all the same.
     for (named_first, says) in [
         (
             true,
@@ -301,7 +301,7 @@ fn merge_can_require_passed_checks() {
     let args = json!({"repo": REPO, "number": 1, "require_checks": true});
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
-    // Without any check, none has passed.
+    // If there is no check, no check has passed.
     wire.call("pr_merge", args.clone())
         .fails("precondition_failed")
         .says("the checks have not passed: none");
@@ -316,7 +316,7 @@ fn merge_can_require_passed_checks() {
     let mut wire = hub.server(&["--write"]);
     let merged = wire.call("pr_merge", args).ok();
     assert_eq!(merged.data()["merged"], true);
-    // A forge that runs no checks at all.
+    // This forge runs no checks at all.
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_merge", json!({"number": 1, "require_checks": true}))
@@ -355,7 +355,7 @@ fn r_000_20_create_lists_requested_and_refused_reviewers() {
         "{}",
         made.text()
     );
-    // Authors are not asked to review their own pull request.
+    // GitHub does not request a review from the author of a pull request.
     hub.double
         .seed()
         .commit(REPO, "second", &[("s.txt", Some("s\n"))], "Second");

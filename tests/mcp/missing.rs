@@ -1,4 +1,4 @@
-//! Missing logins, rights and flags that `forge_status` reports.
+//! Tests how `forge_status` reports missing logins, permissions and flags.
 
 use serde_json::json;
 
@@ -8,10 +8,10 @@ use crate::{
     world::{Called, MODERN, Wire, World},
 };
 
-/// A token of Ada's with fewer scopes.
+/// A token of Ada's that has fewer scopes.
 const WEAK: &str = "gho_canary0canary0canary0canary0canary01";
 
-/// The missing parts in the data, after checking that the text names each.
+/// Returns the missing parts in the data, after asserting that the text names each of them.
 #[track_caller]
 fn missing(status: Called) -> Vec<String> {
     let status = status.ok();
@@ -100,7 +100,7 @@ fn status_lists_missing_login() {
         all.len() == 1 && all[0].contains("forge auth login --host"),
         "{all:?}"
     );
-    // A missing login on a forge that needs one to read is reported, not returned as a failure.
+    // If a forge needs a login even to read, the tool reports a missing login and does not fail.
     let hub = Hub::with_files(1);
     let run = hub.run(&["--write"]).env("GH_TOKEN", "");
     let mut wire = Wire::start(&run, MODERN);

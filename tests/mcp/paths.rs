@@ -1,4 +1,4 @@
-//! Local repositories that a server may use.
+//! Tests which local repositories a server may use.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// Opens Ada's pull request in a repository outside the world.
+/// Opens a pull request of Ada's in a repository outside the world.
 fn proposed(world: &World, dir: &Path, title: &str) {
     let git = GitDir::at(dir);
     git.commit("secret", "Secret", &[("secret.txt", Some("secret\n"))]);
@@ -27,7 +27,7 @@ fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// A server that Grace started in `dir`.
+/// Starts a server in `dir` as Grace.
 fn server(world: &World, dir: &Path, era: &str, args: &[&str]) -> Wire {
     let run = world.scratch.forge(dir, &Identity::GRACE);
     Wire::start(&run.arg("mcp").args(args), era)
@@ -94,7 +94,7 @@ fn other_local_repositories_are_refused_before_anything_runs() {
             let found = wire.request("completion/complete", params);
             assert_eq!(found["result"]["completion"]["values"], json!([]), "{repo}");
         }
-        // The server's own repository is accepted under three names, from every starting directory.
+        // The server accepts its own repository under three names, in every starting directory.
         for repo in [text(&own), world.name(), text(&dir)] {
             let found = view(&mut wire, &repo);
             let title = &found["structuredContent"]["pull_request"]["title"];
@@ -122,13 +122,13 @@ fn allow_path_flag_adds_local_repositories() {
         let status = wire.call("forge_status", json!({})).ok();
         assert_eq!(status.data()["allow_path"], **allowed);
     }
-    // With a list that omits the server's own directory, that directory is refused.
+    // If the list lacks the server's own directory, the server refuses that directory.
     let lists = ["--allow-repo", "octo/*", "--allow-path", &exact];
     let mut wire = world.server(MODERN, &lists);
     assert_ne!(view(&mut wire, &exact)["isError"], true);
     wire.call("pr_view", json!({"repo": own, "number": 1}))
         .fails("permission_denied");
-    // `--allow-path` permits no writes when `--allow-write` lists other repositories.
+    // `--allow-path` permits no writes if `--allow-write` lists other repositories.
     let lists = ["--write", "--allow-path", &exact, "--allow-write", "octo/*"];
     let mut wire = world.server(MODERN, &lists);
     let comment = json!({"repo": exact, "number": 1, "body": "Text."});
@@ -177,7 +177,7 @@ fn remote_and_linked_work_tree_resolve_to_repository() {
             assert_ne!(found.0["isError"], true, "{name}: {}", found.text());
         }
     }
-    // A listed work tree permits its repository.
+    // A work tree on the list permits the repository to which it belongs.
     let elsewhere = world.scratch.repository("elsewhere");
     let listed = ["--allow-path", linked.to_str().unwrap()];
     let mut wire = server(&world, elsewhere.path(), MODERN, &listed);

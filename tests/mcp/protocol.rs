@@ -1,4 +1,4 @@
-//! Responses to messages and requests that violate the protocol.
+//! Tests the responses to messages and requests that violate the protocol.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     world::{LEGACY, MODERN, World},
 };
 
-/// Bytes that are not a valid message, with the id and the error code of the response.
+/// Returns texts that are not valid messages, each with the response's id and error code.
 fn malformed() -> Vec<(String, Value, i64)> {
     let of = |message: Value, id: Value, code| (message.to_string(), id, code);
     let call = |params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
@@ -49,10 +49,11 @@ fn stdio_malformed_messages_are_answered_by_id_and_code() {
             let answer = wire.request("tools/call", params);
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
         }
-        // Invalid arguments give a tool result, which the model sees, and not a protocol error.
+        // Invalid arguments lead to a tool result, which the model sees, instead of a protocol
+        // error.
         let bad = json!({"bogus": 1});
         wire.call("pr_list", bad).fails("invalid_input");
-        // The connection stays usable.
+        // The client can still use the connection.
         wire.call("pr_list", json!({})).ok();
     }
 }
@@ -120,7 +121,7 @@ fn http_delete_request_ends_the_session_once() {
         http.send(&head.replacen("POST", "DELETE", 1), "").0
     };
     assert_eq!(delete("no-such-session"), 404);
-    // Clients in other languages accept 200 and 204.
+    // Clients in other languages accept both 200 and 204.
     assert_eq!(delete(&session), 204);
     assert_eq!(delete(&session), 404);
     // Protocol version 2026-07-28 has no sessions.
@@ -140,7 +141,7 @@ fn output_schemas_have_required_fields_and_typed_error() {
         let required = json!(["code", "message", "retryable"]);
         assert_eq!(error["required"], required, "{name}");
         assert_eq!(error["properties"]["next"]["type"], "object", "{name}");
-        // The result of `workflow_claim` depends on the action.
+        // The schema of `workflow_claim`'s result depends on the action.
         if *name == "workflow_claim" {
             continue;
         }
@@ -155,13 +156,14 @@ fn output_schemas_have_required_fields_and_typed_error() {
             assert!(schema["properties"][property].is_object(), "{name}");
         }
     }
-    // A result and a failure both fit the schema, which `call` checks.
+    // `call` checks that both a result and a failure match the schema.
     wire.call("pr_view", json!({"number": 1})).ok();
     wire.call("pr_view", json!({"number": 99}))
         .fails("not_found");
 }
 
-/// Copies of `args`, each with an unknown key in one object whose schema refuses unknown keys.
+/// Returns copies of `args`. Each has an unknown key in one object whose schema permits no unknown
+/// keys.
 fn with_bogus(schema: &Value, args: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     if schema["additionalProperties"] == false {

@@ -44,7 +44,7 @@ fn both_protocol_eras_get_equal_results() {
     insta::assert_snapshot!("reading", without_ids(&texts[0]));
 }
 
-/// Replaces object ids, which differ only because git's object format differs.
+/// Replaces object ids, which differ only because the repositories have different object formats.
 fn without_ids(text: &str) -> String {
     let is_id = |w: &str| w.len() >= 12 && w.bytes().all(|b| b.is_ascii_hexdigit());
     let word = |w: &str| {
@@ -109,7 +109,7 @@ fn failure_names_the_next_call() {
     wire.call("pr_view", json!({"number": "main"}))
         .fails("not_found")
         .says("Next: pr_list {");
-    // No call can recover from this failure.
+    // No call can correct this failure, so the result has no hint.
     let none = wire
         .call("pr_checks", json!({"number": 1}))
         .fails("unsupported");
@@ -237,7 +237,7 @@ fn long_view_is_paged_and_bound_to_head() {
     let ids = column(&pages, "comments", "id");
     assert_eq!(ids.len(), 60);
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 60);
-    // Large data is only on the first page; small data is on every page.
+    // Large data is only on the first page, but small data is on every page.
     let all = json!({"number": 1, "include": "comments"});
     let all = wire.call("pr_view", all).ok().bounded(25_000);
     assert_eq!(all.data()["bodies_in_text"], true);
@@ -287,7 +287,7 @@ fn conflicting_files_are_counted_and_partly_named() {
     let answer = wire.request("resources/read", json!({"uri": uri}));
     let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.contains(&last), "{text}");
-    // The list is only on the first page, and no page exceeds its limit.
+    // The list is only on the first page, and no page exceeds its size limit.
     let args = json!({"number": 1, "max_chars": 1000});
     let pages = wire.pages("pr_view", args, 1_000);
     let of = |n: usize| &pages[n].data()["pull_request"];
@@ -327,7 +327,7 @@ fn reviewers_missing_from_data_are_in_the_text() {
         let reviews = pages[0].0.pointer(at).unwrap();
         assert_eq!(reviews["pending"], json!(names[..18]), "{tool}");
         assert_eq!(reviews["pending_total"], 150);
-        // Each reviewer is mentioned once, and so is the author.
+        // The pages mention each reviewer once, and the author once.
         let shown: usize = pages.iter().map(|p| p.text().matches('@').count()).sum();
         assert_eq!(shown, 151, "{tool}");
     }
@@ -370,13 +370,13 @@ fn list_restarts_after_change_between_pages() {
         world.propose(&format!("b{n}"), &"title ".repeat(40), "");
     }
     let mut wire = world.server(MODERN, &[]);
-    // Rows so long that one page of the forge fills several pages here.
+    // The rows are so long that one page from the forge fills several pages of the tool.
     let mut args = json!({"max_chars": 1500});
     let first = wire.call("pr_list", args.clone()).ok();
     assert!(first.data()["pull_requests"].as_array().unwrap().len() < 9);
     args["cursor"] = json!(first.cursor().unwrap());
     wire.call("pr_list", args.clone()).ok();
-    // A change after the shown rows leaves the cursor valid; a change before them moves the
+    // A change after the rows already shown keeps the cursor valid. A change before them moves the
     // remaining rows.
     world.forge(&["pr", "close", "1"]).ok();
     wire.call("pr_list", args.clone()).ok();
@@ -384,7 +384,7 @@ fn list_restarts_after_change_between_pages() {
     wire.call("pr_list", args.clone())
         .fails("conflict")
         .says("has changed since the first page");
-    // A truncated cursor is refused too, rather than starting again.
+    // A truncated cursor is an error, and does not start again from the first page.
     let cursor = first.cursor().unwrap();
     let bound = cursor.split('~').next().unwrap();
     args["cursor"] = json!(format!("{bound}~~3."));
@@ -417,7 +417,8 @@ fn r_000_16_list_has_total_and_more_on_request() {
     assert_eq!(lines.filter(|l| l.starts_with("  opened ")).count(), 9);
     let numbers = column(&pages, "pull_requests", "number");
     assert_eq!(numbers, ["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
-    // A closed pull request has its time, and a row longer than a page continues on the next.
+    // A closed pull request shows when it was closed. A row that is longer than a page continues on
+    // the next page.
     let labels: Vec<String> = (0..12).map(|n| format!("{}{n}", "é".repeat(40))).collect();
     for label in &labels {
         world.forge(&["label", "create", label]).ok();

@@ -93,15 +93,15 @@ fn completions_continue_after_the_first_page() {
     assert_eq!((&values[0], &values[10]), (&json!("3"), &json!("30")));
     let (values, total, more) = complete("", 1);
     assert_eq!((values.len(), total, more), (100, None, json!(true)));
-    // Numbers beyond the last scanned page are looked up individually.
+    // `forge` looks up the numbers beyond the last scanned page one by one.
     open(190);
     let (values, total, more) = complete("3", 4);
     assert_eq!((values.len(), total, more), (32, None, json!(true)));
     assert_eq!((&values[0], &values[1]), (&json!("3"), &json!("320")));
 }
 
-/// Pull request 1 without references, issue 1 that names it, and pull request 2 that closes issue
-/// 1.
+/// Creates pull request 1 without references, issue 1, which names it, and pull request 2, which
+/// closes the issue.
 fn linked() -> World {
     let world = World::with_feature();
     let ada = Identity::ADA;
@@ -289,7 +289,7 @@ fn resource_uris_can_contain_any_file_name() {
     let mut wire = world.server(MODERN, &["--allow-path", other.to_str().unwrap()]);
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
-    // The URI once as filled from the template, and once as a user types it.
+    // The test uses the URI as the template produces it, and as a user types it.
     for file in ["a%20dir/%C3%A9%20100%25.txt", name] {
         let diff = read(&mut wire, &format!("{repo}/pull/1/files/{file}"));
         assert!(diff.contains("+one\n"), "{diff}");

@@ -1,9 +1,9 @@
-//! Validates data against the subset of JSON Schema that our tools use.
+//! Validates data against the part of JSON Schema that our tools use.
 
 use serde_json::{Value, json};
 
-/// Checks `value` against `schema`, and reports the first mismatch. An undeclared property is a
-/// mismatch, because a client could not know of it.
+/// Checks `value` against `schema`, and reports the first mismatch. A property that the schema does
+/// not declare is a mismatch, because clients cannot know it.
 pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Some(words) = schema.as_object() else {
         return match schema {

@@ -1,4 +1,5 @@
-//! Agents' merges are signed by the user's own program, which has no terminal for a passphrase.
+//! Tests that merges by agents are signed with the user's own program, which has no terminal for a
+//! passphrase.
 
 use std::{
     fs::{self, Permissions},
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::world::{MODERN, Wire, World};
 
-/// A program that signs as gpg does, and records its environment.
+/// A program that signs as gpg does, and that records its environment variables.
 const SIGNER: &str = "#!/bin/sh\ncat >/dev/null\nenv >\"$0.env\"\n\
     printf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
     printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n";

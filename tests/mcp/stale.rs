@@ -1,4 +1,4 @@
-//! Calls with an outdated expected head write nothing.
+//! Tests that calls with an outdated expected head write nothing.
 
 use std::{fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, User, Wire, World};
 
-/// A call of every tool that takes `expected_head`, with the other arguments as JSON.
+/// Every tool that takes `expected_head`, with its other arguments as JSON.
 pub const CALLS: [(&str, &str); 9] = [
     ("pr_review", r#"{"verdict": "comment", "body": "b"}"#),
     ("pr_review", r#"{"verdict": "approve"}"#),
@@ -23,7 +23,7 @@ pub const CALLS: [(&str, &str); 9] = [
     ("pr_update_branch", r#"{"method": "rebase"}"#),
 ];
 
-/// The arguments of a call on number 1, with further ones.
+/// Returns the arguments of a call about number 1, with further arguments.
 pub fn call(args: &str, more: &[(&str, Value)]) -> Value {
     let mut args: Value = serde_json::from_str(args).unwrap();
     args["number"] = json!(1);
@@ -79,8 +79,9 @@ fn head_prefix_is_refused_by_every_tool() {
     }
 }
 
-/// A server whose git runs `command` once, after the tool's last check and before the forge's own
-/// check. The command runs when the file exists and a write reads the author identity.
+/// Starts a server whose git runs `command` once, between the tool's last check and the forge's own
+/// check. git runs the command when a write reads the author identity, if the file at the returned
+/// path exists.
 fn server_with_intruder(world: &World, command: &str) -> (Wire, PathBuf) {
     let armed = world.scratch.path("armed");
     let git = git_program();
@@ -188,7 +189,7 @@ fn tools_with_expected_head_are_all_tested() {
     for tool in &tools {
         let name = tool["name"].as_str().unwrap();
         let takes = tool["inputSchema"]["properties"]["expected_head"].is_object();
-        // `repo_push` names a branch instead of a number; its tests are in `files`.
+        // `repo_push` names a branch instead of a number. Its tests are in `files`.
         let called = name == "repo_push" || CALLS.iter().any(|(it, _)| *it == name);
         assert_eq!(takes, called, "{name}");
     }

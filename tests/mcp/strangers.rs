@@ -1,4 +1,5 @@
-//! An at-uri names an account. With a list in force, the caller cannot choose an arbitrary account.
+//! Tests at-uris, which name an account. If the server has a list, a caller must not be able to
+//! choose any account.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -14,7 +15,7 @@ use crate::{
     world::{MODERN, Wire},
 };
 
-/// A host that the attacker chooses: its port, and the first line of every request.
+/// Starts a host of the attacker's. Returns its port, and the first line of every request.
 fn evil() -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -39,7 +40,7 @@ fn server(t: &Tangled, more: &[&str]) -> Wire {
     Wire::start(&t.forge(&t.alice, &args), MODERN)
 }
 
-/// Every tool that takes a number, which can be an at-uri.
+/// Returns a call of every tool that takes a number, which can be an at-uri.
 fn every_tool() -> Vec<(&'static str, Value)> {
     vec![
         ("pr_view", json!({})),
@@ -59,7 +60,7 @@ fn every_tool() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The number of requests to the world's own hosts for a name of the attacker's.
+/// Returns how many requests the world's own hosts received for a name that the attacker chose.
 fn asked_for(t: &Tangled, name: &str) -> usize {
     let hosts = [
         t.world.index().host(),
@@ -105,7 +106,7 @@ fn record_of_stranger_is_not_requested() {
             let below = json!({"repo": repo, "title": "t", "head": "topic", "depends_on": uri});
             wire.call("pr_create", below).fails("permission_denied");
         }
-        // A list for writes leaves reading open, so only changes are refused.
+        // A list for writes restricts only changes, so reading is still permitted.
         let mut wire = server(&t, &["--allow-write", WIDGET]);
         let args = json!({"repo": WIDGET, "number": uri, "body": "b"});
         wire.call("pr_comment", args).fails("permission_denied");
@@ -139,7 +140,7 @@ fn record_of_pull_request_author_is_readable() {
             .ok()
             .says("\"Of Bob\"");
     }
-    // A comment by Carol, who is not a collaborator, can be replied to.
+    // Carol is not a collaborator, but a call may reply to her comment.
     let carol = t
         .world
         .pds()
@@ -154,7 +155,7 @@ fn record_of_pull_request_author_is_readable() {
     let mut wire = server(&t, &["--allow-repo", WIDGET]);
     let args = json!({"repo": WIDGET, "number": uri, "body": "So.", "reply_to": comment});
     wire.call("pr_comment", args).ok().says("answered");
-    // The server may use its own new records before any index has them.
+    // The server may use records that it has just written, before any index has them.
     t.branch("mine");
     let args = json!({"repo": WIDGET, "title": "Mine", "head": "mine"});
     let made = wire.call("pr_create", args).ok();

@@ -1,5 +1,5 @@
-//! Calls of clients that send every argument of a schema: the strict mode of OpenAI's function
-//! calling, and Gemini's function declarations. Both conversions follow the vendors' documentation.
+//! Tests clients that send every argument in a schema: OpenAI's function calling in strict mode,
+//! and Gemini's function declarations. Both conversions follow the vendors' documentation.
 
 use serde_json::{Map, Value, json};
 
@@ -8,17 +8,17 @@ use crate::{
     world::{Wire, World},
 };
 
-/// The kind of client that converts a schema.
+/// The kind of client, which decides how a schema is converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Client {
-    /// Every property is required, optional properties may be null, and no others are allowed.
+    /// Requires every property, makes optional properties nullable, and permits no others.
     OpenAi,
-    /// A subset of OpenAPI 3.0: types in capitals, `nullable`, and no `additionalProperties`.
+    /// Uses a subset of OpenAPI 3.0: types in capitals, `nullable`, and no `additionalProperties`.
     Gemini,
 }
 
 impl Client {
-    /// The schema that the client passes to its model.
+    /// Returns the schema that the client sends to its model.
     fn convert(self, schema: &Value, is_optional: bool, at: &str) -> Value {
         let known = [
             "type",
@@ -56,7 +56,7 @@ impl Client {
                 out.insert("items".into(), self.convert(items, false, at));
             }
             "object" => {
-                // No client of the two supports objects with free property names.
+                // Neither client supports objects with arbitrary property names.
                 assert!(!schema["additionalProperties"].is_object(), "{at}");
                 let properties = schema["properties"].as_object().expect(at);
                 let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -80,10 +80,10 @@ impl Client {
         Value::Object(out)
     }
 
-    /// The client's value for an argument that the user did not name.
+    /// Returns the value that the client sends for an argument that the user did not mention.
     fn nothing(self, of: &Value) -> Value {
         match of["type"].as_str() {
-            // OpenAI's form of an optional argument has two types, one of them null.
+            // In OpenAI's form, an optional argument has two types, of which one is null.
             None => Value::Null,
             Some("STRING") => json!(""),
             Some("ARRAY") => json!([]),
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// The arguments `named`, and an empty value for every other argument of the schema.
+    /// Returns `named`, and an empty value for every other argument in the schema.
     fn arguments(self, schema: &Value, named: &Value) -> Value {
         let properties = schema["properties"].as_object().unwrap().iter();
         let fill = |(name, of): (&String, &Value)| {
@@ -110,7 +110,7 @@ impl Client {
     }
 }
 
-/// A call of each tool with its required arguments, in an order in which all succeed.
+/// Returns a call of each tool with the required arguments, in an order in which all calls succeed.
 fn calls() -> Vec<(&'static str, Value)> {
     let comment = json!([{"path": "feature.txt", "line": 1, "body": "Why?"}]);
     let edits = json!([{"path": "e.txt", "content": "x\n"}, {"path": "empty.txt", "content": ""}]);
@@ -163,7 +163,7 @@ fn calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A server with all tools, pull requests 1 and 2, and a branch `work`.
+/// Starts a server with all tools, pull requests 1 and 2, and a branch `work`.
 fn wire(world: &World) -> Wire {
     world.propose("other", "Another", "Text.");
     world.git.commit("work", "Work", &[("w.txt", Some("w\n"))]);
@@ -207,7 +207,7 @@ fn calls_made_from_strict_schemas_are_valid() {
         }
         let view = wire.call("pr_view", json!({"number": 1})).ok();
         let view = view.says("merged \"New\"");
-        // Fields left out of the call are unchanged.
+        // The call does not change the fields that it leaves out.
         let _ = view.says("Closes nothing.");
     }
 }

@@ -1,4 +1,5 @@
-//! Tests what every client loads: the tools and their schemas, prompts and resource templates.
+//! Tests what every client loads: the tools with their schemas, the prompts and the resource
+//! templates.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +7,24 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
-/// Size limits in bytes of the read-only tools and of all tools, without the optional toolsets.
+/// Maximum size in bytes of all tools without the optional toolsets: for reading only, and with
+/// writing.
 const READ_MAX: usize = 10 * 1024;
 const WRITE_MAX: usize = 20 * 1024;
 
-/// Size limit in bytes of a tool's description for the model.
+/// Maximum size in bytes of a tool as the model sees it.
 const TOOL_MAX: usize = 900;
 
-/// Size of a tool without its output schema, which clients do not pass to the model.
+/// Returns the size of a tool in bytes, without the output schema, which clients do not send to the
+/// model.
 fn bytes(tool: &Value) -> usize {
     let mut tool = tool.clone();
     tool.as_object_mut().unwrap().remove("outputSchema");
     tool.to_string().len()
 }
 
-/// Size of name, description and arguments: clients do not pass title and annotations either.
+/// Returns the size in bytes of name, description and arguments, because clients do not send title
+/// and annotations either.
 fn model_bytes(tool: &Value) -> usize {
     let parts = ["name", "description", "inputSchema"];
     let given = BTreeMap::from(parts.map(|part| (part, &tool[part])));
@@ -87,7 +91,7 @@ fn tools_are_portable_and_annotated() {
         for which in ["inputSchema", "outputSchema"] {
             let mut schema = tool[which].clone();
             assert_eq!(schema["type"], "object", "{name}");
-            // `anyOf` separates result and failure, and clients do not pass the output schema to
+            // `anyOf` distinguishes result and failure. Clients do not send the output schema to
             // the model.
             if which == "outputSchema" {
                 schema.as_object_mut().unwrap().remove("anyOf");
@@ -194,7 +198,7 @@ fn flags_reduce_the_listed_tools() {
         names(&[&tools[..], &["--no-merge"]].concat()),
         ["pr_list", "pr_view"]
     );
-    // Excluded tools cannot be called either.
+    // A client cannot call a tool that the server excludes.
     let mut wire = world.server(MODERN, &["--write", "--no-merge"]);
     let call = json!({"name": "pr_merge", "arguments": {"number": 1}});
     let refused = wire.request("tools/call", call)["error"]["message"].clone();

@@ -1,4 +1,4 @@
-//! Pull requests on tangled through the server.
+//! Tests pull requests on tangled through the server.
 
 use std::{io::Write as _, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     world::{Called, LEGACY, MODERN, User, Wire, column},
 };
 
-/// The patch of a branch whose commits add these files.
+/// Returns the patch of a branch with commits that add these files.
 fn patch(t: &Tangled, branch: &str, files: &[&str]) -> String {
     for file in files {
         let message = format!("Add {file}");
@@ -23,7 +23,7 @@ fn patch(t: &Tangled, branch: &str, files: &[&str]) -> String {
     t.repo.git.run(["format-patch", "--stdout", &range]).text()
 }
 
-/// Asserts that the world's index has the record, and that the result says so.
+/// Asserts that the world's index has the record, and that the result says this.
 #[track_caller]
 fn is_confirmed(result: Called) -> Called {
     let result = result.ok();
@@ -88,8 +88,8 @@ fn pull_request_lifecycle_on_tangled() {
             .says("\"Better work\"")
             .says("> More.")
             .says("> Plain.");
-        // On tangled a verdict is a comment, and other clients show it as one, so verdicts are
-        // opt-in.
+        // On tangled a verdict is a comment, and other clients show it as a comment, so verdicts
+        // are opt-in.
         let review = json!({"verdict": "approve", "body": "Good."});
         wire.call("pr_review", with(review))
             .fails("unsupported")
@@ -115,8 +115,8 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
-/// The diff of a round stays the same when the base gets a commit, even if the knot computes it
-/// from commits. Only a new round changes the diff.
+/// A commit on the base does not change the diff of a round, even if the knot computes the diff
+/// from commits. Only a new round changes it.
 #[test]
 fn diff_cursor_survives_base_commits() {
     let t = Tangled::new();
@@ -138,7 +138,7 @@ fn diff_cursor_survives_base_commits() {
     git.commit("main", "Meanwhile", &[("many/19.txt", Some("two\n"))]);
     pages.extend(wire.pages("pr_diff", args.clone(), 1_000));
     assert_eq!(column(&pages, "files", "path"), names);
-    // Another server, which has not read the diff before, accepts the cursor as well.
+    // Another server, which has not read the diff, accepts the cursor as well.
     let mut other = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
     pages.truncate(1);
     pages.extend(other.pages("pr_diff", args.clone(), 1_000));
@@ -166,7 +166,8 @@ fn branch_moved_after_merge_is_not_deleted() {
     assert_eq!(wire.asked.len(), 2);
     assert_eq!(kept.data()["branch_deleted"], false);
     assert_eq!(t.repo.git.oid("topic"), Some(tip));
-    // A merged pull request cannot be closed. Closing also keeps a branch with unsubmitted commits.
+    // A merged pull request cannot be closed. Closing a pull request keeps a branch that has
+    // commits outside the rounds.
     let other = t.open("other");
     let tip = t
         .repo
@@ -178,7 +179,7 @@ fn branch_moved_after_merge_is_not_deleted() {
     assert_eq!(t.world.pds().records(&t.alice.did, PULL).len(), 2);
 }
 
-/// The index may have lost the status record since the merge.
+/// The index may have lost the status record after the merge.
 #[test]
 fn repeated_merge_checks_the_index() {
     let t = Tangled::new();
@@ -204,7 +205,8 @@ fn repeated_merge_checks_the_index() {
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), statuses);
 }
 
-/// Consent covers the patch shown. The author may replace the patch under the same commit id.
+/// The user agrees to the patch that the question shows. The author may replace the patch and keep
+/// the commit id.
 #[test]
 fn merge_consent_ends_when_round_is_replaced() {
     let t = Tangled::new();
@@ -239,7 +241,8 @@ fn merge_consent_ends_when_round_is_replaced() {
     });
     let evil: String = of_patch.collect();
     assert_ne!(evil, patch);
-    // The index takes only packed rounds. A dropped record would end the consent by itself.
+    // The index accepts only compressed rounds. If it dropped the record, the consent would end for
+    // that reason.
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(evil.as_bytes()).unwrap();
     let blob = pds.blob(&t.alice.did, "application/gzip", &gz.finish().unwrap());
@@ -268,7 +271,7 @@ fn merge_consent_ends_when_round_is_replaced() {
     assert_eq!(t.repo.git.oid("main"), main);
 }
 
-/// The record can change while patch, title and base stay the same.
+/// The record can change although patch, title and base stay the same.
 #[test]
 fn merge_consent_ends_when_record_is_changed() {
     let t = Tangled::new();
@@ -293,7 +296,7 @@ fn merge_consent_ends_when_record_is_changed() {
         .call("pr_merge", with(Wire::seal(&asked)))
         .fails("invalid_input");
     assert_eq!(t.repo.git.oid("main"), main);
-    // The consent to the new record counts.
+    // Consent to the new record is valid.
     let merged = wire.call("pr_merge", with(Wire::seal(&again))).ok();
     assert_eq!(merged.data()["merged"], true);
 }
@@ -301,7 +304,7 @@ fn merge_consent_ends_when_record_is_changed() {
 #[test]
 fn expected_head_of_plain_diff_is_the_patch_cid() {
     let t = Tangled::new();
-    // A plain diff names no commit.
+    // A plain diff contains no commit id.
     let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
     let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
     wire.user = User::Absent;
@@ -324,7 +327,7 @@ fn expected_head_of_plain_diff_is_the_patch_cid() {
     assert_eq!(t.repo.git.show("main", "new"), "x\n");
 }
 
-/// A server of Alice's whose timeout for the index is one second.
+/// Starts a server of Alice's with a timeout of one second for the index.
 fn impatient(t: &Tangled) -> Wire {
     let run = t.forge(&t.alice, &["mcp", "--write"]);
     Wire::start(&run.env("FORGE_WAIT", "1"), MODERN)
@@ -357,7 +360,7 @@ fn unindexed_write_is_pending_with_record() {
     ));
 }
 
-/// The label record refers to a draft, which the same call marks as ready.
+/// The label record refers to a draft. The same call marks that draft as ready for review.
 #[test]
 fn edit_with_draft_change_reports_worse_ingestion_state() {
     let t = Tangled::new();
@@ -384,7 +387,7 @@ fn edit_with_draft_change_reports_worse_ingestion_state() {
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "T");
 }
 
-/// The record's author can repair a lost record in a terminal.
+/// The author of a lost record can repair it in a terminal.
 #[test]
 fn context_of_unindexed_pull_is_not_ready() {
     let t = Tangled::new();
@@ -460,7 +463,7 @@ fn unverified_merged_status_is_marked() {
             .says("Next: pr_set_state {");
     }
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
-    // The pull request can still be closed.
+    // Closing the pull request still works.
     wire.user = User::Declines;
     let close = json!({"repo": WIDGET, "number": uri, "state": "closed", "delete_branch": true});
     wire.call("pr_set_state", close).fails("cancelled");
@@ -528,7 +531,7 @@ fn record_unknown_to_old_index_has_recovery() {
 #[test]
 fn dropped_record_has_a_reason() {
     let t = Tangled::new();
-    // A round's patch has to be gzipped.
+    // The patch of a round has to be compressed with gzip.
     let diff =
         b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
     let uri = t.foreign(diff, |_| {});
@@ -564,7 +567,7 @@ fn unsupported_field_stops_edit_before_writes() {
         .fails("unsupported")
         .says("tangled has no drafts");
     assert_eq!(title(), before);
-    // The refusal comes before any question.
+    // The tool refuses before it asks a question.
     for (tool, method, next) in [
         ("pr_merge", "squash", "\nNext: pr_resubmit {"),
         ("pr_update_branch", "rebase", "\nNext: pr_resubmit {"),
@@ -587,7 +590,7 @@ fn unreadable_row_field_is_reported() {
     list.says("Warning: \"read from the backlinks at");
 }
 
-/// A spindle reports checks without logs, and can be unreachable.
+/// A spindle reports checks without logs, and it may be unreachable.
 #[test]
 fn checks_are_readable_without_spindle_logs() {
     let t = Tangled::new();
@@ -647,7 +650,7 @@ fn stale_head_prevents_close_and_deletion() {
     wire.call("pr_set_state", call(true, head)).ok();
     assert_eq!((wire.asked.len(), statuses()), (1, 2));
     assert_eq!(t.repo.git.oid("topic"), None);
-    // Commenting succeeds in every state.
+    // A comment succeeds in every state.
     for (unchanged, told) in [
         (false, "(it was so before; done all the same: \"comment\")"),
         (true, "(it was so before; nothing was written)"),
@@ -673,7 +676,7 @@ fn status_reports_unreadable_collaborators() {
     assert!(missing.contains("certainty: who may push to "), "{missing}");
 }
 
-/// A knot of Tangled 1.0 shows what it stores, so no index is involved.
+/// A knot of Tangled 1.0 shows the records that it stores, so the index plays no part.
 #[test]
 fn tangled_1_0_write_is_immediate_and_experimental() {
     let t = Tangled::new();

@@ -1,5 +1,5 @@
-//! A complete task: find my failing pull request, read the failing check and the open threads,
-//! answer and resolve one thread, merge. `tests/bench/mcp.rs` counts the same calls.
+//! A complete task: find my failing pull request, read the failed check and the open threads, reply
+//! to one thread and resolve it, and merge. `tests/bench/mcp.rs` counts the same calls.
 
 use forge_github_double::PullSeed;
 use serde_json::json;
@@ -65,7 +65,7 @@ fn failing_pull_request_is_found_and_merged() {
         take(wire.call("pr_thread_resolve", resolve));
         let mut merge = json!({"repo": REPO, "number": number, "expected_head": head});
         if user == User::Absent {
-            // The confirmation question costs one more call.
+            // The confirmation takes one more call.
             let asked = wire.call("pr_merge", merge.clone()).fails("invalid_input");
             merge["confirm"] = Wire::seal(&asked);
         }

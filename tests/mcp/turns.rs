@@ -1,4 +1,5 @@
-//! Concurrent calls are limited, and a call that waits for a user's answer does not count.
+//! Tests that the number of concurrent calls is limited. A call that waits for a user's answer does
+//! not count.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, World};
 
-/// The limit of concurrent calls (`MAX_CONCURRENT_CALLS` in `forge-mcp/src/calls/state.rs`).
+/// Limit of concurrent calls (`MAX_CONCURRENT_CALLS` in `forge-mcp/src/calls/state.rs`).
 #[cfg(unix)]
 const AT_ONCE: usize = 16;
 
-/// A number of open questions above the limit.
+/// Number of open questions, which exceeds the limit of concurrent calls.
 const QUESTIONS: u64 = 20;
 
 #[test]
@@ -47,8 +48,8 @@ fn calls_with_open_questions_occupy_no_slots() {
     for id in 1..=QUESTIONS {
         send(call(id, "pr_merge", json!({"number": 1})));
     }
-    // Every message must be a question: a call without a free slot would already have been
-    // answered.
+    // Every message must be a question: the server would already have answered a call that got no
+    // slot.
     let questions: Vec<Value> = (0..QUESTIONS)
         .map(|_| {
             let message = next();
@@ -60,7 +61,7 @@ fn calls_with_open_questions_occupy_no_slots() {
     let list = next();
     assert_eq!(list["id"], 100, "{list}");
     assert_ne!(list["result"]["isError"], true, "{list}");
-    // The first answer agrees; the other calls then find the pull request merged.
+    // The first answer agrees. The other calls then find the pull request merged.
     for (n, id) in questions.into_iter().enumerate() {
         let answer = match n {
             0 => json!({"action": "accept", "content": {"confirm": true}}),
@@ -75,8 +76,8 @@ fn calls_with_open_questions_occupy_no_slots() {
     assert!(server.wait().unwrap().success());
 }
 
-/// Counts running git processes, because git can be stopped in every call. Requests to a forge
-/// would not do: their limit is below that of calls.
+/// Counts running git processes, because the test can stop git in every call. Requests to a forge
+/// would not do, because their limit is lower than that of calls.
 #[test]
 #[cfg(unix)]
 fn concurrent_calls_are_limited() {
@@ -124,7 +125,8 @@ exec '{git}' "$@"
     while at_work() < AT_ONCE {
         thread::sleep(Duration::from_millis(10));
     }
-    // The server has received every call by now, and calls with a slot have had time to start git.
+    // By now the server has received every call, and each call with a slot has had time to start
+    // git.
     assert!(!wire.tools().is_empty());
     thread::sleep(Duration::from_millis(300));
     assert_eq!(at_work(), AT_ONCE);

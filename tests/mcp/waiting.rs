@@ -1,5 +1,5 @@
-//! `pr_context` with `wait_for`: a call returns before the client's timeout, and the next
-//! continues.
+//! Tests `wait_for` of `pr_context`: a call returns before the client's timeout, and the next call
+//! continues to wait.
 
 use std::{thread, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// A server whose calls take at most one second.
+/// Starts a server that limits each call to one second.
 fn hasty(hub: &Hub, era: &str) -> Wire {
     Wire::start(&hub.run(&[]).env("FORGE_TIMEOUT", "1"), era)
 }
@@ -60,7 +60,7 @@ fn continued_wait_sees_events_between_calls() {
     let over = over.says("waited for review: failed\n");
     let waited = &over.data()["waited"];
     assert_eq!(waited["until"], "review");
-    // Without the cursor, the wait starts anew and sees no event.
+    // Without the cursor, the wait starts again and sees no event.
     let again = wire.call("pr_context", wait_for("review")).ok();
     assert_eq!(again.data()["waited"]["outcome"], "pending");
 }
@@ -80,7 +80,7 @@ fn wait_with_a_damaged_or_foreign_cursor_is_refused() {
             .fails("invalid_input")
             .says("start again without cursor");
     }
-    // A cursor of a wait for another event, and of another tool.
+    // These cursors belong to a wait for another event, and to another tool.
     let mut other = wait_for("review");
     other["cursor"] = json!(cursor);
     wire.call("pr_context", other).fails("invalid_input");
@@ -111,7 +111,7 @@ fn wait_reports_each_read_as_progress() {
 #[test]
 fn cancelled_wait_sends_no_more_requests() {
     let hub = Hub::with_pull();
-    // A wait of the default duration.
+    // This wait has the default duration.
     let mut wire = Wire::start(&hub.run(&[]), MODERN);
     hub.double.reset_record();
     let call = json!({"name": "pr_context", "arguments": wait_for("checks")});
@@ -122,7 +122,7 @@ fn cancelled_wait_sends_no_more_requests() {
     wire.send(&json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
     }));
-    // The connection stays usable, and the cancelled call reads no bundle.
+    // The client can still use the connection, and the cancelled call reads no bundle.
     wire.call("pr_list", json!({"repo": REPO})).ok();
     let sent = hub.double.requests().into_iter();
     let views = sent.filter(|r| r.operation.as_deref() == Some("PullView"));

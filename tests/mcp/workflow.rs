@@ -1,4 +1,4 @@
-//! The tools of the toolset `workflow`, one by one.
+//! Tests each tool of the toolset `workflow`.
 
 use forge_testkit::Identity;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::{
     world::{Called, LEGACY, MODERN, User, Wire, World},
 };
 
-/// Issue 1 with the sub-issues 2 to 4 in these states; `""` stands for no state.
+/// Creates issue 1 with sub-issues 2 to 4 in these states; `""` stands for no state.
 fn family(states: [&str; 3]) -> (World, Wire) {
     let world = World::new();
     world.keep("store = \"fields\"");
@@ -111,18 +111,18 @@ fn r_001_7_advance_asks_and_moves_lagging_issues() {
         assert_eq!(column(&moved["skipped"], "issue"), ["#3"]);
         assert_eq!(moved["skipped"][0]["current_state"], "In Review");
         assert_eq!(moved["errors"], json!([]));
-        // No issue is left to move, so no confirmation is asked.
+        // No issue has to move, so the tool asks no question.
         let asked = wire.asked.len();
         let again = wire.call("workflow_advance", args).ok();
         assert_eq!(again.data()["advanced"], json!([]));
         assert_eq!(wire.asked.len(), asked);
-        // Without sub-issues, the result has three empty lists.
+        // If an issue has no sub-issues, the result has three empty lists.
         let none = json!({"issue": 2, "target_state": "Ready for Plan"});
         let none = wire.call("workflow_advance", none).ok();
         for list in ["advanced", "skipped", "errors"] {
             assert_eq!(none.data()[list], json!([]), "{list}");
         }
-        // The parent moves to the gate that all sub-issues have reached.
+        // The parent moves to the gate state that all sub-issues have reached.
         let up = json!({"issue": 2, "parent": true});
         let up = wire.call("workflow_advance", up).ok();
         assert_eq!(column(&up.data()["advanced"], "issue"), ["#1"]);
@@ -186,7 +186,7 @@ fn r_001_9_pick_skips_unworkable_issues() {
         column(&found["skipped"], "reason"),
         ["it waits for #1", "its estimate is L"]
     );
-    // Picks by role, and with a larger estimate.
+    // Picks an issue by role, and with a larger estimate.
     let pick = json!({"command": "planners", "max_estimate": "XL"});
     let found = wire.call("workflow_pick", pick).ok();
     assert_eq!(found.data()["issue"]["issue"], "#4");
@@ -326,7 +326,7 @@ fn released_claim_restores_the_previous_state() {
     let given = wire.call("workflow_claim", give).ok();
     assert_eq!(given.data()["change"]["new_state"], "Ready for Plan");
     assert_eq!(given.data()["change"]["ended_claim"], id);
-    // `force` replaces the claim of another holder.
+    // `force` replaces a claim of another holder.
     let claim = json!({"issue": 2, "command": "plan", "holder": "one"});
     wire.call("workflow_claim", claim).ok();
     let force = json!({
@@ -378,7 +378,7 @@ fn r_001_12_view_explains_state_for_command() {
     assert_eq!(after.get("resolved"), None);
 }
 
-/// Titles, states and reasons are text of other people.
+/// Titles, states and reasons are texts that other people wrote.
 #[test]
 fn workflow_text_of_others_is_cleaned_and_bounded() {
     let (_world, mut wire) = family(["Ready for Plan", "", ""]);

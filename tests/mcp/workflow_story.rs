@@ -1,4 +1,4 @@
-//! The worked example, only by tool calls: an issue from triage to merge.
+//! Runs the worked example with tool calls alone: moves an issue from triage to merge.
 
 use forge_testkit::Identity;
 use serde_json::{Value, json};
@@ -12,20 +12,20 @@ use crate::{
 pub const SETS: [&str; 3] = ["--write", "--toolsets", "issues,workflow"];
 
 impl World {
-    /// A server of Grace's with the real clock, because leases expire.
+    /// Starts a server of Grace's with the real clock, because leases expire.
     pub fn workflow(&self) -> Wire {
         let run = self.scratch.forge(self.git.path(), &Identity::GRACE);
         Wire::start(&run.args(["mcp"]).args(SETS), MODERN)
     }
 
-    /// Configures the store of workflow states.
+    /// Configures where workflow states are stored.
     pub fn keep(&self, lines: &str) {
         let file = format!("[workflow]\n{lines}\n");
         self.scratch.write("home/.config/forge/config.toml", file);
     }
 }
 
-/// From triage to merge: the branch `head` of `repo` fixes issue `issue`.
+/// Moves an issue from triage to merge. The branch `head` of `repo` fixes `issue`.
 fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let args = |more: Value| {
         let mut args = json!({"repo": repo, "issue": issue});
@@ -38,7 +38,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
         false => format!("#{issue}"),
     };
 
-    // The issue has no state yet.
+    // The issue does not have a state yet.
     let at = wire.call("workflow_view", args(json!({}))).ok();
     assert_eq!(at.data()["phase"], "TRIAGE");
     let why = format!("Issue {named} has no workflow state; triage first.");
@@ -52,7 +52,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     };
     assert_eq!(at.data()["claims"], claims);
 
-    // Triage names the state to move to.
+    // The triage call names the state to which the issue moves.
     let triage = json!({"state": "Ready for Plan", "command": "triage", "reason": "small enough"});
     let moved = wire.call("workflow_set_state", args(triage)).ok();
     let moved = moved.data();
@@ -61,7 +61,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(moved["command"], "ralph_triage");
     assert_eq!(moved.get("resolved_from"), None);
 
-    // A planner picks the next issue, first without and then with a claim.
+    // A planner picks the next issue, first without a claim and then with one.
     let pick = json!({"repo": repo, "command": "plan"});
     let found = wire.call("workflow_pick", pick.clone()).ok();
     assert_eq!(found.data()["found"], true);
@@ -90,14 +90,14 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let renewed = wire.call("workflow_claim", args(renew)).ok();
     assert_eq!(renewed.data()["claim"]["id"], claim);
 
-    // The planner is done: the intent resolves to the command's state, and the claim ends.
+    // The planner has finished: the intent resolves to a state of the command, and the claim ends.
     let done = json!({"state": "__COMPLETE__", "command": "plan", "claim": claim});
     let moved = wire.call("workflow_set_state", args(done.clone())).ok();
     let moved = moved.data();
     assert_eq!(moved["resolved_from"], "__COMPLETE__");
     assert_eq!(moved["new_state"], "Plan in Review");
     assert_eq!(moved["ended_claim"], claim);
-    // The claim has ended, so a late write of its holder is refused.
+    // The claim has ended, so a later write by its holder is refused.
     wire.call("workflow_set_state", args(done))
         .fails("conflict")
         .says("is over");
@@ -122,7 +122,7 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     assert_eq!(reached["converged"], true);
     assert_eq!(reached["recommendation"], "proceed");
 
-    // Opens the pull request that closes the issue, and merges it.
+    // This part opens the pull request that closes the issue, and merges it.
     let create = json!({
         "repo": repo, "title": "Mend it", "head": head, "base": "main", "closes": [issue]
     });
@@ -233,8 +233,9 @@ fn r_001_12_story_runs_on_tangled() {
     }
 }
 
-/// Compares the prompt with a page of the same facts. The page needs tools for issues, labels and
-/// comments as well; docs/explanation/workflow.md has the measured sizes of the toolset.
+/// Compares the size of the prompt with that of a page with the same facts. The page needs tools
+/// for issues, labels and comments as well. docs/explanation/workflow.md has the measured sizes of
+/// the toolset.
 #[test]
 fn prompt_is_less_than_half_of_an_orchestrator_page() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Starts a server of the real binary, with a client for both protocol eras.
+//! Starts the real binary's server, with a client for both protocol eras.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
 
 impl World {
-    /// A world with Ada's pull request 1 from `feature`.
+    /// Creates a world with Ada's pull request 1 from `feature`.
     pub fn with_feature() -> Self {
         let world = Self::new();
         world.propose("feature", "Add a feature", "Closes nothing.");
@@ -33,35 +33,35 @@ impl World {
             .ok();
     }
 
-    /// A server that Grace starts in the repository.
+    /// Starts a server in the repository as Grace.
     pub fn server(&self, era: &str, args: &[&str]) -> Wire {
         Wire::start(&self.grace(&["mcp"]).args(args), era)
     }
 
-    /// The repository's name in results.
+    /// Returns the repository's name as results contain it.
     pub fn name(&self) -> String {
         let path = self.git.path().canonicalize().unwrap();
         format!("file://{}", path.display())
     }
 }
 
-/// The client's response to a question for the user.
+/// How the client answers a question for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// The client does not support elicitation.
+    /// Does not support elicitation.
     Absent,
     Agrees,
     Declines,
-    /// Submits the form without ticking the box.
+    /// Submits the form, but leaves the box unticked.
     LeavesItUnticked,
-    /// Submits the form without its field.
+    /// Submits the form, but leaves out its field.
     LeavesItOut,
-    /// Accepts without a form.
+    /// Accepts the question without a form.
     SendsNoForm,
 }
 
 impl User {
-    /// The response as JSON.
+    /// Returns the client's answer as JSON.
     fn answer(self) -> Value {
         match self {
             Self::Absent => panic!("a client that cannot ask was asked"),
@@ -74,25 +74,25 @@ impl User {
     }
 }
 
-/// A connection over standard input and output.
+/// A client that is connected to a server over standard input and output.
 pub struct Wire {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     era: &'static str,
     last_id: u64,
-    /// Responses received while waiting for another one, by request id.
+    /// Responses that arrived while the client waited for another one, by request id.
     early: BTreeMap<u64, Value>,
-    /// Output schema of each tool, filled at the first call.
+    /// Output schema of each tool, which the first call reads.
     outputs: BTreeMap<String, Value>,
     pub user: User,
-    /// The questions for the user so far.
+    /// Questions for the user so far.
     pub asked: Vec<String>,
-    /// Action run once, between a question and its answer.
+    /// Action to run once, between a question and its answer.
     pub meanwhile: Option<Box<dyn FnOnce()>>,
-    /// Progress notifications received.
+    /// Progress notifications received so far.
     pub progress: Vec<Value>,
-    /// Answer to `initialize` or `server/discover`.
+    /// The server's response to `initialize` or `server/discover`.
     pub hello: Value,
 }
 
@@ -147,7 +147,7 @@ impl Wire {
         input.flush().unwrap();
     }
 
-    /// Sends bytes as a line, and returns the server's next message.
+    /// Sends bytes as one line, and returns the server's next message.
     pub fn line(&mut self, line: &[u8]) -> Value {
         let input = self.input.as_mut().unwrap();
         input
@@ -192,7 +192,7 @@ impl Wire {
         self.answer(id)
     }
 
-    /// Returns the response to a request, and answers questions for the user meanwhile.
+    /// Returns the response to a request. Meanwhile, answers the questions for the user.
     pub fn answer(&mut self, id: u64) -> Value {
         if let Some(answer) = self.early.remove(&id) {
             return answer;
@@ -221,7 +221,7 @@ impl Wire {
         }
     }
 
-    /// Calls a tool and returns the unchecked result.
+    /// Calls a tool, and returns the result without checking it.
     pub fn raw(&mut self, tool: &str, args: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": args}));
         assert!(answer.get("error").is_none(), "{answer}");
@@ -232,7 +232,7 @@ impl Wire {
         result
     }
 
-    /// Checks the data of a result against the tool's declared schema.
+    /// Checks the data in a result against the schema that the tool declares.
     fn fits(&mut self, tool: &str, result: &Value) {
         if self.outputs.is_empty() {
             let tools = self.tools().into_iter();
@@ -250,14 +250,15 @@ impl Wire {
         }
     }
 
-    /// The confirmation token in a failed call's result, for a client without elicitation.
+    /// Returns the confirmation token in a failed call's result. A client without elicitation sends
+    /// it with the next call.
     pub fn seal(failed: &Called) -> Value {
         let hint = failed.data()["error"]["hint"].as_str().unwrap().to_owned();
         let (_, rest) = hint.split_once("confirm=\"").unwrap();
         json!(rest.split('"').next().unwrap())
     }
 
-    /// Calls a tool. If the tool asks the user, calls again with the answer.
+    /// Calls a tool. If the tool asks the user, answers and calls again.
     pub fn call(&mut self, tool: &str, args: Value) -> Called {
         let result = self.raw(tool, args.clone());
         if result["resultType"] != "input_required" {
@@ -272,7 +273,7 @@ impl Wire {
         self.confirmed(tool, args, &state)
     }
 
-    /// The second call of a confirmation in the modern era.
+    /// Sends the second call of a confirmation in the modern era, and returns its result.
     pub fn confirmed(&mut self, tool: &str, args: Value, state: &Value) -> Called {
         let params = json!({
             "name": tool, "arguments": args, "requestState": state,
@@ -284,8 +285,8 @@ impl Wire {
         Called(answer["result"].clone())
     }
 
-    /// Calls a tool and follows its cursors. A page has at most `most` characters of text, and at
-    /// most three times as many in total.
+    /// Calls a tool, and follows its cursors to the last page. Asserts that each page has at most
+    /// `most` characters of text, and at most three times as many in total.
     pub fn pages(&mut self, tool: &str, mut args: Value, most: usize) -> Vec<Called> {
         let mut pages = Vec::new();
         loop {
@@ -300,7 +301,7 @@ impl Wire {
         }
     }
 
-    /// The tools that the server offers.
+    /// Returns the tools that the server lists.
     pub fn tools(&mut self) -> Vec<Value> {
         self.request("tools/list", json!({}))["result"]["tools"]
             .as_array()
@@ -336,7 +337,7 @@ impl Drop for Wire {
     }
 }
 
-/// The result of a tool.
+/// The result of a tool call.
 #[derive(Debug)]
 pub struct Called(pub Value);
 
@@ -355,7 +356,7 @@ impl Called {
         self
     }
 
-    /// Asserts a failure with this code.
+    /// Asserts that the call failed with this code.
     #[track_caller]
     pub fn fails(self, code: &str) -> Self {
         assert_eq!(self.0["isError"], json!(true), "{}", self.text());
@@ -374,8 +375,8 @@ impl Called {
         self
     }
 
-    /// Asserts that the text has at most `most` characters, and the whole result three times as
-    /// many.
+    /// Asserts that the text has at most `most` characters, and the whole result at most three
+    /// times as many.
     #[track_caller]
     pub fn bounded(self, most: usize) -> Self {
         let text = self.text().chars().count();
@@ -385,13 +386,13 @@ impl Called {
         self
     }
 
-    /// The cursor of the next page.
+    /// Returns the cursor of the next page.
     pub fn cursor(&self) -> Option<String> {
         self.data()["next_cursor"].as_str().map(str::to_owned)
     }
 }
 
-/// A field of each item of a list in the data of pages.
+/// Returns a field of each item in a list, over the data of all pages.
 pub fn column(pages: &[Called], list: &str, field: &str) -> Vec<String> {
     let lists = pages.iter().filter_map(|p| p.data()[list].as_array());
     let items = lists

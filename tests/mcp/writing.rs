@@ -28,7 +28,7 @@ fn pull_request_lifecycle_on_local() {
             .says("> More.")
             .says("labels: bug");
         assert_eq!(view.data()["pull_request"]["state"], "open");
-        // Text that the model does not see is still stored.
+        // The tool stores the parts of a text that the model does not see.
         let stored = world
             .forge_as(&forge_testkit::Identity::ADA, &[])
             .args(["pr", "view", "1", "--json", "body"])
@@ -64,7 +64,7 @@ fn pull_request_lifecycle_on_local() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
-        // A view without comments still has the ids of threads.
+        // A view without comments still contains the ids of threads.
         let view = wire
             .call("pr_view", json!({"number": 1, "include": "threads"}))
             .ok();
@@ -241,7 +241,7 @@ fn edit_of_description_keeps_hidden_comments() {
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.");
-    // A repeated call appends the text again, and the tool's annotations say so.
+    // A repeated call appends the text again. The annotations of the tool say this.
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.\n\nMore.");
@@ -263,7 +263,7 @@ fn pull_created_on_another_is_stacked() {
     world.git.set_branch("upper", "feature");
     let upper = [("upper.txt", Some("upper\n"))];
     world.git.commit("upper", "Add upper", &upper);
-    // The configured base does not apply to a stacked pull request.
+    // The configured base branch does not apply to a stacked pull request.
     world.grace(&["config", "set", "pr.base", "main"]).ok();
     let mut wire = world.server(MODERN, &["--write"]);
     let create =
@@ -293,7 +293,7 @@ fn aliases_of_argument_names_work_inside_lists() {
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
-    // An added line does not exist in the old file.
+    // An added line does not exist in the old version of the file.
     let comment = json!({"path": "feature.txt", "line": 1, "side": "LEFT", "body": "Why?"});
     let review = json!({"number": 1, "verdict": "COMMENT", "comments": [comment]});
     wire.call("pr_review", review)
@@ -305,7 +305,8 @@ fn aliases_of_argument_names_work_inside_lists() {
         (&thread["start_line"], &thread["line"]),
         (&json!(1), &json!(2))
     );
-    // A single object is accepted for a list of files, and a single number for issues.
+    // The tool accepts a single object instead of a list of files, and a single number instead of a
+    // list of issues.
     let edits = json!({
         "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
     });
@@ -326,7 +327,7 @@ fn aliases_of_argument_names_work_inside_lists() {
     .ok();
     let log = world.git.log("main", "%B");
     assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
-    // Names that belong inside two lists are refused, and the error names both lists.
+    // If names that belong in two lists are given in one, the error names both lists.
     wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
         .fails("invalid_input")
         .says("pass add_labels or remove_labels for labels");
@@ -335,7 +336,7 @@ fn aliases_of_argument_names_work_inside_lists() {
     assert_eq!(world.json("2", "assignees")["assignees"][0]["login"], "ada");
     let list = wire.call("pr_list", json!({"isDraft": true})).ok();
     assert_eq!(list.data()["pull_requests"], json!([]));
-    // An owner without a repository is refused rather than ignored.
+    // The tool refuses an owner without a repository instead of ignoring the owner.
     wire.call("pr_list", json!({"owner": "octo"}))
         .fails("invalid_input")
         .says("without repo");
@@ -362,7 +363,7 @@ fn pr_update_branch_merges_base_into_head() {
         let merged = world.git.oid("feature").unwrap();
         assert_ne!(merged, before);
         assert!(wire.asked.is_empty(), "a merge loses nothing");
-        // Rewriting another account's branch needs consent first.
+        // Rewriting the branch of another account needs the user's consent.
         world
             .git
             .commit("main", "Yet more", &[("more.txt", Some("n\n"))]);
@@ -378,7 +379,7 @@ fn pr_update_branch_merges_base_into_head() {
         let log = world.git.log("main..feature", "%P");
         assert_eq!(log.trim().lines().count(), 1, "{log}");
         assert_eq!(log.trim(), world.git.oid("main").unwrap());
-        // Impossible updates ask no confirmation.
+        // The tool asks no question before an update that cannot succeed.
         world.forge(&["pr", "close", "1"]).ok();
         let rebase = json!({"number": 1, "method": "rebase"});
         wire.call("pr_update_branch", rebase)

@@ -1,4 +1,4 @@
-//! Accounts, and commands that need none: versions, help and completions.
+//! Tests accounts, and commands that need no account: versions, help and completions.
 
 use crate::{
     differences::listed,
@@ -23,7 +23,7 @@ fn status_with_bad_token_exits_with_1() {
             assert!(said.contains("X ") && !said.contains(bad), "{said}");
         }
     }
-    // `--json` sends no request to the host.
+    // `--json` sends the host no request.
     let json = world
         .command_as(Tool::Forge, bad, "auth status --json host")
         .output();

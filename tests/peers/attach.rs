@@ -1,4 +1,4 @@
-//! `--attach`: uploads of both programs, and the resulting text.
+//! Tests `--attach`: what both programs upload, and the text that results.
 
 use std::fs;
 
@@ -22,13 +22,13 @@ fn world() -> World {
     world
 }
 
-/// The names of the uploaded files, in upload order.
+/// Returns the names of the uploaded files, in the order of upload.
 fn uploaded(world: &World) -> Vec<String> {
     let seed = world.double.seed();
     seed.assets.iter().map(|a| a.name.clone()).collect()
 }
 
-/// The text of the pull request or of its last comment, without the numbers of the uploads.
+/// Returns the text of the pull request or of its last comment, without the numbers of uploads.
 fn text(world: &World, jq: &str) -> String {
     let fields = ["pr", "view", "1", "--json", "body,comments", "-q", jq];
     let text = world.ok(Tool::Gh, &fields);
@@ -196,7 +196,7 @@ fn bad_attachment_is_refused_by_gh_and_forge_before_requests() {
     assert!(world.double.seed().comments_of(REPO, 1).is_empty());
 }
 
-/// After a failed upload gh stops, but forge uploads the remaining files. Both keep finished
+/// After a failed upload gh stops, but `forge` uploads the remaining files. Both keep the finished
 /// uploads, name the failed files, and exit with 1.
 #[test]
 fn failed_attachment_is_named_and_others_kept() {
@@ -214,7 +214,7 @@ fn failed_attachment_is_named_and_others_kept() {
         let out = world.tool(tool, &args);
         assert_eq!(out.code, Some(1), "{out:?}");
         assert!(out.stdout_text().contains("#issuecomment-"), "{out:?}");
-        // forge uploads concurrently, so either file may be the second.
+        // `forge` uploads concurrently, so either file can be the second.
         let there = uploaded(&world);
         assert_eq!(there.len(), 1);
         let missing = if there == ["a.png"] {

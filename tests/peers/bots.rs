@@ -1,4 +1,4 @@
-//! Bots: requests to Copilot, assignments of Copilot, and pull requests that apps have opened.
+//! Tests bots: review requests to Copilot, assignments of Copilot, and pull requests of apps.
 
 use forge_github_double::PullSeed;
 
@@ -28,7 +28,7 @@ fn world() -> World {
     world
 }
 
-/// The numbers of reviewers and assignees of pull request 1 on the double.
+/// Returns the numbers of reviewers and of assignees of pull request 1 on the double.
 fn people(world: &World) -> (usize, usize) {
     let seed = world.double.seed();
     let pull = seed.pull_of(REPO, 1);

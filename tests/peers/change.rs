@@ -1,4 +1,4 @@
-//! Comments, reviews, edits and state changes, with every flag.
+//! Tests comments, reviews, edits and state changes with every flag.
 
 use crate::{
     list::four,
@@ -220,11 +220,11 @@ fn close_deletes_branch_on_request() {
             !branches.contains("wip") && !branches.contains("theirs"),
             "{branches}"
         );
-        // gh and forge never delete a fork's branch.
+        // Neither gh nor `forge` deletes the branch of a fork.
         let fork = "http://github.localhost/hubot/tools.git";
         assert!(world.git(&["ls-remote", "--heads", fork]).contains("patch"));
     });
-    // Reopening fails, because the branch is deleted.
+    // The pull request cannot be reopened, because its branch is deleted.
     twins.refused("pr reopen 2");
 }
 
@@ -245,7 +245,7 @@ fn merged_pull_stays_merged() {
     twins.same_state();
 }
 
-// The benchmarks count the requests of the other commands.
+// The benchmarks count the requests of all other commands.
 #[test]
 fn new_commands_send_no_more_requests_than_gh() {
     let spent = |tool: Tool| {

@@ -1,4 +1,4 @@
-//! After `pr checkout`, gh and forge leave the same branch, commit and settings.
+//! Tests that gh and `forge` leave the same branch, commit and settings after `pr checkout`.
 
 use forge_github_double::state::Permission;
 use forge_testkit::Run;
@@ -11,7 +11,7 @@ use crate::{
 
 const FORK: &str = "http://github.localhost/hubot/tools.git";
 
-/// State of the clone after a checkout: HEAD, its commit, and the upstream of the branch.
+/// Returns the state of the clone: HEAD, its commit, and the upstream of the branch.
 fn left(world: &World) -> String {
     let branch = world.git(&["rev-parse", "--abbrev-ref", "HEAD"]);
     let name = branch.trim();
@@ -41,7 +41,7 @@ fn checkout_of_a_branch_sets_upstream_like_gh() {
         world.git(&["branch", "--quiet", "-D", "work"]);
     });
     same_checkout(&twins, "pr checkout 1");
-    // A repeated checkout, on the branch itself.
+    // Here the branch of the pull request is already checked out.
     same_checkout(&twins, "pr checkout work");
     twins.git("switch --quiet main");
     same_checkout(&twins, "pr checkout 1 --branch mine");
@@ -108,7 +108,8 @@ fn checkout_in_another_work_tree_behaves_like_gh() {
     };
     assert_eq!(trees(&twins.gh), trees(&twins.forge));
     assert_eq!(trees(&twins.forge).len(), 2);
-    // GitHub has no rounds, so `--round` is refused: the flag is for forges that keep patches.
+    // `--round` is only for forges that store patches. GitHub has no rounds, so `forge` refuses the
+    // flag.
     let out = twins.forge.fails(Tool::Forge, "pr checkout 1 --round 0");
     assert!(out.stderr_text().contains("has no rounds"), "{out:?}");
 }

@@ -7,7 +7,7 @@ use crate::{
     world::{Tool, World},
 };
 
-/// Pushes a branch of two commits with bodies.
+/// Pushes a branch with two commits, both of which have a body.
 fn two_commits(world: &World, branch: &str) {
     world.push(branch);
     let second = [
@@ -235,7 +235,7 @@ fn base_comes_from_clone_configuration() {
     twins.same_state();
 }
 
-/// Both tools use the terminal, and the editor writes a title and a body.
+/// Both programs run on a terminal, and the editor writes a title and a body.
 #[test]
 fn create_takes_title_and_body_from_editor() {
     let twins = Twins::new();
@@ -261,7 +261,7 @@ fn create_takes_title_and_body_from_editor() {
     assert_eq!(body(&twins.gh), "Typed body.");
 }
 
-/// The template is the initial text of the editor.
+/// The editor starts with the text of the template.
 #[test]
 fn editor_starts_with_the_template() {
     let world = World::new();
@@ -282,10 +282,10 @@ fn editor_starts_with_the_template() {
     }
 }
 
-/// Keys that choose the answer below the only remote, which skips the push.
+/// Keys that select the answer below the only remote, which skips the push.
 const SKIP_PUSH: &str = "\u{1b}[B\r";
 
-/// A failed `pr create` keeps the typed text, and `--recover` restores it.
+/// After a failed `pr create`, the typed text is saved. `--recover` restores it.
 #[test]
 fn typed_text_of_failed_create_is_recovered() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Questions, pushes and saved text of `pr create` on a terminal.
+//! Tests the questions, pushes and saved text of `pr create` on a terminal.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ const ENTER: &str = "\r";
 const DOWN: &str = "\u{1b}[B";
 const UP: &str = "\u{1b}[A";
 
-/// Makes a branch with one unpushed commit.
+/// Creates a branch with one commit that is not pushed.
 fn unpushed(world: &World, branch: &str) {
     world.git(&["checkout", "--quiet", "-b", branch, "origin/main"]);
     fs::write(world.clone_dir().join("late.txt"), "late\n").unwrap();
@@ -30,7 +30,7 @@ fn pulls(world: &World) -> usize {
     world.double.seed().pulls_of(REPO).len()
 }
 
-/// The branches of the repository, one per line.
+/// Returns the branches of the repository, one per line.
 fn pushed(world: &World) -> String {
     world.git(&["ls-remote", "--heads", "origin"])
 }
@@ -45,7 +45,7 @@ fn create_asks_in_the_order_of_gh() {
         terminal.reply("Where should we push the 'late' branch?", ENTER);
         terminal.reply("Title", ENTER);
         terminal.expect("Body");
-        // gh opens its editor with a key, and forge with the first of two answers.
+        // gh opens its editor on a key press, and `forge` on the first of two answers.
         match tool {
             Tool::Forge => terminal.send(&format!("{DOWN}{ENTER}")),
             Tool::Gh => terminal.send(ENTER),
@@ -74,7 +74,7 @@ fn create_asks_in_the_order_of_gh() {
         ] {
             assert!(said.contains(item), "{item}: {said}");
         }
-        // Nothing was written before the last answer.
+        // Nothing is written before the last answer.
         assert_eq!((pulls(&world), pushed(&world)), (0, before), "{tool:?}");
     }
 }
@@ -107,9 +107,9 @@ fn create_prompts_can_push_and_label_a_draft() {
     terminal.reply("Body", &format!("{DOWN}{ENTER}"));
     terminal.reply("What's next?", &format!("{UP}{UP}{ENTER}"));
     terminal.expect("What would you like to add?");
-    // Selects the third item.
+    // These keys select the third item.
     terminal.send(&format!("{DOWN}{DOWN} {ENTER}"));
-    // Selects the first and the third label of the repository.
+    // These keys select the first and the third label of the repository.
     terminal.reply("Labels (space", &format!(" {DOWN}{DOWN} {ENTER}"));
     terminal.reply("What's next?", &format!("{DOWN}{ENTER}"));
     let out = terminal.finish();
@@ -117,7 +117,7 @@ fn create_prompts_can_push_and_label_a_draft() {
     assert!(out.plain().contains("/octocat/tools/pull/1"), "{out:?}");
     let seen = world.fields(Tool::Gh, "1", "title,body,isDraft,labels,headRefName");
     assert_eq!(seen["title"], "Add late.txt");
-    // As in gh, the description is the commit's body unless the user types another.
+    // As in gh, the commit's body becomes the description unless the user types another one.
     assert_eq!(seen["body"], "Why.");
     assert_eq!(seen["isDraft"], true);
     assert_eq!(seen["headRefName"], "late");
@@ -128,7 +128,7 @@ fn create_prompts_can_push_and_label_a_draft() {
     assert_eq!(upstream.trim(), "origin/late");
 }
 
-/// Answers `pr create` up to the submission, with a reviewer that does not exist.
+/// Answers all questions of `pr create` up to the submission. The chosen reviewer does not exist.
 fn with_unknown_reviewer(world: &World) -> Terminal {
     world.push("feature");
     let mut terminal = terminal(world, Tool::Forge, "pr create");
@@ -257,7 +257,7 @@ fn create_offers_the_templates() {
     let out = terminal.finish();
     assert_eq!(out.code, Some(0), "{out:?}");
     let body = world.fields(Tool::Gh, "1", "body")["body"].clone();
-    // As in gh, the body of the commit comes first, then the template.
+    // As in gh, the commit's body comes first, and then the template.
     assert_eq!(body.as_str().unwrap().trim(), "Why.\n\nWhat is new?");
 }
 
@@ -280,7 +280,7 @@ fn create_push_pushes_and_sets_the_upstream() {
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/late");
     world.same("1", "title,body,headRefName,headRefOid");
-    // An error that prevents the pull request prevents the push as well.
+    // If an error prevents the pull request, the branch is not pushed either.
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "More"]);
     let before = pushed(&world);
     world.fails(Tool::Forge, "pr create -t T -b B --push");

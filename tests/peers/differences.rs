@@ -1,5 +1,4 @@
-//! Intended differences between forge and gh: the behaviour of each, as listed in
-//! `docs/reference/cli.md`.
+//! Tests the intended differences between `forge` and gh. `docs/reference/cli.md` lists them.
 
 use std::fs;
 
@@ -17,7 +16,7 @@ fn with_four() -> World {
     world
 }
 
-/// Asserts that the list in `docs/reference/cli.md` has this sentence, ignoring line breaks.
+/// Asserts that the list in `docs/reference/cli.md` contains this sentence, ignoring line breaks.
 #[track_caller]
 pub fn listed(sentence: &str) {
     let page = fs::read_to_string(workspace_root().join("docs/reference/cli.md")).unwrap();
@@ -30,7 +29,7 @@ pub fn listed(sentence: &str) {
     );
 }
 
-/// Asserts the exit codes of forge and gh for the same command line.
+/// Asserts the exit codes that `forge` and gh return for the same command line.
 #[track_caller]
 fn codes(world: &World, line: &str, forge: i32, gh: i32) {
     let [ours, theirs] = world.both(line);
@@ -367,7 +366,7 @@ fn handling_of_empty_files_and_refused_tokens_differs() {
     listed("A refused token is exit code 4");
 }
 
-/// The page lists every command of `gh pr` that forge lacks.
+/// The page lists every command of `gh pr` that `forge` does not have.
 #[test]
 fn commands_only_in_gh_are_listed() {
     let world = with_four();
@@ -386,7 +385,7 @@ fn commands_only_in_gh_are_listed() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The page lists every flag that gh lacks.
+/// The page lists every flag that gh does not have.
 #[test]
 fn flags_only_in_forge_are_listed() {
     let world = with_four();
@@ -501,7 +500,7 @@ fn pull_from_whole_files_is_read_by_gh() {
     assert_eq!(paths, ["README.md", "docs/new.md"]);
     world.same("1", "files,commits,headRefOid,labels");
     listed("`pr create --edit PATH=FILE --delete PATH` takes whole files instead of a branch");
-    // Bad edits are refused before anything is made, also off a terminal.
+    // `forge` refuses bad edits before it creates anything, even without a terminal.
     let made = world.double.seed().pulls_of(REPO).len();
     for line in [
         "pr create -t T -b B --delete nosuch.md",
@@ -514,7 +513,7 @@ fn pull_from_whole_files_is_read_by_gh() {
     assert_eq!(world.double.seed().pulls_of(REPO).len(), made);
 }
 
-/// gh lacks these flags, so gh shows their effect.
+/// gh does not have these flags, but it shows their effect.
 #[test]
 fn effect_of_forge_only_flags_is_seen_by_gh() {
     let world = World::new();

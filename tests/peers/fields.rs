@@ -1,4 +1,4 @@
-//! Every field of `--json`, as both tools print it.
+//! Compares every field of `--json` as both programs print it.
 
 use forge_github_double::{
     PullSeed,
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World};
 
-/// gh's fields except for two. [`latest_reviews_have_more_fields_than_in_gh`] tests `latestReviews`.
-/// GitHub has removed `projectCards`: forge writes `[]`; gh writes `null` in a view and `[]` in a
-/// list.
+/// The fields of gh except two. [`latest_reviews_have_more_fields_than_in_gh`] tests
+/// `latestReviews`. GitHub has removed `projectCards`: `forge` prints `[]`, and gh prints `null` in
+/// a view and `[]` in a list.
 pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
     changedFiles,closed,closedAt,closingIssuesReferences,comments,commits,createdAt,deletions,files,\
     fullDatabaseId,headRefName,headRefOid,headRepository,headRepositoryOwner,id,isCrossRepository,\
@@ -18,7 +18,7 @@ pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefNam
     milestone,number,potentialMergeCommit,projectItems,reactionGroups,reviewDecision,\
     reviewRequests,reviews,state,statusCheckRollup,title,updatedAt,url";
 
-/// A pull request from a fork, with a value in every field.
+/// Creates a pull request from a fork that has a value in every field.
 fn world() -> World {
     let world = World::new();
     {
@@ -137,7 +137,7 @@ fn list_and_status_fields_match_gh() {
     // The first read makes GitHub compute mergeability.
     world.ok(Tool::Gh, &list);
     world.same_json(&list);
-    // If the branch has no pull request, gh leaves `currentBranch` out, and forge writes `null`.
+    // If the branch has no pull request, gh omits `currentBranch`, but `forge` prints `null`.
     let created = ["pr", "status", "--json", FIELDS, "--jq", ".createdBy"];
     world.same_json(&created);
 }
@@ -152,8 +152,8 @@ fn every_field_of_minimal_pull_matches_gh() {
     world.same("1", FIELDS);
 }
 
-/// GitHub drops a verdict once its reviewer comments or is requested again. gh requests neither the
-/// ids nor the commits of reviews.
+/// GitHub drops a reviewer's verdict once the reviewer comments or is asked again. gh requests
+/// neither the ids nor the commits of reviews.
 #[test]
 fn latest_reviews_have_more_fields_than_in_gh() {
     let world = world();

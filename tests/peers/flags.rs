@@ -1,8 +1,9 @@
-//! Every flag of `forge pr` has a test in this suite, and forge has every flag of gh, except for
-//! listed flags of issues.
+//! Tests that this suite tests every flag of `forge pr`, and that `forge` has every flag of gh,
+//! except for listed flags of issue commands.
 //!
-//! Commands and flags of forge come from `docs/reference/cli.md`, which a test keeps current; the
-//! tested flags from the command lines in this suite's sources; those of gh from its help.
+//! The commands and flags of `forge` come from `docs/reference/cli.md`, which another test keeps
+//! current. The tested flags come from the command lines in the sources of this suite, and gh's
+//! flags from its help.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -36,10 +37,10 @@ const COMMANDS: [&str; 18] = [
     "update-branch",
 ];
 
-/// Flags by their long form, each with its short form.
+/// Flags by their long form, each with its short form if there is one.
 type Flags = BTreeMap<String, Option<char>>;
 
-/// Flags of a command, from `docs/reference/cli.md`.
+/// Returns the flags of a command from `docs/reference/cli.md`.
 fn flags_of_forge(command: &str) -> Flags {
     flags_of(&format!("forge pr {command}"))
 }
@@ -62,8 +63,8 @@ fn flags_of(heading: &str) -> Flags {
     flags
 }
 
-/// Issue commands of both programs, with gh's flags that `forge` lacks and `docs/reference/cli.md`
-/// lists.
+/// Issue commands that both programs have, each with the flags of gh that `forge` lacks.
+/// `docs/reference/cli.md` lists these flags.
 const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("list", &[]),
     ("view", &[]),
@@ -75,8 +76,8 @@ const ISSUE_COMMANDS: [(&str, &[&str]); 8] = [
     ("delete", &["confirm"]),
 ];
 
-/// Commands of other groups of both programs, with gh's flags that `forge` lacks and
-/// `docs/reference/cli.md` lists.
+/// Further commands that both programs have, each with the flags of gh that `forge` lacks.
+/// `docs/reference/cli.md` lists these flags.
 const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     (
         "auth login",
@@ -100,7 +101,7 @@ const OTHER_COMMANDS: [(&str, &[&str]); 9] = [
     ("label list", &["order", "sort", "web"]),
 ];
 
-/// Flags of a command such as `pr list`, from gh's help.
+/// Returns the flags of a command such as `pr list` from gh's help.
 fn flags_of_gh(world: &World, command: &str) -> Flags {
     let help = world.command(Tool::Gh, &format!("{command} --help")).text();
     let (own, inherited) = help.split_once("\nINHERITED FLAGS\n").unwrap();
@@ -115,7 +116,7 @@ fn flags_of_gh(world: &World, command: &str) -> Flags {
         .collect()
 }
 
-/// The long and the short form of a flag, from the first words of its line.
+/// Returns the long and the short form of a flag, from the first words of a line in the help.
 fn flag<'a>(words: impl Iterator<Item = &'a str>) -> (String, Option<char>) {
     let mut short = None;
     for word in words {
@@ -133,7 +134,7 @@ fn flag<'a>(words: impl Iterator<Item = &'a str>) -> (String, Option<char>) {
     panic!("no long form");
 }
 
-/// The flags that a command line uses, in their long form.
+/// Returns the flags that a command line uses, in their long form.
 fn used(words: &[String], known: &Flags) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
     for word in words.iter().take_while(|word| *word != "--") {
@@ -151,7 +152,7 @@ fn used(words: &[String], known: &Flags) -> BTreeSet<String> {
     used
 }
 
-/// The command lines in the sources: string literals that begin with `pr `.
+/// Returns the command lines in the sources, which are string literals that begin with `pr `.
 fn lines() -> Vec<String> {
     let texts = sources().into_iter().flat_map(|path| texts(&path));
     texts.filter(|text| text.starts_with("pr ")).collect()
@@ -168,7 +169,7 @@ fn sources() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The string literals of a source file.
+/// Returns the string literals of a source file.
 fn texts(path: &Path) -> Vec<String> {
     let source = fs::read_to_string(path).unwrap();
     let mut texts = Vec::new();
@@ -189,8 +190,8 @@ fn texts(path: &Path) -> Vec<String> {
     texts
 }
 
-/// Sources with `pr create {flags}` in a loop over a table: the file's other literals have the
-/// flags.
+/// Sources that run `pr create {flags}` for each row of a table. The other literals in the file
+/// contain the flags.
 const TABLES: [(&str, &str); 1] = [("create.rs", "create")];
 
 #[test]
@@ -212,7 +213,7 @@ fn every_flag_of_forge_is_exercised() {
             note(command, &words(text));
         }
     }
-    // Commands as lists of arguments: the literals from one command's name to the next.
+    // A command can also be a list of arguments: the literals from one command name to the next.
     for file in sources() {
         let texts = texts(&file);
         let named = |text: &str| COMMANDS.contains(&text);

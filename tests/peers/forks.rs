@@ -1,4 +1,4 @@
-//! Pull requests from forks of users and of organisations.
+//! Tests pull requests from forks of users and of organisations.
 
 use forge_github_double::state::Permission;
 
@@ -10,7 +10,7 @@ use crate::{
 const FORK: &str = "http://github.localhost/hubot/tools.git";
 const ORG: &str = "http://github.localhost/acme/tools.git";
 
-/// Adds remotes for a user's and an organisation's fork, to which Mona may push.
+/// Adds remotes for the forks of a user and of an organisation. Mona may push to both.
 fn forked(world: &World) {
     {
         let mut seed = world.double.seed();
@@ -69,7 +69,7 @@ fn fork_head_is_named_by_owner_and_branch() {
     twins.refused("pr create -t T -b B -H acme:not-pushed");
 }
 
-/// `ORG/REPO:BRANCH` is unknown to gh, which fails. forge opens the pull request, and gh then shows
+/// gh does not know `ORG/REPO:BRANCH` and fails. `forge` opens the pull request, and gh then shows
 /// it.
 #[test]
 fn fork_head_is_named_by_repository_and_branch() {
@@ -97,7 +97,7 @@ fn fork_head_is_named_by_repository_and_branch() {
     assert_eq!(world.double.seed().pulls_of(REPO).len(), 1);
 }
 
-/// A fork in the organisation of the base repository has the same owner, but another name.
+/// A fork in the base repository's own organisation has the same owner, but another name.
 #[test]
 fn fork_in_same_organisation_is_opened() {
     let world = World::new();

@@ -1,6 +1,6 @@
-//! Issues: each program opens, lists, views, closes, reopens and comments on the other's issues.
-//! The double does not cover gh's `issue view` without `--json`, which requests issue types and
-//! summaries of sub-issues.
+//! Tests issues: each program opens, lists, views, closes, reopens and comments on issues that the
+//! other has made. gh's `issue view` needs `--json` here, because otherwise it requests issue types
+//! and summaries of sub-issues, which the double does not cover.
 
 use forge_github_double::Seed;
 
@@ -10,7 +10,7 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// gh's fields that forge has as well.
+/// Those fields of gh that `forge` also has.
 const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,isPinned,labels,\
     number,milestone,reactionGroups,state,stateReason,title,updatedAt,url";
 

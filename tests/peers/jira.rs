@@ -1,6 +1,7 @@
-//! The Python package `jira` 3.10.5 reads the same tickets from the JIRA doubles as forge.
+//! Compares the tickets that `forge` and the Python package `jira` 3.10.5 read from the JIRA
+//! doubles.
 //!
-//! `FORGE_JIRA_PYTHON` names a Python with the package; the test is skipped without it.
+//! `FORGE_JIRA_PYTHON` names a Python that has the package. Without it, the test is skipped.
 
 use std::path::PathBuf;
 
@@ -26,7 +27,7 @@ fn r_002_8_tickets_match_the_python_client() {
         let ours = linked(&jira, email);
         let (theirs, missing) = (theirs("PROJ-123"), theirs("PROJ-999"));
         assert_eq!(missing["status_code"], 404, "{missing}");
-        // Only the existing ticket is listed.
+        // The list contains only the ticket that exists.
         assert_eq!(ours.as_array().unwrap().len(), 1, "{ours}");
         let ours = &ours[0];
         for field in ["key", "title", "statusName", "labels", "body", "url"] {
@@ -56,7 +57,7 @@ fn client(python: &PathBuf, jira: &JiraDouble, key: &str, email: Option<&str>) -
     run.output().success().json()
 }
 
-/// The linked issues of a pull request that names two tickets.
+/// Returns the linked issues of a pull request that names two tickets.
 fn linked(jira: &JiraDouble, email: Option<&str>) -> Value {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");

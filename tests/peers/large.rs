@@ -1,4 +1,4 @@
-//! Pull requests too large for gh, or for a single response of GitHub.
+//! Tests pull requests that are too large for gh, or for one response of GitHub.
 
 use forge_github_double::PullSeed;
 
@@ -50,7 +50,7 @@ fn pull_with_350_files_is_shown_by_forge() {
     let diff = world.command(Tool::Forge, "pr diff 1").text();
     assert_eq!(diff.matches("\n+new\n").count(), 350);
     assert_eq!(diff.matches("diff --git ").count(), 350);
-    // gh stops at 100 files without a warning.
+    // gh prints only the first 100 files, without a warning.
     let files = "pr view 1 --json files -q '.files | length'";
     let [ours, theirs] = world.both(files);
     assert_eq!(
@@ -84,7 +84,7 @@ fn pull_with_130_commits_is_shown_like_gh() {
     }
     let [ours, theirs] = world.both("pr view 1 --json commits -q '.commits[].messageHeadline'");
     let (ours, theirs) = (ours.stdout_text(), theirs.stdout_text());
-    // gh stops at 100 commits without a warning.
+    // gh prints only the first 100 commits, without a warning.
     assert_eq!((ours.lines().count(), theirs.lines().count()), (130, 100));
     assert_eq!(
         ours.lines().take(100).collect::<Vec<_>>(),

@@ -229,7 +229,7 @@ fn pull_of_one_program_is_merged_by_other() {
     }
 }
 
-/// The state of the clone: its branches, the checked-out branch, and the subject of that branch's
+/// Returns the state of the clone: its branches, the checked-out branch, and the subject of its
 /// newest commit.
 fn clone_state(world: &World) -> String {
     world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])

@@ -5,7 +5,8 @@ use crate::{
     world::{REPO, REVIEWER, Tool, World},
 };
 
-/// Pull requests 1 to 4: one with every field, a draft, another account's, and one from a fork.
+/// Creates pull requests 1 to 4: one with a value in every field, a draft, one of another
+/// account's, and one from a fork.
 pub fn four(seed: &mut Seed<'_>) {
     seed.fork(REPO, "hubot");
     let pulls = [
@@ -155,7 +156,7 @@ fn bad_list_commands_are_refused_by_gh_and_forge() {
 #[test]
 fn status_matches_gh() {
     let twins = Twins::with(four);
-    // Mergeability is not computed yet.
+    // GitHub has not computed mergeability yet.
     let both = twins.same("pr status -c");
     let said = both.forge.stdout_text();
     assert!(said.contains("! Merge conflict status unknown"), "{said}");
@@ -192,7 +193,7 @@ fn status_matches_gh() {
     }
 }
 
-/// gh has no such filter, so the expected result comes from its lists of files.
+/// gh does not have such a filter, so the expected result comes from the file lists that gh prints.
 #[test]
 fn touches_flag_agrees_with_files_of_gh() {
     let world = World::new();

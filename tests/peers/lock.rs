@@ -1,11 +1,12 @@
-//! Conversations that one program locks and the other unlocks.
+//! Tests conversations that one program locks and the other unlocks.
 
 use crate::{
     differences::listed,
     world::{REPO, Tool, World},
 };
 
-/// Whether pull request 1 is locked, and for what reason.
+/// Returns the reason for which pull request 1 is locked. The outer `None` means that it is not
+/// locked.
 fn lock_of(world: &World) -> Option<Option<String>> {
     world.double.seed().pull_of(REPO, 1).locked.clone()
 }
@@ -36,7 +37,7 @@ fn lock_set_by_one_program_is_removed_by_other() {
             assert_eq!(unlocked.text(), "");
             assert_eq!(lock_of(&world), None);
         }
-        // Unlocking an unlocked conversation changes nothing in both programs.
+        // In both programs, unlocking an unlocked conversation changes nothing.
         world.same_line("pr unlock 1");
     }
 }

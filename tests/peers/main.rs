@@ -1,6 +1,6 @@
-//! The real gh and forge take turns on the GitHub double: each lists, reads, changes, closes and
-//! merges what the other has made. Both also run the same commands in two equal worlds, with every
-//! flag that both have (`flags` checks this), and must reach the same state.
+//! Runs the real gh and `forge` on the GitHub double. The programs take turns: each lists, reads,
+//! changes, closes and merges what the other has made. Both also run the same commands in two equal
+//! worlds, with every flag that both have (`flags` checks this), and must reach the same state.
 //!
 //! `FORGE_GH` names gh; the default is `target/peers/gh`, where `cargo xtask test` puts it.
 #![allow(

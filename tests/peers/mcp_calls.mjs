@@ -1,4 +1,4 @@
-// Calls of a TypeScript client: reads a call per line of stdin, and writes a result per line of stdout.
+// Makes calls as a TypeScript client: reads one call per line, and writes one result per line.
 //
 // usage: mcp_calls.mjs sdk|client FORGE REPO ARG..., in the directory where npm installed the packages
 

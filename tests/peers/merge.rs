@@ -7,7 +7,7 @@ use crate::{
     world::{REPO, Tool},
 };
 
-/// Pull requests 1 to 6 from the branches `bulk-1` to `bulk-6`.
+/// Creates pull requests 1 to 6 from branches `bulk-1` to `bulk-6`.
 fn six(seed: &mut Seed<'_>) {
     seed.many_pulls(REPO, 6);
 }
@@ -82,7 +82,7 @@ fn match_head_commit_flag_must_match_the_head() {
     twins.both(|world| {
         let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
         for tool in [Tool::Forge, Tool::Gh] {
-            // The second merge finds the pull request merged.
+            // The second merge finds that the pull request is already merged.
             world
                 .command(tool, &format!("pr merge 1 -m --match-head-commit {head}"))
                 .ok();

@@ -1,4 +1,4 @@
-//! Questions of both tools on a terminal: their order and their effect.
+//! Tests the questions of both programs on a terminal: their order and their effect.
 
 use forge_github_double::Seed;
 use forge_testkit::{Terminal, TtyOutput};
@@ -9,10 +9,10 @@ use crate::{
     world::{MONA, REPO, REVIEWER, Tool, World},
 };
 
-/// The key that moves one item down.
+/// The key that moves the selection down by one item.
 const DOWN: &str = "\u{1b}[B";
 
-/// Questions of gh, cut where forge's text begins to differ.
+/// Questions of gh, up to the point where the text of `forge` differs.
 const QUESTIONS: [&str; 9] = [
     "Merging pull request octocat/tools#",
     "What merge method would you like to use?",
@@ -25,7 +25,7 @@ const QUESTIONS: [&str; 9] = [
     "Submit?",
 ];
 
-/// Pull requests 1 to 6 from the branches `bulk-1` to `bulk-6`.
+/// Creates pull requests 1 to 6 from branches `bulk-1` to `bulk-6`.
 fn six() -> Twins {
     Twins::with(|seed: &mut Seed<'_>| {
         seed.many_pulls(REPO, 6);
@@ -46,7 +46,7 @@ fn answer(
     Terminal::start(&run, 120, 40).answer(answers)
 }
 
-/// The questions of a transcript, in the order in which they were first asked.
+/// Returns the questions in a transcript, in the order in which they first appeared.
 fn questions(out: &TtyOutput) -> Vec<&'static str> {
     let text = out.plain();
     let mut asked: Vec<(usize, &str)> = QUESTIONS
@@ -57,7 +57,8 @@ fn questions(out: &TtyOutput) -> Vec<&'static str> {
     asked.into_iter().map(|(_, question)| question).collect()
 }
 
-/// Asserts that both ask the same questions in the same order, and end with these exit codes.
+/// Asserts that both programs ask the same questions in the same order, and end with these exit
+/// codes.
 #[track_caller]
 fn same_questions(
     twins: &Twins,

@@ -95,7 +95,7 @@ fn checks_output_and_exit_code_match_gh() {
     world.double.seed().status(REPO, 1, "deploy", "FAILURE");
     world.same_output(&["pr", "checks", "1"]);
     world.same("1", "statusCheckRollup");
-    // gh keeps the response's order, and forge lists failed checks first.
+    // gh keeps the order of the response, but `forge` lists failed checks first.
     let sorted = "sort_by(.name)[] | [.name,.state,.bucket,.link] | join(\" \")";
     let fields = ["--json", "name,state,bucket,link", "--jq", sorted];
     world.same_output(&[&["pr", "checks", "1"][..], &fields].concat());

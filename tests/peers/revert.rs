@@ -1,8 +1,8 @@
-//! Reverts of merged pull requests: one program merges and the other reverts.
+//! Tests reverts of merged pull requests: one program merges, and the other reverts.
 
 use crate::world::{REPO, Tool, World};
 
-/// Opens and merges pull request 1.
+/// Creates a world in which pull request 1 is opened and merged.
 fn merged(maker: Tool) -> World {
     let world = World::new();
     world.push("feature");

@@ -1,8 +1,9 @@
-//! Compares the double with another imitation of GitHub, `myworld` 0.2.1 from PyPI, by equal
-//! requests. `docs/explanation/github-double.md` lists the differences and says which side we
-//! believe. An unlisted difference fails the test, and so does a listed one that no longer exists.
+//! Sends equal requests to the double and to another imitation of GitHub, `myworld` 0.2.1 from
+//! PyPI, and compares the results. `docs/explanation/github-double.md` lists the differences, and
+//! says which side we believe. The test fails if a difference is not listed, or if a listed
+//! difference no longer exists.
 //!
-//! `FORGE_MYWORLD` names the program; the test is skipped without it.
+//! `FORGE_MYWORLD` names the program; without it, the test is skipped.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::world::{MONA, REPO, REVIEWER};
 
-/// The double's repository in myworld's format.
+/// The repository of the double, in the format of myworld.
 const ENVIRONMENT: &str = r#"
 name: lifecycle
 task: "-"
@@ -44,7 +45,7 @@ servers:
             last: {files: {last.txt: "new"}, author: octocat, message: Add}
 "#;
 
-/// The double or myworld, with its ids for the objects of the steps.
+/// The double or myworld, with the ids that it gave to the objects of the steps.
 struct Side {
     port: u16,
     path: &'static str,
@@ -52,7 +53,7 @@ struct Side {
     ids: BTreeMap<String, String>,
 }
 
-/// A process that is killed at the end of the test.
+/// A process that is killed when this value is dropped.
 struct Ends(Child);
 
 impl Drop for Ends {
@@ -193,7 +194,7 @@ fn review(name: &'static str, who: &'static str, event: &str, body: Option<&str>
     mutation(name, who, "addPullRequestReview", input, of)
 }
 
-/// Steps in the life of three pull requests.
+/// Returns the steps that the test takes with three pull requests.
 fn steps() -> Vec<Step> {
     let state = "pullRequest { state }";
     let draft = "pullRequest { isDraft }";
@@ -391,7 +392,7 @@ fn myworld(program: PathBuf, scratch: &Scratch) -> (Ends, Side) {
     panic!("myworld does not answer");
 }
 
-/// The steps that the table in `docs/explanation/github-double.md` names.
+/// Returns the steps in the table of `docs/explanation/github-double.md`.
 fn listed() -> Vec<String> {
     let page =
         fs::read_to_string(workspace_root().join("docs/explanation/github-double.md")).unwrap();

@@ -1,4 +1,4 @@
-//! How both programs choose the current branch's pull request, and the clone's repository.
+//! Tests how both programs choose the current branch's pull request and the clone's repository.
 
 use forge_github_double::PullSeed;
 
@@ -6,7 +6,7 @@ use crate::world::{REPO, Tool, World};
 
 const NUMBER: &str = "pr view --json number -q .number";
 
-/// Pull requests 1 from `topic`, 2 from the fork's `topic` and 3 from `dest`; a remote `fork`.
+/// Creates three pull requests, from `topic`, the fork's `topic` and `dest`, and a remote `fork`.
 fn three() -> World {
     let world = World::new();
     {
@@ -36,7 +36,7 @@ fn three() -> World {
     world
 }
 
-/// Asserts that both tools find this number on `branch` with this configuration.
+/// Asserts that on `branch`, with this configuration, both programs find this pull request.
 #[track_caller]
 fn found(branch: &str, config: &[(&str, &str)], number: u64) {
     let world = three();
@@ -206,7 +206,7 @@ fn repository_choice_matches_gh() {
         }
     };
     number("3\n2\n1\n");
-    // With a remote `upstream`, the fork `origin` is not chosen.
+    // If there is a remote `upstream`, the fork `origin` is not chosen.
     world.git(&["remote", "rename", "origin", "upstream"]);
     world.git(&["remote", "rename", "fork", "origin"]);
     number("3\n2\n1\n");

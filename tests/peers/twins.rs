@@ -1,4 +1,4 @@
-//! Runs the same commands in two equal worlds: forge in one world, gh in the other.
+//! Runs the same commands in two equal worlds: `forge` in one, and gh in the other.
 
 use forge_github_double::Seed;
 use forge_testkit::{Output, Run};
@@ -6,27 +6,27 @@ use serde_json::Value;
 
 use crate::world::{REPO, Tool, World, sorted, words};
 
-/// Fields of all pull requests that are compared after both have run the same command.
+/// Fields of the pull requests that must be equal after both programs have run the same command.
 const STATE: &str = "number,title,body,state,isDraft,author,baseRefName,headRefName,labels,\
     assignees,milestone,reviewRequests,comments,reviews,isCrossRepository,mergedBy";
 
-/// A world for forge, and an equal one for gh.
+/// A world in which `forge` runs, and an equal one in which gh runs.
 pub struct Twins {
     pub forge: World,
     pub gh: World,
 }
 
-/// The results of a command that both have run.
+/// The results of a command line in both worlds.
 #[derive(Debug)]
 pub struct Both {
     pub forge: Output,
     pub gh: Output,
-    /// The page that forge opened; gh opened the same.
+    /// The page that `forge` opened. gh has opened the same page.
     pub page: String,
 }
 
 impl Both {
-    /// Asserts that both have failed.
+    /// Asserts that both programs failed.
     #[track_caller]
     pub fn refused(&self) {
         assert_ne!(self.forge.code, Some(0), "{self:?}");
@@ -34,7 +34,7 @@ impl Both {
         assert_eq!(self.forge.code, self.gh.code, "{self:?}");
     }
 
-    /// Asserts that both have printed `part` on stderr.
+    /// Asserts that both programs printed `part` on stderr.
     #[track_caller]
     pub fn say(self, part: &str) {
         for out in [&self.forge, &self.gh] {
@@ -48,7 +48,7 @@ impl Twins {
         Self::with(|_| {})
     }
 
-    /// Two equal worlds with more content than [`World::new`].
+    /// Creates two equal worlds, which `fill` gives more content than [`World::new`].
     pub fn with(fill: impl Fn(&mut Seed<'_>)) -> Self {
         let make = || {
             let world = World::new();
@@ -61,7 +61,7 @@ impl Twins {
         }
     }
 
-    /// Makes the same preparation in both worlds.
+    /// Prepares both worlds in the same way.
     pub fn both(&self, change: impl Fn(&World)) {
         change(&self.forge);
         change(&self.gh);
@@ -78,7 +78,7 @@ impl Twins {
         });
     }
 
-    /// Runs a command line in both worlds, without comparing.
+    /// Runs a command line in both worlds, without comparing the results.
     pub fn run(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
         let run = |world: &World, tool| change(world, world.command(tool, line)).output();
         Both {
@@ -94,7 +94,7 @@ impl Twins {
         self.same_with(line, |_, run| run)
     }
 
-    /// [`Self::same`] with another environment or input.
+    /// Asserts the same as [`Self::same`], with another environment or input.
     #[track_caller]
     pub fn same_with(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
         let mut both = self.run(line, change);
@@ -111,14 +111,15 @@ impl Twins {
         both
     }
 
-    /// [`Self::same`] for a command whose stderr has to be equal as well.
+    /// Asserts the same as [`Self::same`], and that stderr is equal as well.
     #[track_caller]
     pub fn same_words(&self, line: &str) {
         let both = self.same(line);
         assert_eq!(both.forge.stderr_text(), both.gh.stderr_text(), "{line}");
     }
 
-    /// Asserts that both refuse a command line with the same exit code and empty stdout.
+    /// Asserts that both programs refuse a command line with the same exit code and an empty
+    /// stdout.
     #[track_caller]
     pub fn refused(&self, line: &str) -> Both {
         let both = self.same(line);
@@ -132,7 +133,8 @@ impl Twins {
         self.same_state_of(REPO);
     }
 
-    /// [`Self::same_state`] of another repository, which the clone need not know.
+    /// Asserts the same as [`Self::same_state`] for another repository, which need not be a remote
+    /// of the clone.
     #[track_caller]
     pub fn same_state_of(&self, repo: &str) {
         let (ours, theirs) = (state(&self.forge, repo), state(&self.gh, repo));
@@ -154,7 +156,7 @@ impl Twins {
     }
 }
 
-/// Removes from a text the numbers that depend on how many objects exist.
+/// Replaces the numbers in a text that depend on how many objects exist.
 fn stable(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,11 +1,11 @@
-//! Head branches that one program opens and the other updates.
+//! Tests head branches that one program creates and the other updates.
 
 use crate::{
     differences::listed,
     world::{REPO, Tool, World},
 };
 
-/// Pull request 1 from `feature`, behind the base branch by one commit.
+/// Creates pull request 1 from `feature`, one commit behind its base branch.
 pub fn behind(world: &World, maker: Tool) {
     world.push("feature");
     world.command(maker, "pr create -t T -b B").ok();
@@ -22,7 +22,7 @@ fn base_moves(world: &World, file: &str, text: &str) {
     world.git(&["checkout", "--quiet", "feature"]);
 }
 
-/// Subjects of the commits that are in the head but not in the base, newest first.
+/// Returns the subjects of the commits that the head has and the base lacks, newest first.
 fn commits(world: &World) -> String {
     world.git(&["fetch", "--quiet", "origin"]);
     world.git(&["log", "--format=%s", "origin/main..origin/feature"])

@@ -72,7 +72,7 @@ fn bad_selectors_are_refused_by_gh_and_forge() {
             assert!(said.contains("argument required when using the"), "{said}");
         }
     }
-    // The only exception: `pr edit` falls back to the current branch.
+    // `pr edit` is the only exception: it falls back to the current branch.
     for out in world.same_refusal_of("pr edit -R octocat/tools -t x") {
         assert!(out.stderr_text().contains("for branch \"main\""), "{out:?}");
     }
@@ -233,7 +233,7 @@ fn diffs_equal_those_of_gh() {
     ] {
         world.same_line(line);
     }
-    // forge's output without a counterpart in gh is compared with git's.
+    // Some output of `forge` has no counterpart in gh, so the test compares it with git's.
     world.git(&["fetch", "--quiet", "origin"]);
     let head = world.fields(Tool::Gh, "1", "headRefOid")["headRefOid"].clone();
     let range = format!("origin/main...{}", head.as_str().unwrap());

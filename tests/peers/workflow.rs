@@ -1,5 +1,5 @@
-//! The worked example of a workflow with MCP's official Python client, in a git repository and on
-//! the GitHub double. `tests/atproto/workflow.rs` runs the example on a real PDS.
+//! Runs the worked example of a workflow with MCP's official Python client, in a git repository and
+//! on the GitHub double. `tests/atproto/workflow.rs` runs it on a real PDS.
 
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
 use forge_testkit::{Identity, Run, Scratch};
@@ -9,7 +9,7 @@ use crate::workflow_client::{came_to, python};
 const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 
-/// A home directory whose configuration names a store.
+/// Creates a home directory with a configuration that names the store.
 fn home(store: &str) -> Scratch {
     let scratch = Scratch::new();
     let file = format!("[workflow]\nstore = \"{store}\"\n");

@@ -1,15 +1,15 @@
-//! Runs `workflow_client.py`, the worked example of a workflow with MCP's official Python client.
+//! Runs `workflow_client.py`: the worked example of a workflow, with MCP's official Python client.
 //!
-//! `FORGE_MCP_PYTHON` names a Python with the package `mcp`; the default is
-//! `target/peers/mcp/venv`, where
-//! `cargo xtask test` puts it. Without the package, the tests are skipped.
+//! `FORGE_MCP_PYTHON` names a Python that has the package `mcp`. The default is
+//! `target/peers/mcp/venv`, where `cargo xtask test` puts it. Without the package, the tests are
+//! skipped.
 
 use std::path::{Path, PathBuf};
 
 use forge_testkit::{Run, forge_binary, workspace_root};
 use serde_json::json;
 
-/// The Python that has the package.
+/// Returns the path of a Python that has the package, or `None` without one.
 pub fn python() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/mcp/venv/bin/python");
     let python = std::env::var_os("FORGE_MCP_PYTHON").map_or(usual, PathBuf::from);
@@ -20,7 +20,7 @@ pub fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-/// Runs the example with the environment of `run`: the branch `head` of `repo` fixes `issue`.
+/// Runs the example with the environment of `run`. The branch `head` of `repo` fixes `issue`.
 #[track_caller]
 pub fn came_to(python: &Path, run: Run, repo: &str, issue: &str, head: &str, method: &str) {
     let script = workspace_root().join("tests/peers/workflow_client.py");

@@ -7,7 +7,7 @@ use forge_github_double::{ALL_SCOPES, GitHubDouble, Options, state::Permission};
 use forge_testkit::{Output, Run, Scratch, forge_binary, git_program, workspace_root};
 use serde_json::Value;
 
-/// The repository that both tools work on.
+/// The repository on which both programs work.
 pub const REPO: &str = "octocat/tools";
 
 /// One of the two programs.
@@ -18,7 +18,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Both orders in which the programs take turns.
+    /// Both orders in which the programs can take turns.
     pub const TURNS: [(Self, Self); 2] = [(Self::Forge, Self::Gh), (Self::Gh, Self::Forge)];
 
     fn program(self) -> PathBuf {
@@ -29,7 +29,8 @@ impl Tool {
     }
 }
 
-/// The real gh: `FORGE_GH`, by default the gh that `cargo xtask test` put into `target/peers`.
+/// Returns the path of the real gh: `FORGE_GH`, or by default the gh that `cargo xtask test` put
+/// into `target/peers`.
 fn gh() -> PathBuf {
     std::env::var_os("FORGE_GH")
         .map_or_else(|| workspace_root().join("target/peers/gh"), PathBuf::from)
@@ -40,7 +41,7 @@ pub const MONA: &str = "gho_monalisa0canary0monalisa0canary0mona";
 /// Token of a second account with write access.
 pub const REVIEWER: &str = "gho_reviewer0canary0reviewer0canary0revi";
 
-/// A double with a repository, and a clone of it.
+/// A double with a repository, and a clone of that repository.
 pub struct World {
     pub double: GitHubDouble,
     pub scratch: Scratch,
@@ -104,20 +105,20 @@ impl World {
             .fold(run, |run, (key, value)| run.env(key, value))
     }
 
-    /// A command line in the clone, as Mona. The line is split as by a shell, and omits the
-    /// program.
+    /// Returns a command of Mona's in the clone. The line has no program name, and is split as a
+    /// shell does.
     pub fn command(&self, tool: Tool, line: &str) -> Run {
         self.run(tool.program(), self.clone_dir(), MONA)
             .args(words(line))
     }
 
-    /// A command line in the clone, as another account.
+    /// Returns a command of another account's in the clone.
     pub fn command_as(&self, tool: Tool, token: &str, line: &str) -> Run {
         self.run(tool.program(), self.clone_dir(), token)
             .args(words(line))
     }
 
-    /// The pages opened since the last call.
+    /// Returns the web pages that were opened since the last call.
     pub fn opened(&self) -> String {
         let path = self.scratch.path("opened");
         let opened = fs::read_to_string(&path).unwrap_or_default();
@@ -125,7 +126,7 @@ impl World {
         opened
     }
 
-    /// An editor that replaces the file's text by `text`.
+    /// Creates an editor that replaces a file's text by `text`, and returns its path.
     pub fn editor(&self, text: &str) -> PathBuf {
         let path = self.scratch.path("editor");
         script(&path, &format!("printf '%s' '{text}' >\"$1\""));
@@ -155,7 +156,7 @@ impl World {
         self.tool_as(tool, MONA, args)
     }
 
-    /// [`Self::tool`] for a command that must succeed; returns its output.
+    /// Runs a tool as [`Self::tool`] does, asserts that it succeeds, and returns its output.
     pub fn ok(&self, tool: Tool, args: &[&str]) -> String {
         self.tool(tool, args).success().stdout_text()
     }
@@ -167,12 +168,12 @@ impl World {
         assert!(out.stdout.is_empty(), "{out:?}");
     }
 
-    /// Makes, checks out and pushes a branch with one commit.
+    /// Creates a branch with one commit, checks it out, and pushes it.
     pub fn push(&self, branch: &str) {
         self.push_to("origin", branch);
     }
 
-    /// [`Self::push`] to the given remote.
+    /// Works as [`Self::push`] does, for the given remote.
     pub fn push_to(&self, remote: &str, branch: &str) {
         self.git(&["checkout", "--quiet", "-B", branch, "origin/main"]);
         let name = format!("{}.txt", branch.replace('/', "-"));
@@ -189,7 +190,7 @@ impl World {
         self.git(&["push", "--quiet", "-u", remote, branch]);
     }
 
-    /// Fields of a pull request, as a tool prints them.
+    /// Returns fields of a pull request as a tool prints them.
     pub fn fields(&self, tool: Tool, pull: &str, fields: &str) -> Value {
         let mut value = self
             .tool(tool, &["pr", "view", pull, "--json", fields])
@@ -225,7 +226,7 @@ impl World {
         assert_eq!(ours, theirs, "forge on the left, gh on the right");
     }
 
-    /// Asserts that both tools print the same bytes and exit alike.
+    /// Asserts that both tools print the same bytes and return the same exit code.
     #[track_caller]
     pub fn same_output(&self, args: &[&str]) {
         let (ours, theirs) = (self.tool(Tool::Forge, args), self.tool(Tool::Gh, args));
@@ -236,17 +237,18 @@ impl World {
         );
     }
 
-    /// The outputs of forge and gh for a command line, in this order.
+    /// Returns the outputs of `forge` and gh for a command line, in this order.
     pub fn both(&self, line: &str) -> [Output; 2] {
         [Tool::Forge, Tool::Gh].map(|tool| self.command(tool, line).output())
     }
 
-    /// Runs a command line at which the tool must fail.
+    /// Runs a command line that must fail.
     pub fn fails(&self, tool: Tool, line: &str) -> Output {
         self.command(tool, line).output().exits(1)
     }
 
-    /// Asserts that both tools print the same bytes for a command line and exit alike.
+    /// Asserts that both tools print the same bytes for a command line and return the same exit
+    /// code.
     #[track_caller]
     pub fn same_line(&self, line: &str) {
         let [ours, theirs] = self.both(line);
@@ -285,7 +287,7 @@ pub fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Splits a line as a shell does; of the shell's syntax only quotes are supported.
+/// Splits a line as a shell does, but supports only quotes.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -311,7 +313,7 @@ pub fn words(line: &str) -> Vec<String> {
 pub fn sorted(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            // gh prints the year 1 for an absent time.
+            // gh prints a time in year 1 if there is no time.
             for member in members.values_mut() {
                 if *member == "0001-01-01T00:00:00Z" {
                     *member = Value::Null;

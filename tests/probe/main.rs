@@ -1,10 +1,10 @@
-//! Runs a program and measures it. `forge-probe RESULT PROGRAM [ARGUMENT…]` writes wall time and
-//! processor time (user and system) in microseconds, peak memory in KiB and the exit code to
-//! `RESULT`.
+//! Runs a program and measures it. `forge-probe RESULT PROGRAM [ARGUMENT…]` writes to `RESULT`:
+//! wall time and processor time (user and system) in microseconds, peak memory in KiB, and the exit
+//! code.
 //!
-//! The probe is a small program of its own, because Linux counts the memory of a parent as its
-//! child's first. Processor time and peak cover the programs that the measured program runs and
-//! waits for.
+//! The probe is a separate small program, because Linux counts the memory of a parent as the first
+//! memory of its child. Processor time and peak memory include the programs that the measured
+//! program runs and waits for.
 
 use std::{process::ExitCode, time::Instant};
 

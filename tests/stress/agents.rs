@@ -1,4 +1,4 @@
-//! Many agents on one server.
+//! Tests many agents that use one server.
 
 use std::{
     fs,
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 const CLIENTS: usize = 32;
 const CALLS: usize = 20_000;
 
-/// The protocol era of a client.
+/// The version of the MCP protocol that a client uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Era {
-    /// Requests without a session.
+    /// Sends requests without a session.
     Y2026,
-    /// Requests in a session of the server.
+    /// Sends requests in a session of the server.
     Y2025,
 }
 
-/// A client with an open connection.
+/// A client that keeps its connection open.
 struct Client {
     stream: BufReader<TcpStream>,
     era: Era,
@@ -34,7 +34,7 @@ struct Client {
     last_id: u64,
 }
 
-/// A response of the server.
+/// A response from the server.
 struct Reply {
     status: String,
     session: Option<String>,
@@ -164,8 +164,8 @@ impl Client {
     }
 }
 
-/// The call with this number, and a text that its result must contain. Every fifth call starts git;
-/// most others cost only the server's own work.
+/// Returns the call with this number, and a text that the result must contain. Every fifth call
+/// starts git. Most others cost only the server's own work.
 fn nth(n: usize) -> (&'static str, Value, &'static str) {
     let everything = ["files", "commits", "comments", "threads", "history"];
     match n % 20 {
@@ -181,7 +181,7 @@ fn nth(n: usize) -> (&'static str, Value, &'static str) {
     }
 }
 
-/// Resident memory of a process, in KiB.
+/// Returns the resident memory of a process in KiB.
 fn memory(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status

@@ -1,4 +1,4 @@
-//! Many processes that write concurrently.
+//! Tests many processes that write concurrently.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +10,7 @@ use std::{
 
 use forge_testkit::{Identity, Run, Scratch, git_program};
 
-/// Starts all `runs` before waiting for any.
+/// Starts all `runs` before it waits for any of them.
 fn at_once(runs: &[Run]) -> Vec<forge_testkit::Output> {
     thread::scope(|scope| {
         let running: Vec<_> = runs
@@ -114,7 +114,8 @@ fn concurrent_merges_merge_once() {
     assert_eq!(commits.trim(), "2", "the base moved more than once");
 }
 
-/// A git that creates the file `held` before a ref change, and then waits until `gone` exists.
+/// Creates a git program that writes the file `held` before it changes a ref, and then waits until
+/// `gone` exists. Returns its path.
 fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
     let script = format!(
         "#!/bin/sh\n\

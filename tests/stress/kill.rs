@@ -1,5 +1,5 @@
-//! Processes killed at a random step. The repository then reads as before or after the command, and
-//! the command can be repeated.
+//! Kills processes at a random step. The repository must then read as before or as after the
+//! command, and repeating the command must succeed.
 
 use std::{
     fs,
@@ -14,17 +14,17 @@ use std::{
 
 use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
 
-/// Number of kills; `FORGE_KILLS` changes it.
+/// Number of kills; `FORGE_KILLS` sets another number.
 const KILLS: u64 = 400;
 
-/// A command, and the correct result of repeating it.
+/// A command, and the result that repeating it must have.
 struct Scenario {
     name: &'static str,
     command: &'static [&'static str],
-    /// Result of repeating the command after it took effect: success, or an error with this text.
-    /// `None` if the command does its work again, as for a second comment.
+    /// Result of repeating a command that took effect: a success, or an error with this text.
+    /// `None` if the command does its work again, such as writing a second comment.
     again: Option<&'static str>,
-    /// Further commands that print state as JSON, in addition to pull requests and branches.
+    /// Commands that print further state as JSON. Pull requests and branches are always read.
     also: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ impl Scenario {
     }
 }
 
-/// Placeholder in a command for the thread of pull request 1.
+/// Placeholder for the thread of pull request 1 in a command.
 const THREAD: &str = "<thread>";
 
 const THREADS: &[&str] = &[
@@ -166,7 +166,7 @@ const SCENARIOS: &[Scenario] = &[
     .and(ISSUES),
 ];
 
-/// The state of a repository as reading commands print it.
+/// The state of a repository, as the reading commands print it.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     pulls: serde_json::Value,
@@ -174,11 +174,11 @@ struct Seen {
     branches: String,
 }
 
-/// The head branch of pull request 1.
+/// Start of the line that lists the head branch of pull request 1.
 const HEAD: &str = "refs/heads/one ";
 
 impl Seen {
-    /// The branches, except those with this prefix.
+    /// Returns the branches whose line does not start with `name`.
     fn without(&self, name: &str) -> String {
         self.branches
             .lines()
@@ -186,8 +186,8 @@ impl Seen {
             .collect()
     }
 
-    /// This state with the newest pull request's number reduced by one, as if no number had been
-    /// skipped.
+    /// Returns this state with the number of the newest pull request reduced by one, as if no
+    /// number had been skipped.
     fn without_a_gap(&self) -> Self {
         let mut seen = self.clone();
         let newest = seen.pulls.as_array_mut().and_then(|all| all.first_mut());
@@ -241,7 +241,7 @@ impl World {
         world
     }
 
-    /// Copies the model repository.
+    /// Copies the model repository, and returns the copy's path.
     fn copy(&self) -> PathBuf {
         let n = self.next.fetch_add(1, Ordering::SeqCst);
         let to = self.scratch.path(format!("copy-{n}"));
@@ -249,7 +249,8 @@ impl World {
         to
     }
 
-    /// `forge` with a fixed date: the same command on equal repositories writes the same objects.
+    /// Returns `forge` with a fixed date, so that the same command writes the same objects in equal
+    /// repositories.
     fn forge(&self, dir: &Path, args: &[&str]) -> Run {
         self.scratch
             .forge(dir, &Identity::ADA)
@@ -270,7 +271,7 @@ impl World {
     }
 
     fn look(&self, dir: &Path, scenario: &Scenario) -> Seen {
-        // URLs contain the directory, whose name differs for each copy.
+        // URLs contain the name of the directory, which differs between copies.
         let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
         let json = |args: &[&str]| -> serde_json::Value {
             let out = self.forge(dir, args).output().success();
@@ -291,7 +292,7 @@ impl World {
 }
 
 fn plan(random: &mut Random, calls: u64) -> ShimPlan {
-    // The last git calls write the refs, so half of the kills are aimed at these calls.
+    // The last calls of git write the refs, so half of the kills happen at these calls.
     let at = match random.below(2) {
         0 => 1 + random.below(calls),
         _ => calls - random.below(calls.min(4)),
@@ -306,7 +307,7 @@ fn plan(random: &mut Random, calls: u64) -> ShimPlan {
     }
 }
 
-/// Result of a scenario without a kill.
+/// The result of a scenario that was not killed.
 struct Undisturbed {
     old: Seen,
     new: Seen,
@@ -329,8 +330,8 @@ fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
     Undisturbed { old, new, calls }
 }
 
-/// Lock files left by a killed git. Another git that forge had started may still run; it removes
-/// its own locks.
+/// Returns the lock files that a killed git has left. Other git processes of `forge` may still run,
+/// but they remove their own locks.
 fn locks(dir: &Path) -> Vec<PathBuf> {
     let mut left = locks_now(dir);
     let mut same = 0;
@@ -368,7 +369,8 @@ struct Tally {
     locked: u64,
 }
 
-/// Kills once. Fails with the difference from the expected state.
+/// Kills a scenario's command once. Fails with a description of how the result differs from the
+/// expected one.
 fn once(
     world: &World,
     scenario: &Scenario,
@@ -396,9 +398,9 @@ fn once(
     let seen = world.look(&dir, scenario);
     let is_new = seen == calm.new;
     let git_was_killed = matches!(plan, ShimPlan::KillGit { .. } | ShimPlan::KillBoth { .. });
-    // git commits the refs of a transaction one after the other, and the ref of the pull request
-    // decides whether the merge happened. If git itself is killed in between, a branch that the
-    // merge deletes may remain.
+    // git writes the refs of a transaction one after the other. The ref of the pull request decides
+    // whether the merge happened. If git is killed before it deletes the merged branch, that branch
+    // may remain.
     let outlived = git_was_killed
         && scenario.command.contains(&"-d")
         && seen.pulls == calm.new.pulls
@@ -419,7 +421,7 @@ fn once(
         tally.old += u64::from(!is_new);
         tally.locked += u64::from(!left.is_empty());
     }
-    // A killed git leaves its lock files, and only a person can decide that they are stale.
+    // A killed git leaves its lock files. Only a person can decide that nobody uses them any more.
     for lock in left {
         fs::remove_file(lock).map_err(|e| at(&e.to_string()))?;
     }
@@ -441,8 +443,8 @@ fn once(
         }
     }
     let after = world.look(&dir, scenario);
-    // A number is allocated before its pull request is written, so a kill in between leaves a
-    // permanent gap.
+    // `forge` allocates a number before it writes the pull request. A kill between the two steps
+    // leaves a permanent gap.
     let skipped = git_was_killed && !is_new && after.without_a_gap() == calm.new;
     if after != calm.new && !skipped {
         return Err(at(&format!(
@@ -463,7 +465,7 @@ fn killed_command_has_full_effect_or_none() {
         .ok()
         .map_or(KILLS, |n| n.parse().unwrap());
     println!("seed {}", random.seed());
-    // A seed from the environment repeats one kill; otherwise each kill has its own seed.
+    // A seed from the environment repeats one kill. Otherwise each kill has a different seed.
     let seeds: Vec<u64> = if one {
         vec![random.seed()]
     } else {
@@ -549,7 +551,7 @@ fn stale_lock_file_is_named() {
     world.forge(&dir, &["pr", "edit", "1", "-t", "Other"]).ok();
 }
 
-/// Sets a file's modification time to a day ago.
+/// Sets the modification time of a file to one day ago.
 fn filetime(path: &Path) -> bool {
     let day = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
     let file = fs::File::options().write(true).open(path).unwrap();

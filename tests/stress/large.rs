@@ -1,4 +1,4 @@
-//! Diffs larger than the memory limit.
+//! Tests diffs that are larger than the memory limit.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -8,11 +8,11 @@ use std::{
 use forge_github_double::{ALL_SCOPES, GitHubDouble, Options};
 use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
 
-/// Memory limit of `forge`, in KiB. Memory cannot be measured without `/proc`; `cargo xtask test`
-/// then reports that the check was skipped.
+/// Memory limit of `forge`, in KiB. Without `/proc`, memory cannot be measured, and `cargo xtask
+/// test` reports that it skipped the check.
 const LIMIT: u64 = 60 * 1024;
 
-/// A repository whose pull request 1 changes 5,000 files.
+/// Creates a repository with pull request 1, which changes 5,000 files.
 fn many_files(scratch: &Scratch) -> GitDir {
     let git = scratch.repository("many");
     let names: Vec<_> = (0..5000)
@@ -27,7 +27,7 @@ fn many_files(scratch: &Scratch) -> GitDir {
     open(scratch, git)
 }
 
-/// A repository whose pull request 1 adds a file of 100 MB.
+/// Creates a repository with pull request 1, which adds a file of 100 MB.
 fn one_large_file(scratch: &Scratch) -> GitDir {
     let git = scratch.repository("large");
     let mut text = String::with_capacity(101 << 20);
@@ -51,8 +51,8 @@ fn open(scratch: &Scratch, git: GitDir) -> GitDir {
     git
 }
 
-/// Checks that the first line is read before git has written its last block, and that memory stays
-/// low.
+/// Checks that `forge` prints the first line before git has written its last block, and that it
+/// needs little memory.
 fn check(scratch: &Scratch, git: &GitDir, args: &[&str], least: u64) {
     let run = scratch
         .forge(git.path(), &Identity::ADA)
@@ -95,8 +95,8 @@ fn diff_of_100_megabytes_is_streamed() {
     check(&scratch, &git, &["--color", "always"], 100 << 20);
 }
 
-/// 3,000 files, 2,000 comments and 400 checks stay within the memory, bytes and requests that the
-/// documentation promises.
+/// A pull request with 3,000 files, 2,000 comments and 400 checks needs no more memory, bytes and
+/// requests than the documentation promises.
 #[test]
 fn context_of_a_huge_pull_stays_within_budgets() {
     const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
@@ -134,7 +134,8 @@ fn context_of_a_huge_pull_stays_within_budgets() {
     assert_eq!(found["pr"]["changedFiles"], 3000);
     assert_eq!(found["diff"]["stats"]["files"], 3000);
     assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 3000);
-    // The verdict counts every comment; the output has the newest hundred, and notes the rest.
+    // The verdict counts every comment. The output contains the newest hundred, and says that there
+    // are more.
     assert_eq!(found["ciStatus"]["checks"].as_array().unwrap().len(), 100);
     let said = found["warnings"].to_string();
     assert!(said.contains("100 of 400 checks are here"), "{said}");

@@ -1,4 +1,4 @@
-//! Many concurrent processes, killed processes, and large repositories and diffs.
+//! Tests many concurrent processes, killed processes, and large repositories and diffs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,11 +1,11 @@
-//! A repository with ten thousand pull requests. `docs/reference/benchmarks.md` has times; these
-//! tests limit their causes: the number of processes, and memory.
+//! Tests a repository with ten thousand pull requests. `docs/reference/benchmarks.md` has the
+//! times. These tests limit what causes them: the number of processes, and memory.
 
 use std::fs;
 
 use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan, many_pulls};
 
-/// The number of git processes, the peak of memory in KiB, and the output.
+/// Returns the number of git processes, the peak memory in KiB, and the output.
 fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u64, String) {
     let shim = GitShim::new(scratch, name, ShimPlan::Count);
     let run = scratch.forge(git.path(), &Identity::ADA).args(args);
@@ -14,7 +14,7 @@ fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u
     let probe = run.probed(env!("CARGO_BIN_EXE_forge-probe"), &result);
     let text = probe.text();
     let figures = fs::read_to_string(&result).unwrap();
-    // The first two figures are wall time and processor time.
+    // The first two numbers are wall time and processor time.
     let peak = figures.split_whitespace().nth(2).unwrap().parse().unwrap();
     (shim.calls().len(), peak, text)
 }
@@ -45,7 +45,7 @@ fn cost_of_list_and_view_is_independent_of_count() {
             cost(&scratch, &large, &format!("large-{name}"), &in_large);
         println!("{name}: {calls} and {more_calls} processes, {peak} and {more_peak} KiB");
         assert_eq!(calls, more_calls, "{name}");
-        // git itself maps its table of refs into memory, which takes more.
+        // git maps its table of refs into memory, which takes additional memory.
         assert!(
             more_peak < peak + 8 * 1024,
             "{name}: {peak} and {more_peak} KiB"

@@ -1,4 +1,4 @@
-//! Many processes that claim one issue, and processes killed while claiming.
+//! Tests many processes that claim one issue, and processes that are killed while they claim.
 
 use std::{process::Stdio, thread, time::Duration};
 
@@ -10,7 +10,7 @@ const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const CLAIMERS: usize = 20;
 
-/// The store of the issues.
+/// Where the issues are stored.
 enum Place {
     Repository(forge_testkit::GitDir),
     GitHub(GitHubDouble),
@@ -22,7 +22,7 @@ struct World {
 }
 
 impl World {
-    /// A git repository, in which ralph's states are fields of issues.
+    /// Creates a git repository. The states of ralph's workflow are fields of its issues.
     fn local() -> Self {
         let scratch = Scratch::new();
         let git = scratch.repository("repo");
@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// The GitHub double, on which ralph's states are labels.
+    /// Creates a GitHub double. The states of ralph's workflow are labels of its issues.
     fn github() -> Self {
         let double = GitHubDouble::start(Options::default()).unwrap();
         {
@@ -51,7 +51,7 @@ impl World {
         world
     }
 
-    /// `forge` without a repository argument.
+    /// Returns `forge` without a repository argument.
     fn run(&self, args: &[&str]) -> Run {
         let dir = match &self.place {
             Place::Repository(git) => git.path().to_owned(),
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// Opens issue `number` in *Research Needed*.
+    /// Opens issue `number` in the state *Research Needed*.
     fn issue(&self, number: &str) {
         self.forge(&["issue", "create", "-t", "One", "-b", ""]).ok();
         let to = ["workflow", "set-state", number, "Research Needed"];
@@ -90,7 +90,8 @@ impl World {
         ])
     }
 
-    /// Makes concurrent claims. Returns the winner and its claim, which the other processes name.
+    /// Makes concurrent claims. Returns the winner and its claim, which the errors of the other
+    /// processes must name.
     fn race(&self, number: &str, count: usize) -> (String, String) {
         let name = |n: usize| format!("agent-{n:02}");
         let ended: Vec<Output> = thread::scope(|scope| {
@@ -150,7 +151,7 @@ fn stale_holder_is_refused_and_names_current_holder() {
     }
 }
 
-/// Runs with a clock that is wrong by this many minutes, set by git's environment variables.
+/// Changes the clock of a run by this many minutes, with git's environment variables.
 fn wrong_clock(run: Run, minutes: i64) -> Run {
     let now = chrono::Utc::now() + chrono::Duration::minutes(minutes);
     let date = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
@@ -183,7 +184,7 @@ fn claim_race_with_wrong_clocks_has_one_holder() {
         let refused = wrong_clock(other, minutes).output().exits(1).stderr_text();
         assert!(refused.contains("holds it"), "{refused}");
     }
-    // A lease that is shorter than the clock skew ends early, and the holder gets a warning.
+    // If a lease is shorter than the clock difference, it ends early and its holder gets a warning.
     world.complete("1", &claim).ok();
     world.issue("2");
     let early = wrong_clock(world.claim("2", "early", "60"), -10);
@@ -205,8 +206,8 @@ fn wrong_clock_does_not_end_running_lease_on_github() {
         double.seed().set_clock_ahead(60 * minutes);
         world.issue("1");
         let first = world.claim("1", "first", "300").output().success().json();
-        // GitHub's clock is ten minutes behind, so a lease of five minutes seems over by every
-        // other clock.
+        // GitHub's clock is ten minutes behind, so by any other clock a lease of five minutes is
+        // over.
         for _ in 0..2 {
             let refused = world.claim("1", "second", "300").output().exits(1);
             let refused = refused.stderr_text();
@@ -257,7 +258,8 @@ fn claim_race_with_lost_github_responses_has_one_holder() {
 }
 
 impl World {
-    /// A merged pull request that did not move the new issue it closes; returns both URLs.
+    /// Creates a new issue, and a pull request that closes it but was merged without moving it.
+    /// Returns both URLs.
     fn merged(&self, branch: &str) -> (String, String) {
         let issue = self.forge(&["issue", "create", "-t", branch, "-b", ""]);
         let issue = issue.text().trim().to_owned();

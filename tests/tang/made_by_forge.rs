@@ -1,4 +1,4 @@
-//! `tang` reads pull requests made by `forge`.
+//! Tests that `tang` reads pull requests that `forge` made.
 
 use crate::stage::{Stage, for_tang, rkey};
 
@@ -17,7 +17,8 @@ fn forge_pull_is_listed_by_tang() {
         assert_eq!(listed[0]["authorDid"], stage.bob.did.as_str());
         assert_eq!(listed[0]["pull"]["title"], "A topic");
     }
-    // The table names the repository, which `tang` looks up with the index and the owner's record.
+    // The table contains the name of the repository, which `tang` looks up in the index and in the
+    // owner's record.
     let table = stage.tang(&stage.bob, &["pull", "list"]).success();
     assert!(
         table.stdout_text().contains("alice.test/widget"),

@@ -1,4 +1,4 @@
-//! `forge` continues pull requests made by `tang`.
+//! Tests that `forge` continues work on pull requests that `tang` made.
 
 use serde_json::json;
 
@@ -67,8 +67,7 @@ fn tang_pull_has_diff_of_git_and_uploaded_patch() {
     );
 }
 
-/// `tang` uploads a patch with one mail per commit, without numbers, and an empty line between
-/// mails.
+/// `tang` uploads a patch with one unnumbered mail per commit, and an empty line between mails.
 #[test]
 fn tang_commits_are_merged_with_authors() {
     let Some(stage) = Stage::new() else { return };
@@ -138,8 +137,8 @@ fn tang_pull_is_commented_on() {
     assert_eq!(record["subject"]["uri"], uri.as_str());
 }
 
-/// `tang` writes comments of 2025, which the index accepts. Other clients see an approval as plain
-/// text.
+/// `tang` writes comment records of 2025, which the index accepts. Other clients show an approval
+/// as plain text.
 #[test]
 fn tang_review_is_shown_as_comment() {
     let Some(stage) = Stage::new() else { return };
@@ -193,7 +192,7 @@ fn tang_pull_is_closed_and_reopened_by_owner() {
         let _ = stage.forge(&stage.alice, &["pr", command, &uri]).success();
         assert_eq!(stage.view(&uri, "state")["state"], state);
     }
-    // The owner cannot change the author's record, so the record is unchanged.
+    // The owner cannot change a record of the author's, so it stays as it was.
     let listed = stage.tang_json(&stage.bob, &["pull", "list"]);
     assert_eq!(listed[0]["rkey"], rkey(&uri));
 }

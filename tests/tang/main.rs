@@ -1,9 +1,9 @@
-//! Compares the doubles of tangled with another project's client: `tang` (`tangled-cli` on
-//! crates.io), which writes the records of 2026. Each program reads and continues the other's work.
-//! `docs/explanation/tangled-world.md` has the table of these exchanges.
+//! Compares the doubles of tangled with another project's client, `tang` (`tangled-cli` on
+//! crates.io), which writes records of 2026. Each program reads and continues what the other has
+//! made. `docs/explanation/tangled-world.md` lists these exchanges in a table.
 //!
 //! Without `tang` and a desktop keyring, the tests print a note and pass, unless
-//! `FORGE_REQUIRE_TANG` is set. Without the PDS from npm, one test is skipped
+//! `FORGE_REQUIRE_TANG` is set. One test also needs the PDS from npm, and is skipped without it
 //! (`FORGE_REQUIRE_ATPROTO_WORLD`).
 #![cfg(unix)]
 #![allow(

@@ -1,11 +1,11 @@
-//! Merges that `tang` requests from the knot, with the inputs of 2025 and a token from the PDS.
+//! Tests merges for which `tang` asks the knot, with the inputs of 2025 and a token from the PDS.
 
 use forge_testkit::Output;
 
 use crate::stage::{Stage, for_tang, rkey};
 
-/// Expects the error that `tang` prints after a merge: `tang` expects an object, but a knot of that
-/// time answers with an empty body. `tang` therefore writes no status record.
+/// Asserts the error that `tang` prints after a merge. It expects an object, but a knot of 2025
+/// answers with an empty body, so `tang` writes no status record.
 fn says_it_was_answered_nothing(out: Output) {
     let out = out.exits(1);
     let text = out.stderr_text();
@@ -23,7 +23,7 @@ fn merge_by_tang_is_recorded_by_forge() {
     let merge = ["pull", "merge", &for_tang(&uri)];
     says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
     assert_eq!(stage.repo.git.show("main", "topic.txt"), "one\ntwo\n");
-    // Without a record, the branch does not prove the merge.
+    // Without a status record, the branch does not prove the merge.
     assert_eq!(stage.view(&uri, "state")["state"], "OPEN");
     let tip = stage.repo.git.oid("main");
     let out = stage
@@ -83,7 +83,7 @@ fn merge_conflict_is_predicted_and_refused() {
     assert_eq!(stage.repo.git.refs(), refs);
 }
 
-/// A PDS refuses the audience that `tang` writes for a knot with a port.
+/// A PDS refuses the audience that `tang` requests for a knot with a port.
 #[test]
 fn tang_cannot_reach_knot_with_port() {
     let Some(stage) = Stage::new() else { return };

@@ -1,5 +1,5 @@
-//! The exchanges with `tang` on a real PDS, with our knot and an index that follows the PDS's
-//! firehose.
+//! Runs the exchanges with `tang` on a real PDS, with our knot, and with an index that follows the
+//! PDS's firehose.
 
 use std::time::{Duration, Instant};
 

@@ -14,17 +14,18 @@ use serde_json::{Value, json};
 /// Password of both accounts.
 const PASSWORD: &str = "0canary0-of-the-account";
 
-/// Password of the keyrings.
+/// Password of the desktop keyrings.
 const KEYRING: &str = "0canary0-keyring";
 
-/// Starts a session bus with an unlocked keyring in `$HOME`, then the program.
+/// Shell script that starts a session bus and an unlocked keyring in `$HOME`, and then the program.
 const IN_A_DESKTOP: &str = "printf %s \"$KEYRING\" \
     | gnome-keyring-daemon --unlock --components=secrets >/dev/null && exec \"$@\"";
 
-/// The knot's name for `tang`, without a port: a PDS refuses the DIDs that `tang` makes of ports.
+/// Name of the knot for `tang`. It has no port, because a PDS refuses the DIDs that `tang` makes of
+/// host and port.
 const KNOT: &str = "knot.example";
 
-/// The collection of pull requests.
+/// The collection of pull request records.
 pub const PULL: &str = "sh.tangled.repo.pull";
 
 /// A world with a repository, its owner and a contributor. Both accounts use both programs.
@@ -40,7 +41,7 @@ pub struct Stage<W> {
     desktops: AtomicUsize,
 }
 
-/// Addresses of the servers, which both programs are configured with.
+/// Addresses of the servers, with which both programs are configured.
 struct Addresses {
     pds: String,
     directory: String,
@@ -50,7 +51,7 @@ struct Addresses {
 }
 
 impl Stage<World> {
-    /// A stage of doubles; `None` without `tang`.
+    /// Creates a stage with doubles. Returns `None` without `tang`.
     pub fn new() -> Option<Self> {
         let tang = installed()?;
         let knot = KnotOptions {
@@ -74,8 +75,8 @@ impl Stage<World> {
         Some(stage)
     }
 
-    /// Calls `run` while the owner's record names the knot's address for `tang`: plain HTTP, and no
-    /// port.
+    /// Calls `run` while the owner's record has the address of the knot that `tang` needs: with
+    /// plain HTTP, and without a port.
     pub fn with_a_knot_for_tang<T>(&self, run: impl FnOnce() -> T) -> T {
         let put = |record| {
             let pds = self.world.pds();
@@ -92,7 +93,7 @@ impl Stage<World> {
 }
 
 impl Stage<RealWorld> {
-    /// A stage with a real PDS; `None` without the PDS or `tang`.
+    /// Creates a stage with a real PDS. Returns `None` without the PDS or `tang`.
     pub fn real() -> Option<Self> {
         let tang = installed()?;
         let world = RealWorld::start(&RealWorld::installed()?).unwrap();
@@ -166,7 +167,7 @@ impl<W> Stage<W> {
         }
     }
 
-    /// Logs an account in to `tang`; `forge` reads the login from the environment.
+    /// Logs an account in to `tang`. `forge` reads its login from the environment.
     fn log_in(&self, who: &Account, app_password: &str) {
         let login = ["auth", "login", "--handle", &who.handle];
         let with = ["--password", app_password, "--pds", &self.at.pds];
@@ -174,14 +175,15 @@ impl<W> Stage<W> {
         assert!(out.stdout_text().contains(&who.did), "{out:?}");
     }
 
-    /// Runs `tang` as the given account, in the clone.
+    /// Runs `tang` with an account's login, in the clone.
     pub fn tang(&self, who: &Account, args: &[&str]) -> Output {
         self.tang_in_a_desktop(who).args(args).output()
     }
 
     fn tang_in_a_desktop(&self, who: &Account) -> Run {
         let home = self.scratch.path(&who.handle);
-        // Each run has its own directory, because an earlier keyring may still be ending.
+        // Each run has a separate directory, because the keyring of an earlier run may still be
+        // ending.
         let desktop = self.desktops.fetch_add(1, Ordering::Relaxed);
         let run = self.scratch.path(format!("run/{desktop}"));
         fs::create_dir_all(&run).unwrap();
@@ -201,13 +203,13 @@ impl<W> Stage<W> {
             .arg(&self.tang)
     }
 
-    /// JSON that `tang --format json` prints.
+    /// Runs `tang --format json`, and returns its output.
     pub fn tang_json(&self, who: &Account, args: &[&str]) -> Value {
         let args = [args, &["--format", "json"]].concat();
         self.tang(who, &args).success().json()
     }
 
-    /// Runs `forge` as the given account.
+    /// Runs `forge` with an account's login.
     pub fn forge(&self, who: &Account, args: &[&str]) -> Output {
         self.scratch
             .run(forge_binary())
@@ -219,25 +221,25 @@ impl<W> Stage<W> {
             .output()
     }
 
-    /// Fields of a pull request.
+    /// Returns fields of a pull request as JSON.
     pub fn view(&self, pull: &str, fields: &str) -> Value {
         let args = ["pr", "view", pull, "--json", fields];
         self.forge(&self.alice, &args).success().json()
     }
 
-    /// Diff of a pull request, as `forge` prints it.
+    /// Returns the diff of a pull request, as `forge` prints it.
     pub fn diff(&self, pull: &str, args: &[&str]) -> String {
         let args = [&["pr", "diff", pull], args].concat();
         self.forge(&self.alice, &args).success().stdout_text()
     }
 
-    /// Patch of a pull request, as `tang` prints it.
+    /// Returns the patch of a pull request, as `tang` prints it.
     pub fn patch_by_tang(&self, who: &Account, id: &str) -> String {
         let shown = self.tang_json(who, &["pull", "show", id, "--diff"]);
         shown["patch"].as_str().expect("a patch").to_owned()
     }
 
-    /// Makes a branch in the repository and in the clone, whose one commit adds a file.
+    /// Creates a branch with one commit, which adds a file, in both the repository and the clone.
     pub fn branch(&self, name: &str) {
         let file = format!("{name}.txt");
         self.repo
@@ -252,7 +254,7 @@ impl<W> Stage<W> {
         self.clone.run(["fetch", "--quiet", "origin", &spec]).ok();
     }
 
-    /// Opens a pull request with `tang` from an existing branch; returns its at-uri.
+    /// Opens a pull request with `tang` from an existing branch, and returns its at-uri.
     pub fn tang_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let create = [
             "pull",
@@ -275,7 +277,7 @@ impl<W> Stage<W> {
         format!("at://{}/{PULL}/{rkey}", who.did)
     }
 
-    /// Opens a pull request with `forge` from an existing branch; returns its at-uri.
+    /// Opens a pull request with `forge` from an existing branch, and returns its at-uri.
     pub fn forge_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let args = ["pr", "create", "-H", head, "-t", title, "-b", body];
         let uri = self.forge(who, &args).success().stdout_text();
@@ -287,19 +289,19 @@ impl<W> Stage<W> {
     }
 }
 
-/// The key of a record.
+/// Returns the record key in an at-uri.
 pub fn rkey(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap()
 }
 
-/// The address of another account's pull request for `tang` 0.1.0, which reads the key after the
-/// fourth slash instead of after the third.
+/// Returns an at-uri in the form that `tang` 0.1.0 needs for another account's pull request: `tang`
+/// reads the key after the fourth slash instead of the third.
 pub fn for_tang(uri: &str) -> String {
     uri.replace(PULL, &format!("{PULL}/-"))
 }
 
-/// The path of `tang`: `FORGE_TANG`, by default the binary from `cargo xtask test` in
-/// `target/peers`.
+/// Returns the path of `tang`: `FORGE_TANG`, or by default the binary that `cargo xtask test` put
+/// into `target/peers`.
 fn installed() -> Option<PathBuf> {
     let usual = workspace_root().join("target/peers/tang/bin/tang");
     let program = std::env::var_os("FORGE_TANG").map_or(usual, PathBuf::from);

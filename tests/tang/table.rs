@@ -1,11 +1,11 @@
-//! The table of exchanges in `docs/explanation/tangled-world.md` lists exactly the tests of this
-//! suite.
+//! Tests that the table of exchanges in `docs/explanation/tangled-world.md` lists exactly the tests
+//! of this suite.
 
 use std::{collections::BTreeSet, fs};
 
 use forge_testkit::workspace_root;
 
-/// The files whose tests are exchanges.
+/// The source files with tests that are exchanges.
 const FILES: [&str; 4] = [
     "made_by_forge",
     "made_by_tang",

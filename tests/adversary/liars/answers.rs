@@ -1,6 +1,6 @@
 //! Parses a double's HTTP response and serializes the changed response.
 
-/// A status, headers, and a body without chunks and without compression.
+/// An HTTP response: status, headers, and a body that is neither chunked nor compressed.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -17,7 +17,7 @@ impl Answer {
         }
     }
 
-    /// Parses a complete response, up to the end of the connection.
+    /// Parses a complete response, which ends with the connection.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|it| it == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -52,7 +52,7 @@ impl Answer {
         self.headers.push((name.to_owned(), value.into()));
     }
 
-    /// Status line and headers, without the empty line and without `Content-Length`.
+    /// Returns status line and headers, without the empty line and without `Content-Length`.
     pub fn head(&self) -> String {
         let mut head = format!("HTTP/1.1 {} Status\r\n", self.status);
         for (name, value) in &self.headers {
@@ -62,7 +62,7 @@ impl Answer {
         head
     }
 
-    /// The complete response as bytes.
+    /// Returns the complete response as bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head().into_bytes();
         if self.status != 304 && self.status >= 200 && self.status != 204 {

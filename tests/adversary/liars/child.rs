@@ -15,10 +15,10 @@ use serde_json::Value;
 
 /// Memory limit of a process and its children, in KiB: 150 MB.
 const MAX_MEMORY: u64 = 150_000_000 / 1024;
-/// Bytes that are kept of stdout and of stderr.
+/// Number of bytes that the test keeps of stdout and of stderr.
 const MAX_OUTPUT: u64 = 64 << 20;
 
-/// Result of a finished process.
+/// Result of a process that has ended.
 pub struct Ended {
     pub code: i64,
     pub stdout: Vec<u8>,
@@ -43,8 +43,8 @@ pub struct Running {
     begun: Instant,
     deadline: Instant,
     result: PathBuf,
-    /// Lines for the process's stdin. Another thread writes them, because the process may not read
-    /// them.
+    /// Sender of lines to the thread that writes to the process's stdin. A separate thread writes,
+    /// because a process that does not read would block the test.
     input: Option<Sender<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
     lines: Receiver<Vec<u8>>,
@@ -52,7 +52,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `run`, which must end within `deadline`.
+    /// Starts `run`, which has to end within `deadline`.
     pub fn start(run: &Run, result: PathBuf, deadline: Duration) -> Self {
         let mut child = probed(run, &result)
             .stdin(Stdio::piped())
@@ -66,7 +66,7 @@ impl Running {
         Self::attach(child, stdin, stdout, stderr, result, deadline)
     }
 
-    /// Starts `run` on a terminal, which combines stdout and stderr.
+    /// Starts `run` on a terminal, so that stdout and stderr are one stream.
     pub fn on_terminal(run: &Run, result: PathBuf, deadline: Duration) -> Self {
         let (screen, slave) = open_terminal(100, 40);
         let side = || Stdio::from(slave.try_clone().unwrap());
@@ -103,7 +103,7 @@ impl Running {
                     return;
                 }
             }
-            // Reading a closed terminal is an error, and the bytes read before it remain.
+            // Reading a closed terminal fails, but the bytes read before the error are valid.
             if !line.is_empty() {
                 let _ = send.send(line);
             }
@@ -137,7 +137,7 @@ impl Running {
             .is_some_and(|input| input.send(bytes).is_ok())
     }
 
-    /// The next line of the process's stdout, or `None` after this time.
+    /// Returns the next line of the process's stdout, or `None` after `within`.
     pub fn line(&mut self, within: Duration) -> Option<Vec<u8>> {
         let within = within.min(self.deadline.saturating_duration_since(Instant::now()));
         let line = self.lines.recv_timeout(within).ok()?;
@@ -145,10 +145,11 @@ impl Running {
         Some(line)
     }
 
-    /// Closes the process's stdin and waits for the process to end.
+    /// Closes the process's stdin, and waits until the process ends.
     ///
     /// # Errors
-    /// Fails if the process does not end before the deadline; the process is then killed.
+    ///
+    /// Fails if the process does not end before the deadline. The process is then killed.
     pub fn end(mut self) -> Result<Ended, String> {
         drop(self.input.take());
         loop {
@@ -195,7 +196,7 @@ impl Running {
     }
 }
 
-/// `run` under the probe, in a process group of its own.
+/// Returns `run` under the probe, in a separate process group.
 fn probed(run: &Run, result: &Path) -> Command {
     let mut command = run
         .probed(env!("CARGO_BIN_EXE_forge-probe"), result)
@@ -204,9 +205,9 @@ fn probed(run: &Run, result: &Path) -> Command {
     command
 }
 
-/// Checks that hold for every process: no panic, no signal, and memory within the limit.
+/// Checks every process for a panic, for a signal, and for its memory limit.
 pub fn check_end(ended: &Ended) -> Result<(), String> {
-    // A terminal combines stdout and stderr.
+    // On a terminal, stdout contains stderr as well.
     let said = ended.stderr_text() + &ended.stdout_text();
     if matches!(ended.code, -1 | 101 | 134 | 139) || said.contains("panicked at") {
         return Err(format!("it crashed with code {}: {said}", ended.code));
@@ -217,7 +218,8 @@ pub fn check_end(ended: &Ended) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a terminal got only the control sequences of `forge` itself: colours and its spinner.
+/// Checks that a terminal received only the control sequences that `forge` itself writes: colours
+/// and its spinner.
 pub fn check_screen(screen: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(screen);
     let mut rest = &*text;
@@ -234,14 +236,14 @@ pub fn check_screen(screen: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a character commands a terminal, reorders text, or has no width.
+/// Returns true if a character controls a terminal, reorders text, or has no width.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || matches!(c, '\u{200b}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Length of a sequence that `forge` or the terminal itself writes.
+/// Returns the length of a control sequence that `forge` or the terminal itself writes.
 fn own_sequence(text: &str) -> Option<usize> {
     const SPINNER: &str = "\r⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
     if let Some(colour) = text.strip_prefix("\u{1b}[") {
@@ -253,7 +255,7 @@ fn own_sequence(text: &str) -> Option<usize> {
     if text.starts_with("\r\u{1b}[K") {
         return Some("\r\u{1b}[K".len());
     }
-    // The terminal writes `\n` as `\r\n`, and a text may end its lines with `\r\n`.
+    // The terminal writes `\n` as `\r\n`, and a line of text may itself end in `\r\n`.
     let next = text.strip_prefix('\r')?.chars().next()?;
     (next == '\n' || SPINNER.contains(next)).then_some(1)
 }
@@ -301,9 +303,11 @@ impl Client {
         self.last_id
     }
 
-    /// Waits for the response to a request, and agrees to every question for the user.
+    /// Waits for the response to a request, and accepts every question that the server asks the
+    /// user.
     ///
     /// # Errors
+    ///
     /// Fails if a line of stdout is not JSON.
     pub fn answer(&mut self, id: u64, within: Duration) -> Result<Option<Value>, String> {
         let end = Instant::now() + within;

@@ -1,4 +1,4 @@
-//! An honest and a lying client of `forge mcp`.
+//! Clients of `forge mcp`: one sends correct messages, the other sends lies.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,15 +16,17 @@ use crate::{
     world::{LEGACY, MODERN},
 };
 
-/// Time limit of a call.
+/// Time limit of a tool call.
 const ANSWER: Duration = Duration::from_secs(20);
-/// Time for which a lying client waits for a response that the server need not send.
+/// Time for which a lying client waits for a response, because the server need not send one.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// Runs a client until the server ends, and returns the server's result and the calls made.
+/// Runs a client until the server ends. Returns the server's result and the calls that the client
+/// made.
 ///
 /// # Errors
-/// Fails if a call has no response, or if a response does not fit the tool's schema.
+///
+/// Fails if a call gets no response, or if a response does not match the tool's schema.
 pub fn talk(
     running: Running,
     random: &mut Random,
@@ -81,7 +83,7 @@ fn call(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result
             .into_iter()
             .flatten()
             .find(|it| it["name"] == name);
-        // A protocol error has no result.
+        // The response to a protocol error has no result.
         if let Some(tool) = tool.filter(|_| !result.is_null()) {
             schema::check(&tool["outputSchema"], &result["structuredContent"], name)?;
         }
@@ -89,7 +91,7 @@ fn call(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result
     Ok(calls.join(", "))
 }
 
-/// Sends invalid messages. The server need not answer, but must continue to run.
+/// Sends invalid messages, which the server need not answer but has to survive.
 fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<String, String> {
     let stock = Stock {
         thief: "http://localhost:1".to_owned(),
@@ -145,7 +147,8 @@ fn lie(client: &mut Client, random: &mut Random, subjects: &Subjects) -> Result<
         if !client.running.write(&line) {
             break;
         }
-        // The server's questions come at any time, so their answers have random bits of their own.
+        // The server's questions arrive at any time, so the answers use a separate random
+        // generator.
         let mut random = Random::new(random.bits());
         while let Some(line) = client.running.line(PATIENCE) {
             let asked: Value = serde_json::from_slice(&line).unwrap_or_default();

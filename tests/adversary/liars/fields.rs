@@ -1,4 +1,4 @@
-//! Lies in the fields of a JSON response of any shape.
+//! Changes random fields of a JSON response into lies.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Number, Value, json};
 
 use super::{lies::Stock, tap::hash};
 
-/// Path to a value: keys and positions.
+/// Path to a JSON value: object keys and list positions.
 type Path = Vec<String>;
 
-/// Changes one to three fields, all fields of the same name, or the cursors of pages.
+/// Changes one to three fields, or all fields of one name, or the cursors of pages.
 pub fn change(
     random: &mut Random,
     body: &mut Value,
@@ -20,7 +20,7 @@ pub fn change(
 ) -> String {
     let mut all = Vec::new();
     collect(body, &mut Vec::new(), &mut all);
-    // A field of list items counts once, however long the list is.
+    // All items of a list count as one candidate, so that a long list is not chosen more often.
     let mut shapes: BTreeMap<String, Vec<Path>> = BTreeMap::new();
     for path in all {
         shapes.entry(shape(&path)).or_default().push(path);
@@ -41,7 +41,7 @@ pub fn change(
         let chosen = if everywhere { paths } else { &one };
         let honest = strings(body);
         let mut how = String::new();
-        // Every field gets the same change.
+        // Every chosen field gets the same change.
         let draws = random.clone();
         for path in chosen {
             let mut draws = draws.clone();
@@ -55,16 +55,17 @@ pub fn change(
     told.join("; ")
 }
 
-/// A change applied to every field of a kind.
+/// A change that applies to every field of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// Every URL becomes that of another origin.
+    /// Replaces every URL by a URL of another origin.
     Addresses,
-    /// Every DID, at-uri, CID and commit id becomes the same other value of its kind.
+    /// Replaces every DID, at-uri, CID and commit id by another value of its kind, always the same
+    /// one.
     Names,
 }
 
-/// Changes all texts of a kind, and returns their number.
+/// Changes all texts of one kind, and returns how many texts changed.
 pub fn steer(way: Steer, value: &mut Value, stock: &Stock) -> usize {
     match value {
         Value::String(text) => {
@@ -147,7 +148,7 @@ fn find<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     })
 }
 
-/// The short texts of a response, any of which may replace another.
+/// Returns the short texts of a response. Each may replace any other one.
 fn strings(value: &Value) -> Vec<String> {
     let mut all = Vec::new();
     let mut open = vec![value];
@@ -207,7 +208,7 @@ fn change_at(
         }
         (Value::Array(_), _) => json!([]),
         (Value::Object(map), 2..=5) => {
-            // Swaps two fields.
+            // Exchanges the values of two fields.
             let mut map = map.clone();
             let keys: Vec<String> = map.keys().cloned().collect();
             if keys.len() > 1 {
@@ -243,7 +244,7 @@ fn other_type(random: &mut Random, stock: &Stock) -> Value {
         4 => json!({}),
         5 => json!([odd_text(random, stock)]),
         6 => json!({ "$link": odd_text(random, stock) }),
-        // A nesting depth near the limit of parsers.
+        // A nesting depth close to the limit of JSON parsers.
         7 => (0..120).fold(json!(1), |inner, _| json!([inner])),
         _ => json!(odd_text(random, stock)),
     }
@@ -275,7 +276,7 @@ fn like_or_odd(random: &mut Random, old: &str, stock: &Stock) -> String {
     }
 }
 
-/// A different text of the same kind: URL, DID, time or commit id.
+/// Returns another text of the same kind as `old`: URL, DID, time or commit id.
 fn like(random: &mut Random, old: &str, stock: &Stock) -> String {
     let is_hex = old.len() == 40 && old.bytes().all(|b| b.is_ascii_hexdigit());
     if is_hex {
@@ -345,7 +346,7 @@ const TIMES: [&str; 14] = [
     "tomorrow",
 ];
 
-/// A text that an attacker could choose.
+/// Returns a text as an attacker could choose it.
 pub fn odd_text(random: &mut Random, stock: &Stock) -> String {
     let program = &stock.program;
     match random.below(26) {
@@ -378,7 +379,7 @@ pub fn odd_text(random: &mut Random, stock: &Stock) -> String {
     }
 }
 
-/// Makes pages continue for ever, or end too early.
+/// Makes pagination continue for ever, or end too early.
 fn pages(random: &mut Random, body: &mut Value) -> String {
     let loops = random.below(3) != 0;
     let mut open = vec![&mut *body];

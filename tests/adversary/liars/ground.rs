@@ -1,5 +1,5 @@
-//! The user's directory: a stranger's repository, with a canary in every place from which git takes
-//! a program.
+//! The user's working directory: a stranger's repository with a canary in every place from which
+//! git takes a program.
 
 use std::{fs, path::PathBuf};
 
@@ -18,12 +18,12 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// A repository whose `origin` is at `remote`.
+    /// Creates a repository whose `origin` is at `remote`.
     pub fn new(variant: Variant, remote: &str) -> Self {
         Self::filled(variant, remote, |_, _| ()).0
     }
 
-    /// [`Self::new`], which calls `fill` before the canaries are planted.
+    /// Creates a repository as [`Self::new`] does, and calls `fill` before it plants the canaries.
     pub fn filled<T>(
         variant: Variant,
         remote: &str,
@@ -58,7 +58,7 @@ impl Ground {
         (ground, filled)
     }
 
-    /// `forge` as Ada, in the repository.
+    /// Returns `forge` with Ada's settings, run in the repository.
     pub fn forge(&self) -> Run {
         let bin = self.scratch.path("canaries/bin");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -72,12 +72,12 @@ impl Ground {
             .env("FORGE_PROMPT_DISABLED", "1")
     }
 
-    /// The path of a program that must not run.
+    /// Returns the path of a program that no process may run.
     pub fn program(&self) -> String {
         self.canaries.program("of-an-answer")
     }
 
-    /// The programs that ran and that the user did not choose.
+    /// Returns the programs that ran although the user did not choose them.
     pub fn ran(&mut self) -> Vec<Sighting> {
         self.canaries.sightings()
     }

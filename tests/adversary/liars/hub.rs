@@ -1,4 +1,4 @@
-//! GitHub and JIRA doubles, each of which may lie.
+//! Doubles of GitHub and JIRA, each of which may lie.
 
 use forge_github_double::{
     ALL_SCOPES, GitHubDouble, Options, PullSeed,
@@ -117,7 +117,7 @@ impl HubStage {
         ]
     }
 
-    /// The merged commit of a pull request, if the pull request is merged.
+    /// Returns the head commit of a merged pull request, or `None` if it is not merged.
     pub fn merged_head(&self, number: &str) -> Option<String> {
         let seed = self.double.seed();
         let pull = seed.pull_of(REPO, number.parse().ok()?);
@@ -128,7 +128,7 @@ impl HubStage {
         self.double.reset_record();
     }
 
-    /// Reports actions that contradict the command.
+    /// Compares what the command did with what it printed.
     pub fn check(&self, line: &Line, succeeded: bool, said: &str) -> Result<(), String> {
         let requests = self.double.requests();
         for merge in requests
@@ -151,7 +151,7 @@ impl HubStage {
                 None => Ok(()),
             };
         }
-        // GitHub's response may state that nothing is left to do.
+        // GitHub's response may have told `forge` that nothing is left to do.
         let states_so = ["already", "nothing", "Nothing", "no ", "not "]
             .iter()
             .any(|it| said.contains(it));
@@ -165,7 +165,7 @@ impl HubStage {
     }
 }
 
-/// Makes pull requests 1 to 4 and two issues. Returns their commits and numbers.
+/// Creates pull requests 1 to 4 and two issues. Returns the head commits and the issue numbers.
 fn fill(double: &GitHubDouble, token: &str) -> (Vec<String>, Vec<u64>) {
     let mut seed = double.seed();
     seed.org("octo", &[("ada", Permission::Admin)]);

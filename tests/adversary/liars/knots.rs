@@ -1,4 +1,4 @@
-//! A world of tangled, in which each server may lie.
+//! Doubles of tangled's servers, each of which may lie.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -23,12 +23,12 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 const ISSUE: &str = "sh.tangled.repo.issue";
 const TIME: &str = "2026-11-01T00:00:00Z";
 const PULLS: u64 = 3;
-/// A change after the end of a patch: `git am` applies the change, but a diff does not show it.
+/// A change that follows the end of a patch: `git am` applies it, but a diff does not show it.
 const HIDDEN: &str = "--- /dev/null\n+++ b/hidden.sh\n@@ -0,0 +1 @@\n+hidden\n";
-/// A handle below the domain that [`HandleHosts`] serves.
+/// A handle in the domain that [`HandleHosts`] serves.
 const HANDLE: &str = "alice.handles.example";
 
-/// Servers that resolve Alice's handle by her own domain instead of by the PDS.
+/// Servers with which clients resolve Alice's handle by her own domain, not by the PDS.
 struct Domain {
     dns: DnsDouble,
     hosts: HandleHosts,
@@ -37,7 +37,8 @@ struct Domain {
 pub struct KnotStage {
     pub ground: Ground,
     pub tap: Tap,
-    // Dropped before the world, because these hosts answer with handlers of the world.
+    // Declared before the world, so that these hosts are dropped first: their handlers belong to
+    // the world.
     _backs: Vec<Host>,
     _thief: Listener,
     world: World,
@@ -48,14 +49,14 @@ pub struct KnotStage {
     issues: Vec<String>,
     domain: Option<Domain>,
     stock: Stock,
-    /// Alice's records and the target branch before a command.
+    /// Alice's records and the target branch as they were before a command.
     before: Honest,
 }
 
-/// State of the honest servers.
+/// State of the honest servers at one time.
 #[derive(Clone, Debug, Default)]
 struct Honest {
-    /// At-uri and value of each of Alice's records.
+    /// At-uri and value of each record that Alice has.
     records: Vec<(String, Value)>,
     main: String,
 }
@@ -132,7 +133,7 @@ impl KnotStage {
         stage
     }
 
-    /// Puts a liar in front of every server.
+    /// Puts a lying server in front of each honest server.
     fn behind(
         ground: Ground,
         (world, strangers): (World, PdsDouble),
@@ -183,7 +184,7 @@ impl KnotStage {
         }
     }
 
-    /// Makes clients resolve Alice's handle by DNS and at her handle's own host.
+    /// Makes clients resolve Alice's handle by DNS and by HTTPS at the handle's own host.
     fn use_domain(&mut self) {
         self.world.directory().rename(&self.alice.did, Some(HANDLE));
         HANDLE.clone_into(&mut self.alice.handle);
@@ -205,7 +206,7 @@ impl KnotStage {
         }
     }
 
-    /// Lies about the account to which the handle belongs.
+    /// Lies about which account owns the handle.
     fn lie_about_handle(&self, random: &mut Random) {
         let Some(Domain { dns, hosts }) = &self.domain else {
             return;
@@ -336,7 +337,7 @@ impl KnotStage {
         }
     }
 
-    /// The files that the last command added to the target branch.
+    /// Returns the files that the last command added to the target branch.
     pub fn merged_files(&self) -> BTreeSet<String> {
         let now = self.repo.git.oid("main").unwrap_or_default();
         if now == self.before.main {
@@ -347,7 +348,7 @@ impl KnotStage {
         names.lines().map(str::to_owned).collect()
     }
 
-    /// The lines that the last command added to the target branch.
+    /// Returns the lines that the last command added to the target branch.
     pub fn merged_lines(&self) -> BTreeSet<String> {
         let now = self.repo.git.oid("main").unwrap_or_default();
         if now == self.before.main {
@@ -360,7 +361,7 @@ impl KnotStage {
         added.map(str::to_owned).collect()
     }
 
-    /// Compares a command's claims with the honest servers.
+    /// Compares what a command printed with the state of the honest servers.
     pub fn check(
         &self,
         line: &Line,
@@ -383,7 +384,8 @@ impl KnotStage {
                 )),
             };
         }
-        // A lying server that stores the records decides their content, so nothing can be checked.
+        // A lying server that stores the records decides what they contain, so nothing can be
+        // checked.
         let unknowable = [Role::Pds, Role::Knot, Role::Directory, Role::Handles]
             .iter()
             .any(|it| liars.contains(it));
@@ -425,7 +427,7 @@ impl KnotStage {
         Ok(())
     }
 
-    /// Whether a record belongs to a pull request or an issue of the repository.
+    /// Returns true if a record belongs to a pull request or an issue of the repository.
     fn is_of_repo(&self, now: &Honest, value: &Value) -> bool {
         let text = value.to_string();
         let own = now
@@ -461,7 +463,8 @@ fn commit(repo: &Repository, branch: &str) -> String {
     repo.git.commit(branch, &message, &[(&file, Some("one\n"))])
 }
 
-/// A branch in the format of `git format-patch`, and its commit.
+/// Returns the commits of a branch in the format of `git format-patch`, and the branch's head
+/// commit.
 fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
     let sha = commit(repo, branch);
     let range = format!("main..{branch}");
@@ -469,7 +472,7 @@ fn patch(repo: &Repository, branch: &str) -> (Vec<u8>, String) {
     (text.into_bytes(), sha)
 }
 
-/// Adds a pull request whose patch is followed by `hidden`. Returns its at-uri, CID and commit.
+/// Adds a pull request with `hidden` appended to its patch. Returns its at-uri, CID and commit.
 fn pull(
     pds: &PdsDouble,
     repo: &Repository,

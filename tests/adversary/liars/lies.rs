@@ -1,4 +1,4 @@
-//! Turns an honest response into a lie: another body, or another way of delivering the body.
+//! Turns an honest response into a lie: changes the body, or changes how the body is delivered.
 
 use std::{collections::BTreeMap, io::Write as _, sync::OnceLock, time::Duration};
 
@@ -8,34 +8,35 @@ use serde_json::{Value, json};
 
 use super::{answers::Answer, fields, tap::Seen};
 
-/// Values from which lies are made.
+/// Values that lies may insert into a response.
 #[derive(Clone, Debug, Default)]
 pub struct Stock {
-    /// The thief's origin as `http://localhost:PORT`; no login names that origin.
+    /// Origin of the thief's server, as `http://localhost:PORT`. No login is stored for this
+    /// origin.
     pub thief: String,
-    /// Host and port of the thief's origin.
+    /// Host and port of the thief's server.
     pub thief_authority: String,
-    /// Names that belong to others: DIDs, at-uris, CIDs, ids of commits, logins.
+    /// Identifiers of other people's objects: DIDs, at-uris, CIDs, commit ids, logins.
     pub others: Vec<String>,
-    /// The path of a program that must not run.
+    /// The path of a program that no process may run.
     pub program: String,
-    /// Other possible contents of a blob.
+    /// Other contents that a blob may have.
     pub blobs: Vec<Vec<u8>>,
 }
 
-/// How the bytes of a response are sent.
+/// How a server sends the bytes of a response.
 #[derive(Clone, Debug)]
 pub enum Delivery {
     Whole,
-    /// The connection closes after this many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     Cut(usize),
-    /// One byte at a time.
+    /// Sends one byte at a time.
     Drip,
-    /// No response.
+    /// Sends no response.
     Silence,
-    /// These bytes instead of an HTTP response.
+    /// Sends these bytes, which need not be an HTTP response.
     Raw(Vec<u8>),
-    /// A start, and then the same block repeated without end.
+    /// Sends a beginning, and then repeats one block without end.
     Endless {
         before: Vec<u8>,
         block: Vec<u8>,
@@ -44,7 +45,7 @@ pub enum Delivery {
     },
 }
 
-/// Makes a lie. Returns its description, and the bytes to send.
+/// Makes a lie. Returns a description of the lie, and the bytes to send.
 pub fn lie(
     random: &mut Random,
     mut answer: Answer,
@@ -72,11 +73,11 @@ pub fn lie(
     }
 }
 
-/// JSON whose meaning differs between parsers.
+/// Returns JSON text that parsers interpret differently.
 fn unusual_text(random: &mut Random, body: &Value) -> Vec<u8> {
     let text = body.to_string();
     match random.below(6) {
-        // Every key twice, with different values the first time.
+        // Writes every key twice, with a different value the first time.
         0 => match text.strip_prefix('{') {
             Some(rest) => format!("{{\"data\":null,\"uri\":1,\"cid\":[],{rest}").into_bytes(),
             None => text.into_bytes(),
@@ -89,7 +90,7 @@ fn unusual_text(random: &mut Random, body: &Value) -> Vec<u8> {
     }
 }
 
-/// Changes bytes that are not JSON: pages, patches, blobs, git's protocol.
+/// Changes a body that is not JSON: a page, a patch, a blob, or git's protocol.
 fn change_bytes(random: &mut Random, body: &mut Vec<u8>, stock: &Stock) -> String {
     match random.below(7) {
         0 => {
@@ -281,7 +282,7 @@ fn transport(
     }
 }
 
-/// A URL to redirect to.
+/// Returns a URL to which a redirect may lead.
 fn redirect_target(random: &mut Random, stock: &Stock, seen: &Seen) -> String {
     let path = seen.head.split(' ').nth(1).unwrap_or_default();
     let path = match path.strip_prefix("http://") {
@@ -311,7 +312,7 @@ fn redirect_target(random: &mut Random, stock: &Stock, seen: &Seen) -> String {
     }
 }
 
-/// An error that repeats the request, including its secrets.
+/// Replaces the response by an error that repeats the request with its secrets.
 fn echo(random: &mut Random, answer: &mut Answer, seen: &Seen) {
     answer.status = *random.pick(&[200, 400, 401, 403, 404, 409, 422, 500, 502]);
     let body = String::from_utf8_lossy(&seen.body).into_owned();
@@ -381,7 +382,7 @@ fn endless(random: &mut Random, answer: Answer) -> (String, Answer, Delivery) {
             b"HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n".repeat(1 << 4),
         ),
     };
-    // Without a pause, an unoptimised `forge` would spend the whole test on parsing early hints.
+    // Without a pause, an unoptimised `forge` would parse early hints for the whole test.
     let pause = Duration::from_millis(if before.is_empty() { 5 } else { 0 });
     (
         told.to_owned(),
@@ -394,14 +395,14 @@ fn endless(random: &mut Random, answer: Answer) -> (String, Answer, Delivery) {
     )
 }
 
-/// A few kilobytes that decompress to hundreds of megabytes.
+/// Returns an encoding, and a few kilobytes that decompress to hundreds of megabytes.
 fn bomb(random: &mut Random) -> (&'static str, Vec<u8>) {
     static MEMBER: OnceLock<Vec<u8>> = OnceLock::new();
     let member = MEMBER.get_or_init(|| gzip(&vec![b' '; 8 << 20]));
     match random.below(3) {
-        // Many gzip members in a row.
+        // A long sequence of gzip members.
         0 => ("gzip", member.repeat(64)),
-        // A bomb inside a bomb.
+        // A compressed body that decompresses to another compressed body.
         1 => ("gzip", gzip(&member.repeat(64))),
         _ => ("gzip", member.clone()),
     }

@@ -1,21 +1,22 @@
-//! Random command lines and tool calls.
+//! Generates random command lines and tool calls.
 
 use forge_testkit::Random;
 use serde_json::{Value, json};
 
-/// Objects that a command can find.
+/// The objects that exist, for commands to name.
 #[derive(Clone, Debug)]
 pub struct Subjects {
-    /// The repository's name for `-R`.
+    /// The repository's name, as `-R` takes it.
     pub repo: String,
     /// Pull requests, as numbers or URIs.
     pub pulls: Vec<String>,
     pub issues: Vec<String>,
-    /// Branches without a pull request.
+    /// Branches that have no pull request.
     pub branches: Vec<String>,
 }
 
-/// Commands that read. `P` is replaced by a pull request, `I` by an issue, `F` by fields.
+/// Commands that only read. `P` stands for a pull request, `I` for an issue, and `F` for field
+/// names.
 const READS: &[&str] = &[
     "pr list",
     "pr list --state all --limit 50",
@@ -91,12 +92,12 @@ const WRITES: &[&str] = &[
     "workflow reconcile P",
 ];
 
-/// A command line.
+/// A random command line of `forge`.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub args: Vec<String>,
     pub writes: bool,
-    /// The pull request or issue that the command names.
+    /// The pull request or issue that the command line names.
     pub subject: String,
 }
 
@@ -148,7 +149,7 @@ impl Subjects {
         }
     }
 
-    /// A random tool call.
+    /// Returns a random tool call: the tool and its arguments.
     pub fn call(&self, random: &mut Random) -> (&'static str, Value) {
         let number = |text: &str| {
             text.parse::<u64>()

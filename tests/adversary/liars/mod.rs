@@ -1,9 +1,9 @@
-//! Servers, clients and repositories that lie in any part of what they serve, against the real binary.
+//! Runs the real binary against servers, clients and repositories that lie in any part of what they
+//! serve.
 //!
-//! A chapter is a world of honest doubles with liars in front of them, or a repository with lies in
-//! its objects, and ten cases. The seed
-//! determines everything in a chapter except times, ports, and the order of concurrent requests.
-//! `FORGE_ADVERSARY_SEED` repeats one chapter.
+//! A chapter has ten cases. Its world consists of honest doubles behind lying servers, or of a
+//! repository with lies in its objects. The seed determines everything in a chapter except times,
+//! ports, and the order of concurrent requests. `FORGE_ADVERSARY_SEED` repeats one chapter.
 
 mod answers;
 mod child;
@@ -34,16 +34,17 @@ use forge_testkit::Random;
 
 use self::stage::Stage;
 
-/// Cases by default; `FORGE_ADVERSARY_CASES` changes the number.
-/// `cargo xtask test --adversary` runs 10,000.
+/// Default number of cases; `FORGE_ADVERSARY_CASES` sets another. `cargo xtask test --adversary`
+/// runs 10,000.
 const CASES: u64 = 300;
 const CASES_OF_A_CHAPTER: u64 = 10;
-/// Chapters that run in parallel. They mostly wait for servers that are slow on purpose.
+/// Number of chapters that run in parallel. A chapter mostly waits for servers that are slow on
+/// purpose.
 const WORKERS: usize = 6;
 /// Number of failures that the report lists.
 const MAX_FAILURES: usize = 40;
 
-/// Counts over all cases.
+/// Totals over all cases.
 #[derive(Default)]
 struct Tally {
     cases: u64,

@@ -1,4 +1,4 @@
-//! A repository of git whose pull requests, issues, refs and objects lie.
+//! A git repository with lies in its pull requests, issues, refs and objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{local_world::DATE, plant::Variant};
 
-/// The head branches of the pull requests.
+/// Names of the pull requests' head branches.
 const HEADS: [&str; 2] = ["work-1", "feature-1"];
-/// Changed versions of each pull request and issue, and of the labels.
+/// Number of changed versions of each pull request, of each issue, and of the labels.
 const RECORD_LIES: usize = 4;
 const OBJECT_LIES: usize = 4;
-/// More directories than git reads one inside another (`core.maxTreeDepth`).
+/// Nesting depth of directories, above the limit that git reads (`core.maxTreeDepth`).
 const DEPTH: usize = 2_100;
 const FILES: usize = 2_000;
 
@@ -68,17 +68,18 @@ pub struct RepositoryStage {
     pub tap: Tap,
     git: GitDir,
     objects: Objects,
-    /// The target branch before a command.
+    /// Commit of the target branch before a command.
     before: Option<String>,
 }
 
-/// Values that a ref may have.
+/// Objects to which a ref may point.
 struct Objects {
-    /// Each ref with its honest value.
+    /// Honest value of each ref.
     honest: BTreeMap<String, String>,
-    /// For each pull request and issue, and for labels, changed versions and their descriptions.
+    /// Changed versions with their descriptions, for each pull request and issue and for the
+    /// labels.
     records: BTreeMap<String, Vec<(String, String)>>,
-    /// Odd commits and trees, and texts that are no object, with their descriptions.
+    /// Odd commits and trees, and texts that name no object, with their descriptions.
     others: Vec<(String, String)>,
 }
 
@@ -113,12 +114,12 @@ impl RepositoryStage {
         }
     }
 
-    /// No server takes part, so the lies are those of [`Self::begin`].
+    /// Returns no roles: without a server, [`Self::begin`] makes all lies.
     pub fn liars() -> &'static [Role] {
         &[Role::Thief]
     }
 
-    /// Makes every ref honest again, and lies in some of them.
+    /// Resets every ref to its honest value, and then makes some refs lie.
     pub fn begin(&mut self, random: &mut Random) {
         for (name, value) in &self.objects.honest {
             self.set(name, value);
@@ -137,14 +138,14 @@ impl RepositoryStage {
         self.before = self.git.oid("refs/heads/main");
     }
 
-    /// Writes the file of a ref, because git itself refuses some values.
+    /// Writes the file of a ref directly, because git refuses some of the values.
     fn set(&self, name: &str, value: &str) {
         let path = self.ground.repo.join(".git").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{value}\n")).unwrap();
     }
 
-    /// Reports a moved target branch after a command that reads.
+    /// Fails if a command that only reads has moved the target branch.
     pub fn check(&self, line: &Line) -> Result<(), String> {
         match line.writes || self.git.oid("refs/heads/main") == self.before {
             true => Ok(()),
@@ -152,7 +153,7 @@ impl RepositoryStage {
         }
     }
 
-    /// Reports a merge commit of another head than `shown`.
+    /// Fails if the merge commit has merged another head than `shown`.
     pub fn check_merge(&self, shown: &str) -> Result<(), String> {
         let main = self.git.oid("refs/heads/main");
         let merged = self.git.oid("refs/heads/main^2");
@@ -164,7 +165,7 @@ impl RepositoryStage {
     }
 }
 
-/// Makes pull requests and an issue, and the lies about them.
+/// Creates pull requests, an issue, and lies about them.
 fn fill(random: &mut Random, scratch: &Scratch, git: &GitDir) -> Objects {
     let path = git.path().display().to_string();
     let forge = |who: &Identity, args: &[&str]| {
@@ -209,8 +210,8 @@ fn fill(random: &mut Random, scratch: &Scratch, git: &GitDir) -> Objects {
     }
 }
 
-/// Changes fields of each pull request and issue, both in its state and in its newest event, and
-/// fields of labels.
+/// Makes changed versions of the records: fields of each pull request and issue, in its state and
+/// in its newest event, and fields of the labels.
 fn change_records(
     random: &mut Random,
     git: &GitDir,
@@ -232,7 +233,7 @@ fn change_records(
         let state: Value = serde_json::from_str(&git.show(tip, file)).unwrap();
         let commit = git.run(["cat-file", "commit", tip.as_str()]).text();
         let (header, message) = commit.split_once("\n\n").unwrap();
-        // A commit of labels has no event.
+        // Commits of the labels have no event.
         let (summary, event) = message.split_once("\n\n").unwrap_or((message, "null"));
         let event: Value = serde_json::from_str(event.trim()).unwrap();
         let signed = |line: &&str| line.starts_with("author ") || line.starts_with("committer ");
@@ -247,7 +248,7 @@ fn change_records(
                 (value, told)
             };
             let ((state, in_state), (event, in_event)) = (lie(&state), lie(&event));
-            // The lie replaces the newest event, or is one more event.
+            // The lie either replaces the newest event or follows as another event.
             let is_first = !header.contains("\nparent ");
             let parent = match is_first || random.below(2) == 0 {
                 true => tip.clone(),
@@ -283,7 +284,7 @@ fn change_records(
     records
 }
 
-/// Makes commits that git itself would not make, with trees of odd, many or deep entries.
+/// Creates commits that git itself would not create: their trees have odd, many or deep entries.
 fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String, String)> {
     let hash = |kind: &str, bytes: Vec<u8>| {
         let run = git.run(["hash-object", "-w", "-t", kind, "--literally", "--stdin"]);
@@ -322,7 +323,7 @@ fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String,
             format!("has the files {names:?}, by {author:?}"),
         ));
     }
-    // Four trees, each with the one below under ten names, have ten thousand files.
+    // Four trees in a chain, each with the next one under ten names, contain ten thousand files.
     let (mut mode, mut below) = ("100644", blob);
     for _ in 0..4 {
         let name = |n: u64| format!("{n}{}", "x".repeat(240)).into_bytes();
@@ -351,7 +352,7 @@ fn odd_objects(random: &mut Random, git: &GitDir, stock: &Stock) -> Vec<(String,
     odd
 }
 
-/// The bytes of an entry of a tree.
+/// Returns the bytes of a tree entry.
 fn entry(mode: &str, name: &[u8], oid: &str) -> Vec<u8> {
     let byte = |n: usize| u8::from_str_radix(&oid[2 * n..2 * n + 2], 16).unwrap();
     let oid: Vec<u8> = (0..20).map(byte).collect();

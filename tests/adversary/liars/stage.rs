@@ -1,4 +1,4 @@
-//! A case (a command, a view and a merge, or an MCP server) and the checks on it.
+//! Runs one case (a command, a view and a merge, or an MCP server) and checks its result.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -21,19 +21,18 @@ use crate::{
     trust::{Purpose, allows},
 };
 
-/// Time limit of a command. A single operation has two seconds, and a command has several
-/// operations.
+/// Time limit of a command. A single operation has two seconds, and a command may take several.
 const DEADLINE: Duration = Duration::from_secs(25);
 const SERVER_DEADLINE: Duration = Duration::from_secs(60);
 
-/// A world with lying servers.
+/// A world in which some servers lie.
 pub enum Stage {
     Hub(Box<HubStage>),
     Knots(Box<KnotStage>),
     Repository(Box<RepositoryStage>),
 }
 
-/// Description of a case, for the report.
+/// Description of a case, for the failure report.
 #[derive(Default)]
 pub struct Told {
     pub ends: Vec<Summary>,
@@ -127,7 +126,8 @@ impl Stage {
     /// Runs one case.
     ///
     /// # Errors
-    /// Fails with the check that did not hold.
+    ///
+    /// Fails with a description of the check that failed.
     pub fn case(&mut self, seed: u64, told: &mut Told) -> Result<(), String> {
         let mut random = Random::new(seed);
         let liars = self.begin(&mut random);
@@ -175,7 +175,7 @@ impl Stage {
         checked.map_err(|why| format!("{why}\n{said}"))
     }
 
-    /// Shows a pull request and merges the head that was shown.
+    /// Views a pull request, and merges the head that the view showed.
     fn merge(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
         let subjects = self.subjects();
         let view = subjects.fill(random, "pr view P --json headRefOid,title,files", false);
@@ -228,7 +228,7 @@ impl Stage {
         }
     }
 
-    /// Runs an MCP server under an honest or a lying client.
+    /// Runs an MCP server with an honest or a lying client.
     fn agent(&mut self, random: &mut Random, told: &mut Told) -> Result<(), String> {
         let writes = random.below(2) == 0;
         let mut args = vec!["mcp", "--toolsets", "issues", "--toolsets", "workflow"];
@@ -264,7 +264,7 @@ impl Stage {
         Ok(ended)
     }
 
-    /// A command, and the file for the measurements of the probe.
+    /// Returns a command, and the file to which the probe writes its measurements.
     fn command_line(&mut self, line: &Line) -> (Run, PathBuf) {
         let run = self.forge().args(&line.args);
         (run, self.ground().scratch.path("probe.result"))
@@ -289,14 +289,14 @@ impl Stage {
         told.lies = self.tap().told();
     }
 
-    /// Checks that hold for every process.
+    /// Runs the checks that apply to every process.
     fn judge(&self, ended: &Ended) -> Result<(), String> {
         check_end(ended)?;
         check_screen(&ended.stderr)?;
         self.check_secrets(&[("stdout", &ended.stdout), ("stderr", &ended.stderr)])
     }
 
-    /// Checks that secrets reached only their holders, and that no secret is printed.
+    /// Checks that each secret reached only its holders, and that no output contains a secret.
     fn check_secrets(&self, printed: &[(&str, &[u8])]) -> Result<(), String> {
         let secrets = self.tap().secrets();
         for (stream, bytes) in printed {
@@ -335,8 +335,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Checks that no program ran but those of the user, and those that a repository may choose for
-    /// `purpose`.
+    /// Checks that only two kinds of programs ran: the user's own, and those that a repository may
+    /// choose for `purpose`.
     fn check_programs(&mut self, purpose: Purpose) -> Result<(), String> {
         let ran = self.ground().ran();
         let is_local = matches!(self, Self::Repository(_));
@@ -351,7 +351,7 @@ impl Stage {
     }
 }
 
-/// Whether the canary is one of the user's own programs, which no response and no repository can
+/// Returns true if the canary is one of the user's programs, which no response or repository can
 /// choose.
 fn is_of_user(canary: &str) -> bool {
     ["ssh", "gpg", "ssh-keygen"].contains(&canary)

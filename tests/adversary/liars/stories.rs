@@ -1,4 +1,4 @@
-//! Failures that random cases have found, each as a regression test.
+//! Regression tests for failures that random cases have found.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -44,7 +44,7 @@ fn read_from_slow_pds_fails_at_the_deadline() {
     }
 }
 
-/// Each round is some kilobytes on the wire, and as large in memory as a patch may be.
+/// Each round takes a few kilobytes to send, and as much memory as a patch may take.
 #[test]
 fn many_large_rounds_need_little_memory() {
     const MIB: usize = 1 << 20;
@@ -89,7 +89,7 @@ fn many_large_rounds_need_little_memory() {
     assert_eq!(count, Some(8), "{}", ended.stderr_text());
 }
 
-/// GitHub sends three lines of context, so git fetches the head to make a diff with more.
+/// GitHub's diff has three lines of context. For more, git fetches the head and makes the diff.
 #[test]
 fn pr_context_starts_no_program_of_the_clone() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -127,7 +127,7 @@ fn pr_context_starts_no_program_of_the_clone() {
     }
 }
 
-/// GitHub limits a title to 256 characters, but a lying host can send any length, on every page.
+/// GitHub limits a title to 256 characters, but a lying host can send any length on every page.
 #[test]
 fn long_titles_are_cut_below_memory_limit() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -153,14 +153,14 @@ fn long_titles_are_cut_below_memory_limit() {
     assert_eq!(check_end(&ended), Ok(()));
     let said = ended.stderr_text();
     assert!(said.contains("more than 32 MiB in all"), "{said}");
-    // 100 rows of this length exceed the limit of a response, so pages have 50.
+    // 100 rows of this length exceed the size limit of a response, so each page has 50 rows.
     let rows = ended.stdout_text().lines().count();
     assert!(ended.code == 0 && rows.is_multiple_of(50), "{rows}: {said}");
     assert!((100..=200).contains(&rows), "{rows}: {said}");
 }
 
-/// GitHub limits a text to 65,536 characters. These texts grow when they are cleaned, written as
-/// JSON, or parsed as Markdown.
+/// GitHub limits a text to 65,536 characters. These texts grow when `forge` cleans them, writes
+/// them as JSON, or parses them as Markdown.
 #[test]
 fn single_long_text_needs_little_memory() {
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -199,8 +199,8 @@ fn single_long_text_needs_little_memory() {
     }
 }
 
-/// Each call keeps a long text in memory while the host delays the history. Calls that exceed the
-/// memory limit start again, one after another.
+/// Each call keeps a long text in memory while the host delays the history. Calls above the memory
+/// limit start again, one after the other.
 #[test]
 fn concurrent_calls_with_long_texts_need_little_memory() {
     const CALLS: usize = 8;

@@ -1,4 +1,4 @@
-//! Servers in front of the honest doubles: they record each request and lie in the responses.
+//! Servers in front of the honest doubles. They record each request, and lie in some responses.
 
 use std::{
     collections::BTreeMap,
@@ -22,62 +22,64 @@ use super::{
     lies::{Delivery, Stock, lie},
 };
 
-/// Timeout for reading from and writing to a connection.
+/// Timeout of a read or write on a connection.
 const SOCKET_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time for which a silent server keeps the connection open.
 const SILENCE: Duration = Duration::from_secs(12);
-/// Bytes sent of a body without an end.
+/// Number of bytes that a server sends of an endless body.
 const ENDLESS: usize = 192 << 20;
 
-/// The server for which a liar answers.
+/// The server that a lying server replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     GitHub,
     Jira,
     Pds,
-    /// The PDS of another account.
+    /// PDS of another account.
     Stranger,
-    /// The handle resolution of the PDS.
+    /// The PDS's handle resolution.
     Handles,
-    /// The directory of DID documents.
+    /// Directory of DID documents.
     Directory,
     Knot,
     Index,
     Backlinks,
     Web,
-    /// A server to which no login belongs. The thief forwards requests to the server it poses as.
+    /// A server for which no login is stored. The thief forwards requests to the server that it
+    /// imitates.
     Thief,
 }
 
-/// A received request.
+/// A request that a server received.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub role: Role,
-    /// Host and port of the request.
+    /// Host and port to which the request was sent.
     pub origin: String,
-    /// Request line and headers.
+    /// Request line and headers of the request.
     pub head: String,
     pub body: Vec<u8>,
 }
 
-/// A text that must reach only its holders.
+/// A text that only its holders may receive.
 #[derive(Clone, Debug)]
 pub struct Secret {
     pub name: String,
     pub text: String,
-    /// Roles that may receive the secret; for a service token, the servers that its audience names.
+    /// Roles that may receive the secret. For a service token, these are the servers in its
+    /// audience.
     pub holders: Vec<Role>,
     pub audience: Option<String>,
 }
 
-/// The lying roles of a case, and the rate of lies.
+/// The roles that lie in a case, and how often they lie.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub seed: u64,
     pub liars: Vec<Role>,
-    /// One request in `rate` is answered with a lie.
+    /// Average number of requests per lie; 0 stands for no lies.
     pub rate: u64,
-    /// The kind of every lie, if all lies of the case have to agree with each other.
+    /// Kind of every lie, if the lies of the case have to be consistent.
     pub steer: Option<Steer>,
 }
 
@@ -86,19 +88,19 @@ struct State {
     plan: Plan,
     log: Vec<Seen>,
     told: Vec<String>,
-    /// Requests that wait for the honest response.
+    /// Number of requests that still wait for the honest response.
     asked: usize,
-    /// Number of requests of each kind in this case.
+    /// Number of requests of each kind in this case so far.
     nth: BTreeMap<(Role, String), u64>,
     secrets: Vec<Secret>,
     stock: Stock,
-    /// Addresses of the honest servers.
+    /// Address of each honest server.
     backs: BTreeMap<Role, SocketAddr>,
-    /// Fields in responses: how often each was sent, and how often as a lie.
+    /// For each response field: how often it was sent, and how often with a lie.
     coverage: BTreeMap<String, (u64, u64)>,
 }
 
-/// State shared by all liars of a stage.
+/// State that all lying servers of a stage share.
 #[derive(Clone, Default)]
 pub struct Tap(Arc<Mutex<State>>);
 
@@ -107,8 +109,8 @@ impl Tap {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no server works on a request, so that requests of an ended process still count
-    /// for its own case.
+    /// Waits until no server handles a request, so that a request from an ended process counts in
+    /// the case that caused it.
     pub fn settle(&self) {
         for _ in 0..2_000 {
             if self.state().asked == 0 {
@@ -118,7 +120,7 @@ impl Tap {
         }
     }
 
-    /// Starts a case and forgets the requests of the previous one.
+    /// Starts a case, and clears the requests of the previous case.
     pub fn begin(&self, plan: Plan) {
         let mut state = self.state();
         state.plan = plan;
@@ -152,12 +154,12 @@ impl Tap {
         self.state().log.clone()
     }
 
-    /// Descriptions of the lies in this case.
+    /// Returns descriptions of the lies in this case.
     pub fn told(&self) -> Vec<String> {
         self.state().told.clone()
     }
 
-    /// Adds a lie that no server tells.
+    /// Records a lie that no server sends, such as one in a repository.
     pub fn tell(&self, lie: String) {
         self.state().told.push(lie);
     }
@@ -166,7 +168,7 @@ impl Tap {
         self.state().coverage.clone()
     }
 
-    /// Serves a connection to `role` on a new thread.
+    /// Serves a connection for `role` on a new thread.
     pub fn accept(&self, role: Role, stream: TcpStream) {
         self.state().asked += 1;
         let tap = self.clone();
@@ -181,7 +183,7 @@ impl Tap {
         });
     }
 
-    /// Reads a request, and gets the honest server's response.
+    /// Reads a request, and asks the honest server for the response.
     fn receive(
         &self,
         role: Role,
@@ -216,7 +218,7 @@ impl Tap {
         client.shutdown(Shutdown::Both)
     }
 
-    /// Sends a request to the honest server and returns the response.
+    /// Sends a request to the honest server, and returns its response.
     fn ask(&self, request: &Request) -> std::io::Result<Answer> {
         let backs = self.state().backs.clone();
         let mut last = Answer::text(404, "Not here");
@@ -228,8 +230,8 @@ impl Tap {
             server.set_read_timeout(Some(SOCKET_TIMEOUT))?;
             server.write_all(&request.forwarded())?;
             let mut bytes = Vec::new();
-            // A server may reset the connection after its response, so bytes read before an error
-            // count.
+            // A server may reset the connection after its response, so the bytes read before an
+            // error count.
             let read = server.read_to_end(&mut bytes);
             match Answer::read(&bytes) {
                 Some(answer) => last = answer,
@@ -242,7 +244,7 @@ impl Tap {
         Ok(last)
     }
 
-    /// Stores the tokens that the PDS has issued as secrets.
+    /// Registers the tokens that the PDS issued as secrets.
     fn learn(&self, request: &Request, honest: &Answer) {
         if !request.path.contains("com.atproto.server.") || honest.status != 200 {
             return;
@@ -276,8 +278,8 @@ impl Tap {
         *nth += 1;
         let nth = *nth;
         let lies = state.plan.liars.contains(&role) && state.plan.rate > 0;
-        // The kind and number of the request seed the choice, because concurrent requests have no
-        // fixed order.
+        // The request's kind and number seed the choice, because concurrent requests have no fixed
+        // order.
         let mut random = Random::new(state.plan.seed ^ hash(&format!("{role:?} {kind} {nth}")));
         let _ = random.bits();
         if !lies || random.below(state.plan.rate) != 0 {
@@ -307,7 +309,7 @@ impl Tap {
     }
 }
 
-/// Accepts connections for a single role, until dropped.
+/// Accepts connections for one role until dropped.
 pub struct Listener {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -366,7 +368,7 @@ impl Request {
         let verb = words.next().unwrap_or_default().to_owned();
         let target = words.next().unwrap_or_default().to_owned();
         let (origin, path) = match target.strip_prefix("http://") {
-            // The request is to a proxy, so its target is a whole URL.
+            // A request to a proxy has a whole URL as its target.
             Some(rest) => match rest.split_once('/') {
                 Some((host, path)) => (host.to_owned(), format!("/{path}")),
                 None => (rest.to_owned(), "/".to_owned()),
@@ -392,7 +394,8 @@ impl Request {
         Self { seen, verb, path }
     }
 
-    /// Servers whose response is forwarded; a thief may pose as several.
+    /// Returns the servers that the receiving server imitates. Only the thief imitates several,
+    /// depending on the path.
     fn posed_as(&self) -> Vec<Role> {
         match self.seen.role {
             Role::Thief if self.path.starts_with("/xrpc/com.atproto.") => {
@@ -408,7 +411,7 @@ impl Request {
         }
     }
 
-    /// Kind of the request, without the parts that differ between runs.
+    /// Returns the kind of the request, without parts that differ between runs.
     fn kind(&self) -> String {
         let path = self.path.split('?').next().unwrap_or_default();
         if path.ends_with("/graphql") {
@@ -432,7 +435,7 @@ impl Request {
             .to_owned()
     }
 
-    /// The request for the honest server, with `Connection: close`.
+    /// Returns the request for the honest server, with `Connection: close`.
     fn forwarded(&self) -> Vec<u8> {
         let mut head = String::new();
         for line in self.seen.head.lines().filter(|line| !line.is_empty()) {
@@ -457,7 +460,7 @@ impl Request {
     }
 }
 
-/// Head and body of a request; `None` if the connection ends first.
+/// Reads head and body of a request. Returns `None` if the connection ends first.
 fn read_message(stream: &mut TcpStream) -> std::io::Result<Option<(String, Vec<u8>)>> {
     let mut bytes = Vec::new();
     let mut block = [0; 16 << 10];
@@ -544,7 +547,7 @@ fn deliver(client: &mut TcpStream, answer: &Answer, delivery: &Delivery) -> std:
     }
 }
 
-/// The audience of a service token.
+/// Returns the audience of a service token.
 fn audience_of(token: &str) -> Option<String> {
     let claims = token.split('.').nth(1)?;
     let claims = base64::prelude::BASE64_URL_SAFE_NO_PAD
@@ -554,15 +557,15 @@ fn audience_of(token: &str) -> Option<String> {
     claims["aud"].as_str().map(str::to_owned)
 }
 
-/// FNV-1a, whose result is the same in every run.
+/// Hashes a text with FNV-1a, which gives the same result in every run.
 pub fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Texts in which a request could carry a secret: unchanged, percent-decoded, and decoded from
-/// `Basic` credentials.
+/// Returns the texts in which a request could carry a secret: the request itself, its
+/// percent-decoded form, and its decoded `Basic` credentials.
 pub fn readings(seen: &Seen) -> Vec<String> {
     let mut text = seen.head.clone();
     text.push_str(&String::from_utf8_lossy(&seen.body));

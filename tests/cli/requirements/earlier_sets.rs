@@ -1,5 +1,5 @@
-//! The requirements of sets 000 and 001 by number, with the replacement of each that has no test,
-//! and tests of requirements that no other file tests.
+//! The requirements of sets 000 and 001. A requirement without a test has a note on what replaced
+//! it. The file also tests requirements that no other file tests.
 
 use forge_core::{
     locator::Hosts,
@@ -13,7 +13,8 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// Number, text in our words, and the replacement if no test has this number.
+/// Number of the requirement, its text in our own words, and what replaced it if no test has its
+/// number.
 pub type Row = (&'static str, &'static str, Option<&'static str>);
 
 pub const PULL_REQUESTS: &[Row] = &[
@@ -261,7 +262,7 @@ fn r_000_3_repository_is_found_without_a_name() {
     }
 }
 
-/// The issues of the repository itself that a text closes.
+/// Returns the numbers of this repository's issues that a text closes.
 fn closed(text: &str) -> Vec<u64> {
     let found = mentions(text, &Hosts::builtin(), &mut Vec::new());
     let mut numbers = Vec::new();

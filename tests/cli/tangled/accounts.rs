@@ -1,4 +1,4 @@
-//! `forge auth` with an account on tangled: the password opens sessions on the PDS.
+//! Tests `forge auth` with an account on tangled: the password opens sessions on the account's PDS.
 
 use forge_tangled_world::{Account, Fault, PdsDouble, PdsOptions};
 use forge_testkit::Run;
@@ -30,7 +30,7 @@ fn logout_deletes_the_session() {
     auth(&["login", "--with-token"]).stdin(PASSWORD).ok();
     create("topic").ok();
     assert_eq!(sessions(), 1);
-    // Logging in again may bring a new password.
+    // A repeated login may set a new password.
     auth(&["login", "--with-token"]).stdin(PASSWORD).ok();
     assert_eq!(sessions(), 0);
     create("second").ok();
@@ -40,7 +40,7 @@ fn logout_deletes_the_session() {
     says(&create("other"), 4, "nobody is logged in");
 }
 
-/// A user with stored accounts, in a world in which Mallory runs a server.
+/// A user with stored accounts, in a world with a server of Mallory's.
 struct Stored {
     t: Tangled,
     theirs: PdsDouble,
@@ -69,8 +69,8 @@ impl Stored {
 
     fn create(&self, branch: &str) -> Run {
         self.t.branch(branch);
-        // Names the repository by its owner's DID, because the moved handle no longer leads to a
-        // repository.
+        // The command names the repository by its owner's DID, because the moved handle no longer
+        // leads to the repository.
         let repo = format!("tangled:{}/widget", self.t.alice.did);
         self.run(&[
             "pr", "create", "-R", &repo, "-H", branch, "-t", "T", "-b", "B",
@@ -85,8 +85,8 @@ impl Stored {
         std::fs::read_to_string(self.file()).unwrap_or_default()
     }
 
-    /// Moves Alice's handle to Mallory: the handle resolves to Mallory's account, whose DID
-    /// document claims it.
+    /// Moves Alice's handle to Mallory's account. The handle then resolves to this account, and its
+    /// DID document claims the handle.
     fn take_handle(&self) {
         let answer = json!({ "did": self.mallory.did }).to_string();
         let answer = Fault::answer(200, &[("content-type", "application/json")], answer);
@@ -129,7 +129,7 @@ fn login_stores_did_and_server() {
     let asked = pds.requests();
     let secret = asked.iter().find(|it| it.path.contains(".server."));
     assert!(secret.is_none(), "a login sends no password: {secret:?}");
-    // An unresolvable handle is refused without sending a password.
+    // `forge` refuses a handle that does not resolve, without sending a password.
     world.t.world.pds().host().reset_record();
     says(
         &world.login("nobody.test"),
@@ -156,11 +156,10 @@ fn moved_handle_is_refused_until_the_next_login() {
     world.create("first").ok();
     world.take_handle();
     world.refused(&world.create("second"));
-    // The refusal must not depend on a stored session.
+    // `forge` must refuse even without a stored session.
     std::fs::remove_dir_all(world.t.scratch.path("config/sessions")).unwrap();
     world.refused(&world.create("third"));
-    // The user logs in again: from then on the password belongs to the account that has the handle
-    // now.
+    // When the user logs in again, the password is stored for the account that has the handle now.
     world.login("alice.test").ok();
     assert!(world.stored().contains(&world.mallory.did));
     let _ = world.create("fourth").output();

@@ -1,4 +1,4 @@
-//! `forge tangled ingestion`: where a record is visible now, and why the index does not show it.
+//! Tests `forge tangled ingestion`: where a record is visible, and why the index does not show it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn check(t: &Tangled, uri: &str, more: &[&str]) -> forge_testkit::Output {
         .output()
 }
 
-/// An old pull request that the index has lost.
+/// Creates an old pull request that the index has lost, and returns its at-uri.
 fn lost(t: &Tangled) -> String {
     t.world.index().lose_next(PULL, 1);
     let gzip = {
@@ -157,7 +157,7 @@ fn label_of_a_non_collaborator_is_ineffective() {
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
     }
-    // A collection that the index never shows gets no hint to check again.
+    // If the index never shows a collection, the report has no hint to check again.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
@@ -171,12 +171,12 @@ fn label_of_a_non_collaborator_is_ineffective() {
     assert_eq!(json["instead"], "open it on the web page of the repository");
 }
 
-/// Only the repository's record lists its labels, so the hint rewrites the repository's record.
+/// Only the repository's record lists its labels, so the hint's command rewrites that record.
 #[test]
 fn label_recovery_command_checks_and_rewrites_record() {
     let t = Tangled::new();
     let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
-    // The index has to know the record before it can lose the next version.
+    // The index must know the record before it can lose the next version.
     assert!(t.world.index().knows(&repo).is_some());
     for (verb, more) in [("create", None), ("delete", Some("--yes"))] {
         t.world.index().lose_next("sh.tangled.repo", 1);

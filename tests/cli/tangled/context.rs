@@ -19,8 +19,8 @@ fn tangled_context_has_the_documented_facts() {
         found["summary"]["keyChanges"],
         json!(["adds topic.txt (+1)"])
     );
-    // The verdict is unknown: no review gives a verdict, and the spindle ran no check, which does
-    // not count as passed.
+    // The verdict is unknown because no review gives one. The spindle has run no check, which does
+    // not count as a passed check.
     assert_eq!(found["summary"]["readyToMerge"], Value::Null, "{found}");
     let first = &found["verdict"]["requirements"][0];
     assert_eq!(first["rule"], "checks_reported");
@@ -41,7 +41,7 @@ fn html_page_shows_facts_of_tangled_pull() {
     }
 }
 
-/// The requirement of this rule.
+/// Returns the requirement with this rule.
 fn requirement<'a>(found: &'a Value, rule: &str) -> &'a Value {
     let mut all = found["verdict"]["requirements"].as_array().unwrap().iter();
     all.find(|r| r["rule"] == rule).unwrap()
@@ -72,7 +72,7 @@ fn tangled_context_has_every_default_section() {
     let bob = |args: &[&str]| t.forge(&t.bob, args).ok();
     bob(&["pr", "comment", &uri, "-b", "Why so?"]);
     bob(&["pr", "review", &uri, "--request-changes", "-b", "Not yet."]);
-    // A second round, with two files.
+    // Submits a second round with two files.
     let two = [("topic.txt", Some("one\ntwo\n")), ("two.txt", Some("2\n"))];
     t.repo.git.commit("topic", "Two", &two);
     alice(&["pr", "resubmit", &uri]);
@@ -113,7 +113,7 @@ fn tangled_context_has_every_default_section() {
     assert_eq!(found["linkedIssues"][0]["key"], issue, "{found}");
     assert_eq!(found["linkedIssues"][0]["title"], "Leak");
     assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 2);
-    // A round is identified by its patch; the commit is only the author's claim.
+    // A patch identifies its round. The commit id is only what the author claims.
     assert_ne!(found["verdict"]["headSha"], head);
     assert_eq!(found["diff"]["headSha"], found["verdict"]["headSha"]);
 }

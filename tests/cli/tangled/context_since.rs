@@ -9,7 +9,7 @@ fn since(t: &Tangled, uri: &str, asked: &str) -> Value {
     t.forge(&t.bob, &args).output().success().json()
 }
 
-/// Rewrites the branch as a rebase would, with another text in its file.
+/// Rewrites the branch as a rebase does, with another text in its file.
 fn rebase(t: &Tangled, text: &str) {
     let git = &t.repo.git;
     git.delete_branch("topic");

@@ -1,4 +1,4 @@
-//! `forge doctor --live` on tangled's services.
+//! Tests `forge doctor --live` on tangled's services.
 
 use forge_tangled_world::{Fault, Host, Recorded};
 
@@ -6,7 +6,8 @@ use super::world::{PASSWORD, Tangled, WIDGET};
 use crate::world::rows;
 
 impl Tangled {
-    /// The report of `doctor --live` for Alice, after checking that only reads were sent.
+    /// Runs `doctor --live` as Alice and returns its report. Asserts that the command sent only
+    /// reads.
     #[track_caller]
     fn doctor(&self, repo: &str) -> String {
         let world = &self.world;
@@ -23,7 +24,7 @@ impl Tangled {
         assert!(!said.contains(PASSWORD), "{said}");
         for host in hosts {
             let sent = host.requests();
-            // git sends a POST to list branches.
+            // git lists branches with a POST request.
             let reads = |it: &Recorded| it.verb == "GET" || it.path.ends_with("/git-upload-pack");
             assert!(sent.iter().all(reads), "{sent:?}");
         }
@@ -31,7 +32,7 @@ impl Tangled {
     }
 }
 
-/// Verdict and detail of the report's entry `name`.
+/// Returns verdict and detail of the entry `name` in the report.
 #[track_caller]
 fn entry<'a>(report: &'a str, name: &str) -> (&'a str, &'a str) {
     let rows = rows(report);

@@ -1,4 +1,4 @@
-//! The verdict of `forge pr context` on a record that the index does not show.
+//! Tests the verdict of `forge pr context` on a record that the index does not show.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::world::{PULL, Tangled, WIDGET};
 
-/// The bundle of a pull request, and its requirement `indexed`.
+/// Returns the bundle of a pull request, and the bundle's requirement `indexed`.
 fn judged(t: &Tangled, uri: &str) -> (Value, Value) {
     let args = ["pr", "context", uri, "-R", WIDGET, "--json"];
     let found = t.forge(&t.bob, &args).output().success().json();
@@ -16,7 +16,7 @@ fn judged(t: &Tangled, uri: &str) -> (Value, Value) {
     (found, indexed)
 }
 
-/// The version of a pull request's record on its author's PDS.
+/// Returns the CID of a pull request's record on its author's PDS.
 fn version(t: &Tangled, uri: &str) -> String {
     let pulls = t.world.pds().records(&t.alice.did, PULL);
     let found = pulls.iter().find(|(at, ..)| at == uri);

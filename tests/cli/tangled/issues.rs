@@ -1,4 +1,4 @@
-//! `forge issue` on tangled.
+//! Tests `forge issue` on tangled.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn list_requests_issue_details_concurrently() {
             .on(method)
             .always()
     };
-    // At first, each view sends the PDS a single request, for its record.
+    // At first, each view sends the PDS one request, which reads the record.
     pds.host()
         .fault(slow("com.atproto.repo.getRecord").about(ISSUE));
     pds.host().reset_record();
@@ -76,7 +76,7 @@ fn comment_on_already_closed_issue_is_reported() {
     assert!(comments.is_empty());
 }
 
-/// The index does not take in the record that closes the issue.
+/// The index does not ingest the record that closes the issue.
 #[test]
 fn workflow_move_missing_from_index_is_a_failure() {
     let t = Tangled::new();

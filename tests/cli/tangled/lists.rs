@@ -1,4 +1,4 @@
-//! Warnings of lists about rows that could not be read or verified.
+//! Tests the warnings of lists about rows that could not be read or verified.
 
 use forge_tangled_world::Fault;
 
@@ -24,7 +24,7 @@ fn list_warns_once_about_unverified_index_states() {
         assert_eq!(said.matches(MARK).count(), 1, "{said}");
         assert!(!output.stdout_text().contains(MARK));
     }
-    // Without the index, forge checks who set a state.
+    // Without the index, `forge` itself checks whether the author of a state may set it.
     t.world.index().host().set_down(true);
     let args = ["pr", "list", "-R", WIDGET];
     let said = t.forge(&t.bob, &args).output().exits(0).stderr_text();
@@ -80,7 +80,7 @@ fn status_reports_unreadable_rows() {
     let said = of_alice().stderr_text();
     assert_eq!(said.matches(by).count(), 1, "of the row: {said}");
     index.clear_faults();
-    // An empty list that did not come from the index has a warning as well.
+    // A list without the index has a warning even if the list is empty.
     index.set_down(true);
     let output = t.forge(&t.bob, &status).output().exits(0);
     let (text, said) = (output.stdout_text(), output.stderr_text());

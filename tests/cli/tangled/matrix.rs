@@ -1,5 +1,5 @@
-//! Every ingestion state of a write under every fault of the index: the state, the exit code and
-//! the text. The module `words` tests how each fault leads to its state.
+//! Tests every ingestion state of a write under every fault of the index: the state, the exit code
+//! and the text. The module `words` tests how each fault causes its state.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::world::{PULL, STATUS, Tangled};
 const COMMENT: &str = "sh.tangled.feed.comment";
 const TICKET: &str = "org.tangled.track.ticket";
 
-/// The name of an index fault, and the function that causes it.
+/// Name of an index fault, and the function that causes it.
 type Mood = (&'static str, fn(&Tangled));
 
 fn set(t: &Tangled, moods: Moods) {
@@ -74,10 +74,11 @@ const MOODS: [Mood; 11] = [
     ("down", |t| t.world.index().host().set_down(true)),
 ];
 
-/// Under these faults no record becomes visible before the timeout.
+/// Faults under which no record becomes visible before the timeout.
 const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", "429", "down"];
 
-/// The ingestion state that a command prints for its write; `immediate` prints no line.
+/// Returns the ingestion state that a command prints for its write. No printed line means
+/// `immediate`.
 fn word(output: &Output) -> &'static str {
     let said = output.stderr_text();
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
@@ -91,8 +92,8 @@ fn word(output: &Output) -> &'static str {
     found.map_or("immediate", |(_, word)| word)
 }
 
-/// Asserts that a valid write is confirmed, or pending under these faults and under all of
-/// [`SHOWS_NOTHING`].
+/// Asserts that a valid write is pending under [`SHOWS_NOTHING`] and the faults in `pending`, and
+/// confirmed under all other faults.
 fn is_confirmed_or_pending(
     prepare: impl Fn(&Tangled) -> String,
     write: impl Fn(&Tangled, &str, &[&str]) -> Output,
@@ -159,7 +160,7 @@ fn close_under_each_index_state_is_confirmed_or_pending() {
     );
 }
 
-/// A defect in the record itself is detected without the index.
+/// `forge` detects a defect in the record itself without asking the index.
 #[test]
 fn dropped_record_under_each_index_state_is_ineffective() {
     for (mood, set) in MOODS {
@@ -181,7 +182,8 @@ fn dropped_record_under_each_index_state_is_ineffective() {
     }
 }
 
-/// An index known to be too old is not polled, because it would never show the record.
+/// `forge` does not poll an index that it knows to be too old, because such an index never shows
+/// the record.
 #[test]
 fn record_unknown_to_old_index_is_always_pds_only() {
     for (mood, set) in MOODS {
@@ -220,7 +222,7 @@ fn record_unknown_to_old_index_is_always_pds_only() {
     }
 }
 
-/// A knot of Tangled 1.0 shows what it stores, so no index is involved.
+/// A knot of Tangled 1.0 shows the records that it stores, so the index plays no part.
 #[test]
 fn knot_record_under_each_index_state_is_immediate() {
     for (mood, set) in MOODS {

@@ -1,4 +1,4 @@
-//! Repositories on tangled: the real binary against the doubles' world.
+//! Runs the real binary on repositories in a world of tangled doubles.
 
 mod accounts;
 mod check;

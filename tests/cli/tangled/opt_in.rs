@@ -1,4 +1,4 @@
-//! Drafts and verdicts, which the configuration enables, and pull requests from a fork.
+//! Tests drafts and verdicts, which the configuration has to enable, and pull requests from a fork.
 
 use super::world::{PULL, Tangled, WIDGET, says};
 

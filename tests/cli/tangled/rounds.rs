@@ -1,4 +1,4 @@
-//! `forge pr resubmit`, and reading the rounds of a pull request.
+//! Tests `forge pr resubmit`, and reading the rounds of a pull request.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::world::{PULL, Tangled, WIDGET, says};
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
-/// Adds a second commit to `topic`.
+/// Adds a second commit to branch `topic`.
 fn more(t: &Tangled) {
     t.repo
         .git
@@ -148,7 +148,8 @@ fn checkout_creates_the_commits_of_a_round() {
     let in_clone = |args: &[&str]| git(args).dir(&clone).text();
     let url = "git@tangled.org:alice.test/widget";
     in_clone(&["remote", "set-url", "origin", url]);
-    // Replaces ssh: ignores the arguments and serves the repository, as the knot does over ssh.
+    // Replaces ssh by a command that ignores its arguments and serves the repository, as the knot
+    // does over ssh.
     let ssh = format!("sh -c 'exec git upload-pack \"{path}\"'");
     let checkout = |more: &[&str]| {
         let args = [&["pr", "checkout", "topic"], more].concat();
@@ -193,7 +194,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     let files = ["pr", "diff", &uri, "--name-only"];
     assert_eq!(t.forge(&t.alice, &files).text(), "one.txt\ntwo.txt\n");
     assert_eq!(t.world.pds().records(&t.bob.did, PULL).len(), 1);
-    // The same command again names the existing pull request.
+    // A repeated command reports the existing pull request.
     says(
         &forge(&create),
         1,
@@ -212,7 +213,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
         "{refused}"
     );
     assert!(!refused.contains("push it first"), "{refused}");
-    // A stacked pull request has only the commits that its parent lacks.
+    // A stacked pull request contains only the commits that its parent lacks.
     in_clone(&["switch", "--quiet", "-c", "upper", "mine"]);
     t.scratch.write("clone/upper.txt", "x\n");
     in_clone(&["add", "."]);
@@ -227,10 +228,10 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     assert_eq!(t.forge(&t.alice, &files).text(), "upper.txt\n");
     let (_, record) = t.world.pds().record(&above).unwrap();
     assert_eq!(record["dependentOn"], uri.as_str());
-    // Outside the clone, the branch cannot be found.
+    // Outside the clone, `forge` cannot find the branch.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
-    // A merge commit that git made without conflicts loses nothing.
+    // A merge commit that git made without conflicts contains no changes that a patch could lose.
     in_clone(&["switch", "--quiet", "-c", "side", "origin/main"]);
     t.scratch.write("clone/side.txt", "x\n");
     in_clone(&["add", "."]);
@@ -243,7 +244,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     let refused = forge(&round).output().exits(1).stderr_text();
     assert!(refused.contains("has changes of its own"), "{refused}");
     assert!(refused.contains("git rebase "), "{refused}");
-    // Octopus merges are refused whatever their contents.
+    // Octopus merges are refused, whatever they contain.
     for name in ["third", "octopus"] {
         in_clone(&["switch", "--quiet", "-c", name, "origin/main"]);
         t.scratch.write(format!("clone/{name}.txt"), "x\n");
@@ -253,7 +254,7 @@ fn pull_is_opened_from_unpushed_branch_of_clone() {
     in_clone(&["merge", "--quiet", "--no-edit", "side", "third"]);
     let refused = forge(&create).output().exits(1).stderr_text();
     assert!(refused.contains("or a third parent"), "{refused}");
-    // A pull request of Tangled 1.0 keeps merge commits, but its branch has to be pushed.
+    // A pull request of Tangled 1.0 keeps its merge commits, but its branch must be pushed.
     let _there = t.world.repository_1_0(&t.alice, "new");
     let url = "https://tangled.org/alice.test/new";
     in_clone(&["remote", "set-url", "origin", url]);

@@ -1,4 +1,4 @@
-//! Pull requests whose merge is claimed only by a status record.
+//! Tests pull requests that only a status record reports as merged.
 
 use serde_json::json;
 

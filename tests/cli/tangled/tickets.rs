@@ -1,4 +1,4 @@
-//! A repository of Tangled 1.0, from a clone.
+//! Tests a repository of Tangled 1.0 from a clone.
 
 use forge_tangled_world::Fault;
 
@@ -16,7 +16,7 @@ fn pull_request_is_opened_and_merged_from_clone() {
     git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
     let clone = t.scratch.path("clone");
     git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
-    // The clone already has every object, so only its push URL has to work.
+    // The clone has every object, so only its push URL has to be valid.
     let push = ["remote", "set-url", "--push", "origin"];
     let path = repo.path().to_str().unwrap();
     git(&[&push[..], &[path]].concat()).dir(&clone).ok();

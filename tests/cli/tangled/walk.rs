@@ -1,4 +1,4 @@
-//! The walk-through of `docs/how-to/tangled.md`, run line by line in a shell by two accounts.
+//! Runs the walk-through of `docs/how-to/tangled.md` line by line in a shell, as two accounts.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
@@ -10,11 +10,11 @@ use super::world::{PASSWORD, Tangled};
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
-/// Steps of the page, in order.
+/// A step of the page.
 enum Step {
-    /// An event between commands, which a comment on the page announces.
+    /// An event between commands. A comment on the page describes it.
     Meanwhile(String),
-    /// A typed line: the account, and the printed output.
+    /// A line that an account types, and the output that the page shows.
     Typed {
         who: String,
         line: String,
@@ -22,7 +22,8 @@ enum Step {
     },
 }
 
-/// The `console` blocks of a page, and the comments between them.
+/// Returns the steps of a page: the lines in its `console` blocks, and the comments between the
+/// blocks.
 fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut in_console = false;
@@ -54,7 +55,7 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// The record URIs printed last, by collection.
+/// The latest printed record URI of each collection.
 type Printed = BTreeMap<String, String>;
 
 /// Stores the record URIs that an output contains.
@@ -70,7 +71,7 @@ fn note(output: &str, printed: &mut Printed) {
     }
 }
 
-/// Replaces the page's record URIs in a line by the actual ones.
+/// Replaces the page's record URIs in a line by the URIs of this run.
 fn meant(line: &str, printed: &Printed) -> String {
     let mut line = line.to_owned();
     for (collection, uri) in printed {
@@ -79,7 +80,7 @@ fn meant(line: &str, printed: &Printed) -> String {
     line
 }
 
-/// Causes the event that a comment of the page announces.
+/// Causes the event that a comment of the page describes.
 fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
     match what.strip_prefix("index: ") {
         Some(mood) => put_into(t, mood),
@@ -91,7 +92,7 @@ fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
     }
 }
 
-/// Gives the index this fault. Records still waiting for ingestion are handled under the new fault.
+/// Gives the index a fault. Records that wait for ingestion are ingested under this fault.
 fn put_into(t: &Tangled, mood: &str) {
     let index = t.world.index();
     index.host().clear_faults();
@@ -133,7 +134,7 @@ fn put_into(t: &Tangled, mood: &str) {
     }
 }
 
-/// Makes a comment that the index has lost five minutes older, without notifying the index.
+/// Makes a comment that the index has lost five minutes older. The index is not notified.
 fn grow_old(t: &Tangled, uri: &str) {
     let (_, mut record) = t.world.pds().record(uri).unwrap();
     let written = chrono::Utc::now() - chrono::TimeDelta::minutes(5);
@@ -143,7 +144,7 @@ fn grow_old(t: &Tangled, uri: &str) {
     t.world.pds().put(parts[2], COMMENT, parts[4], record);
 }
 
-/// Runs a line in the account's clone, or in its home if there is no clone yet.
+/// Runs a line in the account's clone, or in the account's home directory if there is no clone yet.
 fn run(t: &Tangled, account: &Account, identity: &Identity, line: &str) -> String {
     let who = account.handle.trim_end_matches(".test");
     let home = t.scratch.path(who);
@@ -175,7 +176,8 @@ fn run(t: &Tangled, account: &Account, identity: &Identity, line: &str) -> Strin
     output.stdout_text() + &failed
 }
 
-/// Replaces keys, DIDs, versions, times, addresses and system messages by the page's placeholders.
+/// Replaces keys, DIDs, versions, times, addresses and system messages by the placeholders on the
+/// page.
 fn shown(t: &Tangled, who: &str, text: &str) -> String {
     let config = t.scratch.path(who).join("config").display().to_string();
     let text = text.replace(&config, &format!("/home/{who}/.config/forge"));
@@ -208,12 +210,13 @@ fn commands_of_tangled_page_work_as_written() {
     for who in ["alice", "bob"] {
         t.scratch.write(format!("{who}/password"), PASSWORD);
     }
-    // A knot takes pushes over ssh: this script replaces ssh and runs the server's command locally.
+    // A knot accepts pushes only over ssh. This script replaces ssh, and runs the server's command
+    // locally.
     let path = t.repo.path().to_str().unwrap();
     let other_end = format!("for last; do :; done\nexec \"${{last%% *}}\" '{path}'\n");
     t.scratch.write("ssh", other_end);
     let mut printed = Printed::new();
-    // Every line is run before the test fails, so that one run shows all mistakes of the page.
+    // The test runs every line before it fails, so that one run reports all mistakes on the page.
     let mut wrong = String::new();
     for step in &steps {
         let (who, line, output) = match step {

@@ -1,5 +1,5 @@
-//! A test for each ingestion state and each fault of the index that leads to it: the state, the
-//! exit code, and the text.
+//! Tests each ingestion state with each fault of the index that causes it: the state, the exit code
+//! and the text.
 
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 /// Name of an index fault, and the function that causes it.
 type Ailment = (&'static str, fn(&Tangled));
 
-/// Runs `pr create` under a fault of the index.
+/// Runs `pr create` under a fault of the index. Returns the world and the output.
 fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
     let t = Tangled::new();
     set(&t);
@@ -94,7 +94,7 @@ fn write_without_waiting_is_pending() {
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
     assert_eq!(looks, 0);
-    // Creating a label writes a definition; deleting a label rewrites the repository's record.
+    // Creating a label writes a definition. Deleting a label rewrites the repository's record.
     for (verb, more, written) in [
         ("create", None, "sh.tangled.label.definition"),
         ("delete", Some("--yes"), "sh.tangled.repo"),
@@ -108,8 +108,9 @@ fn write_without_waiting_is_pending() {
     }
 }
 
-/// The index may lag, lose the record, ignore its collection, answer another version, or not
-/// answer. It then does not show the record, and nothing proves that it never will.
+/// The index may lag, lose the record, ignore its collection, return another version, or send no
+/// answer. Under each of these faults the record is missing, but nothing proves that it stays
+/// missing.
 #[test]
 fn write_under_every_index_fault_is_pending() {
     let ailments: [Ailment; 6] = [
@@ -221,7 +222,7 @@ fn status_ignored_by_the_index_is_pending() {
     assert_eq!(now.len(), statuses.len());
 }
 
-/// A repeated command reports the same ingestion state as the first.
+/// A repeated command reports the ingestion state that the first command reported.
 #[test]
 fn repeated_change_of_dropped_record_is_ineffective() {
     let t = Tangled::new();
@@ -244,7 +245,7 @@ fn close_with_comment_reports_the_worse_state() {
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
     let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
-    // The comment without a state change has the same result.
+    // A comment without a state change has the same ingestion state.
     let comments = || {
         t.world
             .pds()
@@ -262,7 +263,7 @@ fn close_with_comment_reports_the_worse_state() {
     assert_eq!(comments().len(), 2);
 }
 
-/// The knot has merged, but the PDS refuses the status record, or its response is lost.
+/// The knot has merged, but the PDS refuses the status record or its response is lost.
 #[test]
 fn merge_without_status_record_names_no_record() {
     let write = "com.atproto.repo.applyWrites";
@@ -294,7 +295,8 @@ fn merge_without_status_record_names_no_record() {
     }
 }
 
-/// A clone in which the pull request's branch is checked out, and a function that runs git there.
+/// Creates a clone with the pull request's branch checked out. Returns its path, and a function
+/// that runs git in it.
 fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     let git = move |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
     git(&["clone", "--quiet", t.repo.path().to_str().unwrap(), "clone"]).ok();
@@ -307,7 +309,7 @@ fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
     (clone, git)
 }
 
-/// A command that only records an earlier merge has no consent to delete a branch.
+/// The user of a command that only records an earlier merge has not agreed to delete a branch.
 #[test]
 fn merge_that_only_records_keeps_the_clone() {
     let t = Tangled::new();
@@ -327,7 +329,7 @@ fn merge_that_only_records_keeps_the_clone() {
     assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
 }
 
-/// The knot's branch has an unmerged commit, and the clone's branch may have one as well.
+/// The branch on the knot has an unmerged commit, and the clone's branch may have one as well.
 #[test]
 fn branch_kept_on_knot_stays_in_clone() {
     let t = Tangled::new();
@@ -384,11 +386,11 @@ fn deletion_is_pending_until_record_leaves_index() {
     let impatient = [&delete[..], &["--wait", "400ms"]].concat();
     let said = t.forge(&t.bob, &impatient).output().exits(0).stderr_text();
     assert!(said.contains("! pending: it is deleted, and may"), "{said}");
-    // A deleted record leaves nothing to check.
+    // After a deletion there is no record that the user could check.
     assert!(!said.contains("forge tangled ingestion"), "{said}");
 }
 
-/// The latest comment counts even if only the comment before it is indexed.
+/// The command edits the latest comment even if the index has only the one before it.
 #[test]
 fn edit_last_chooses_the_latest_written_comment() {
     let t = Tangled::new();
@@ -452,13 +454,13 @@ fn record_unknown_to_old_index_is_pds_only() {
     let output = t.forge(&t.alice, &["pr", "close", &uri]).output().exits(0);
     insta::assert_snapshot!(said(&t, &output));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
-    // States missing from this index are read from the PDS.
+    // `forge` reads states from the PDS if this index lacks them.
     let view = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
     let view = t.forge(&t.bob, &view).output().success();
     assert_eq!(view.stdout_text(), "CLOSED\n");
     let said = view.stderr_text();
     assert!(said.contains("this index does not ingest"), "{said}");
-    // An index that skips a collection never sees its deletions.
+    // An index that ignores a collection never sees deletions in it.
     t.scratch.write(
         "home/.config/forge/config.toml",
         "[hosts.\"tangled.org\"]\nindex_date = \"2026-05\"\n",
@@ -471,7 +473,7 @@ fn record_unknown_to_old_index_is_pds_only() {
     assert!(comments.is_empty(), "{comments:?}");
 }
 
-/// Compresses a patch with gzip, the format that a round stores.
+/// Compresses a patch with gzip, as the rounds in a record are.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut gz = GzEncoder::new(Vec::new(), Compression::default());
     gz.write_all(bytes).unwrap();
@@ -481,7 +483,8 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 const DIFF: &[u8] =
     b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
 
-/// Edits another program's faulty record. The index drops the record and every edit of it.
+/// Edits a faulty record that another program wrote, and returns the transcript. The index drops
+/// the record and every later version of it.
 fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let t = Tangled::new();
     let uri = t.foreign(patch, change);
@@ -524,7 +527,7 @@ fn edit_of_pull_with_invalid_time_is_ineffective() {
     insta::assert_snapshot!(said);
 }
 
-/// Runs `run`, and calls `then` once a write has begun.
+/// Runs `run`, and calls `then` once `run` has begun to write.
 fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output {
     let pds = t.world.pds().host();
     let write = "com.atproto.repo.applyWrites";
@@ -540,8 +543,8 @@ fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output
     })
 }
 
-/// When forge checks, the index lacks the other pull request; the index then ingests the other one
-/// first.
+/// When `forge` checks, the index lacks the other pull request. The index then ingests that one
+/// before ours.
 #[test]
 fn pull_on_taken_stack_position_is_ineffective() {
     let t = Tangled::new();
@@ -573,7 +576,7 @@ fn status_of_account_without_permission_is_ineffective() {
     let refused = t.forge(&carol, &["pr", "close", &uri]).output().exits(1);
     insta::assert_snapshot!("before_it_is_written", said(&t, &refused));
     assert!(t.world.pds().records(&carol.did, STATUS).is_empty());
-    // Other programs write the record without checking the permission.
+    // Other programs write such records without checking the permission.
     let (status, _) = t.world.pds().add(
         &carol.did,
         STATUS,
@@ -589,7 +592,8 @@ fn status_of_account_without_permission_is_ineffective() {
     insta::assert_snapshot!("afterwards", said);
 }
 
-/// Bob may push when forge checks, but no longer when the index ingests the record.
+/// Bob may push when `forge` checks the permission, but no longer when the index ingests the
+/// record.
 #[test]
 fn write_after_lost_permission_is_ineffective() {
     let t = Tangled::new();

@@ -4,14 +4,14 @@ use forge_tangled_world::{Account, Repository, SpindleDouble, World};
 use forge_testkit::{Identity, Output, Run, Scratch};
 use serde_json::{Value, json};
 
-/// The app password of every account.
+/// App password of every account.
 pub const PASSWORD: &str = "correct0canary0horse";
 pub const PULL: &str = "sh.tangled.repo.pull";
 pub const STATUS: &str = "sh.tangled.repo.pull.status";
-/// The repository, as users write it.
+/// The repository's name, as users write it.
 pub const WIDGET: &str = "tangled:alice.test/widget";
 
-/// A world with a repository of Alice's to which Bob may push, and a user's home directory.
+/// A world in which Bob may push to a repository of Alice's, and the home directory of a user.
 pub struct Tangled {
     pub world: World,
     pub alice: Account,
@@ -36,12 +36,12 @@ impl Tangled {
         }
     }
 
-    /// Runs `forge` as an account, in an empty directory.
+    /// Returns `forge` with an account's login, run in an empty directory.
     pub fn forge(&self, who: &Account, args: &[&str]) -> Run {
         self.forge_in(self.scratch.path(""), who, args)
     }
 
-    /// Runs `forge` as an account, in `dir`.
+    /// Returns `forge` with an account's login, run in `dir`.
     pub fn forge_in(&self, dir: PathBuf, who: &Account, args: &[&str]) -> Run {
         self.services()
             .into_iter()
@@ -54,7 +54,7 @@ impl Tangled {
             .args(args)
     }
 
-    /// Name and URL of every service.
+    /// Returns the name and the URL of every service.
     pub fn services(&self) -> [(&'static str, String); 5] {
         let index = self.world.index();
         [
@@ -66,7 +66,7 @@ impl Tangled {
         ]
     }
 
-    /// Makes a branch whose one commit adds a file.
+    /// Creates a branch with one commit, which adds a file.
     pub fn branch(&self, branch: &str) {
         let file = format!("{branch}.txt");
         let message = format!("Add {branch}");
@@ -75,7 +75,7 @@ impl Tangled {
             .commit(branch, &message, &[(&file, Some("one\n"))]);
     }
 
-    /// `pr create` of a new branch by Alice, with these further arguments.
+    /// Returns `pr create` for a new branch of Alice's, with further arguments.
     pub fn create(&self, branch: &str, more: &[&str]) -> Run {
         self.branch(branch);
         let args = [
@@ -84,7 +84,7 @@ impl Tangled {
         self.forge(&self.alice, &[&args, more].concat())
     }
 
-    /// Opens a pull request and returns its at-uri.
+    /// Opens a pull request of Alice's, and returns its at-uri.
     pub fn open(&self, branch: &str) -> String {
         self.create(branch, &[]).ok();
         let pulls = self.world.pds().records(&self.alice.did, PULL);
@@ -94,8 +94,8 @@ impl Tangled {
         found.unwrap().0.clone()
     }
 
-    /// A pull request that another program wrote for Alice, after `change` edited the record.
-    /// `patch` is the content of its round.
+    /// Writes a pull request for Alice as another program would, after `change` has edited the
+    /// record. `patch` is the content of its round. Returns the at-uri.
     pub fn foreign(&self, patch: &[u8], change: impl Fn(&mut Value)) -> String {
         let pds = self.world.pds();
         let blob = pds.blob(&self.alice.did, "application/gzip", patch);
@@ -110,7 +110,8 @@ impl Tangled {
         pds.add(&self.alice.did, PULL, record).0
     }
 
-    /// Sets a spindle for the repository, which has run nothing.
+    /// Configures a spindle for the repository, and returns the spindle, which has run no pipeline
+    /// yet.
     pub fn spindle(&self) -> SpindleDouble {
         let spindle = SpindleDouble::start().unwrap();
         let pds = self.world.pds();
@@ -120,7 +121,7 @@ impl Tangled {
         spindle
     }
 
-    /// Replaces text that differs from run to run by placeholders.
+    /// Replaces text that differs between runs by placeholders.
     pub fn stable(&self, text: &str) -> String {
         let index = self.world.index();
         let repo = self.repo.did.as_str();
@@ -151,7 +152,7 @@ impl Tangled {
         without_durations(&out)
     }
 
-    /// Exit code, stdout and stderr of an output, for a snapshot.
+    /// Returns exit code, stdout and stderr as the text of a snapshot.
     pub fn transcript(&self, output: &Output) -> String {
         let mut text = format!("exit: {}\n", output.code.unwrap_or(-1));
         for (stream, said) in [
@@ -166,14 +167,14 @@ impl Tangled {
     }
 }
 
-/// Runs a command, and expects this exit code and this part of stderr.
+/// Runs a command, and asserts its exit code and a part of stderr.
 #[track_caller]
 pub fn says(run: &Run, code: i32, part: &str) {
     let said = run.output().exits(code).stderr_text();
     assert!(said.contains(part), "{said}");
 }
 
-/// The placeholder for a token: record keys and CIDs differ from run to run.
+/// Returns the placeholder for a token, because record keys and CIDs differ between runs.
 fn word_of(token: &str) -> &str {
     let key = token.len() == 13 && token.starts_with('3');
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -186,7 +187,7 @@ fn word_of(token: &str) -> &str {
     }
 }
 
-/// `after 0.2 s` without the number.
+/// Removes the durations from a text, such as the number in `after 0.2 s`.
 fn without_durations(text: &str) -> String {
     let mut parts = text.split("after ");
     let mut out = parts.next().unwrap_or_default().to_owned();

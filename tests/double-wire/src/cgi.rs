@@ -1,4 +1,4 @@
-//! Git's smart HTTP protocol, served by `git http-backend`.
+//! Serves git's smart HTTP protocol with `git http-backend`.
 
 use std::{
     io::{self, Write},
@@ -10,15 +10,15 @@ use forge_testkit::git_program;
 
 use super::Reply;
 
-/// A request of git's protocol.
+/// A request in git's smart HTTP protocol.
 pub struct Request<'a> {
-    /// HTTP method.
+    /// HTTP method of the request.
     pub method: &'a str,
-    /// Text after the question mark.
+    /// Query string of the URL, without the question mark.
     pub query: &'a str,
-    /// Headers, with names in lower case.
+    /// Headers of the request, with names in lower case.
     pub headers: &'a [(String, String)],
-    /// Body as sent.
+    /// Body of the request, as sent.
     pub body: &'a [u8],
 }
 
@@ -31,7 +31,7 @@ impl Request<'_> {
     }
 }
 
-/// Answers a request for `path` below `root`. The caller has already checked permissions.
+/// Answers a git request for `path` below `root`. The caller has to check permissions first.
 pub fn git(root: &Path, path: &str, request: &Request<'_>) -> Reply {
     let mut command = Command::new(git_program());
     command
@@ -57,7 +57,7 @@ pub fn git(root: &Path, path: &str, request: &Request<'_>) -> Reply {
         let stdin = child.stdin.take();
         let output = std::thread::scope(|scope| {
             if let Some(mut stdin) = stdin {
-                // git may end before it has read the whole input; only its answer matters.
+                // git may end before it has read the whole input, so a failed write is ignored.
                 scope.spawn(move || stdin.write_all(request.body).ok());
             }
             child.wait_with_output()

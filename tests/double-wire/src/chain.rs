@@ -1,11 +1,12 @@
-//! Length of chains of sequential requests.
+//! Measures chains of sequential requests.
 
 use std::time::Instant;
 
-/// Returns the length of the longest chain of requests in which each arrived after the answer to
-/// the previous one. The input has the times of arrival and answer.
+/// Returns the length of the longest chain of requests in which each request arrives after the
+/// answer to the one before. `work` has the times of arrival and answer of each request.
 pub fn longest_chain(mut work: Vec<(Instant, Instant)>) -> usize {
-    // The request that ends first is always chosen: no other choice allows a longer chain.
+    // Choosing the request that ends first is always optimal: no other choice allows a longer
+    // chain.
     work.sort_by_key(|(_, ended)| *ended);
     let mut last: Option<Instant> = None;
     work.into_iter()

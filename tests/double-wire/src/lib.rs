@@ -1,4 +1,4 @@
-//! Common parts of the doubles: outgoing answers, git over HTTP, and the length of request chains.
+//! Code that all doubles share: HTTP answers, git over HTTP, and the length of request chains.
 
 pub mod cgi;
 mod chain;

@@ -1,4 +1,4 @@
-//! Outgoing answers.
+//! HTTP answers that a double sends.
 
 use std::{
     collections::VecDeque,
@@ -14,19 +14,19 @@ use hyper::{
 };
 use serde_json::Value;
 
-/// An answer before it is sent.
+/// An HTTP answer before it is sent.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
-    /// HTTP status.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// Names and values; `content-length` is added when the answer is sent.
+    /// Names and values of the headers. `content-length` is added when the answer is sent.
     pub headers: Vec<(String, String)>,
-    /// Whole body.
+    /// Complete body of the answer.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// Creates an answer in JSON.
+    /// Creates an answer with a JSON body.
     pub fn json(status: u16, value: &Value) -> Self {
         Self::text(
             status,
@@ -35,7 +35,7 @@ impl Reply {
         )
     }
 
-    /// Creates an answer of this content type.
+    /// Creates an answer with this content type.
     pub fn text(status: u16, kind: &str, body: Vec<u8>) -> Self {
         Self {
             status,
@@ -44,14 +44,14 @@ impl Reply {
         }
     }
 
-    /// Sets a header, or replaces it.
+    /// Sets a header, and replaces an existing one with this name.
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.headers
             .retain(|(it, _)| !it.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.into()));
     }
 
-    /// Converts the answer for hyper; with `keep`, the connection breaks after that many bytes of
+    /// Converts the answer for hyper. With `keep`, the connection breaks after that many bytes of
     /// the body.
     pub fn into_response(self, keep: Option<usize>) -> Response<Parts> {
         let length = self.body.len();
@@ -76,13 +76,13 @@ impl Reply {
         if self.status != 204 {
             response = response.header("content-length", length);
         }
-        // Building the response fails only for an invalid header, and headers come from the plans
-        // of tests.
+        // Building the response fails only for an invalid header, and only tests choose the
+        // headers.
         response.body(parts).unwrap_or_default()
     }
 }
 
-/// A body in parts. A part that is an error breaks the connection.
+/// A body in parts. An error as a part breaks the connection.
 #[derive(Debug, Default)]
 pub struct Parts(VecDeque<io::Result<Bytes>>);
 

@@ -1,4 +1,4 @@
-//! Effects of moved git refs on GitHub's pull requests.
+//! Updates GitHub's pull requests after git refs have moved.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -11,7 +11,7 @@ use super::{
     },
 };
 
-/// Branches of a repository with their tips.
+/// The tip commit of each branch of a repository, by the branch's name.
 pub(crate) type Branches = BTreeMap<String, String>;
 
 /// Returns the current branches of a repository.
@@ -23,7 +23,7 @@ pub(crate) fn branches(state: &State, repo: Id) -> Branches {
         .unwrap_or_default()
 }
 
-/// Updates the pull requests after branches of a repository moved.
+/// Updates the pull requests of a repository after its branches have moved.
 pub(crate) fn refs_moved(state: &mut State, repo: Id, before: &Branches, actor: Id) {
     let after = branches(state, repo);
     let now = state.tick();
@@ -121,7 +121,7 @@ pub(crate) fn set_head(
     Ok(())
 }
 
-/// Dismisses the approvals of earlier commits after a push, if a rule of the base requires that.
+/// Dismisses approvals of earlier commits after a push, if a rule of the base branch requires this.
 fn dismiss_stale(state: &mut State, pull: &Pull) {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     if !wanted.iter().any(|it| it.dismiss_stale) {
@@ -134,7 +134,8 @@ fn dismiss_stale(state: &mut State, pull: &Pull) {
     }
 }
 
-/// Removes the review requests to an author of a review and to the author's teams.
+/// Removes the review requests that a submitted review answers: those to its author and to the
+/// author's teams.
 pub(crate) fn answered(state: &mut State, pull: Id, author: Id) {
     let teams = state.teams.values();
     let teams = teams.filter(|team| team.members.contains(&author));
@@ -212,7 +213,8 @@ fn base_moved(
             continue;
         };
         if landed.contains(&pull.head_oid) {
-            // The commits were pushed to the base by hand: GitHub marks the pull request as merged.
+            // Somebody pushed the commits to the base by hand, so GitHub marks the pull request as
+            // merged.
             finish_merge(state, id, tip.to_owned(), actor);
             continue;
         }
@@ -254,7 +256,7 @@ pub(crate) fn close(state: &mut State, id: Id, actor: Id) {
     log(state, id, actor, EventKind::Closed);
 }
 
-/// Marks a pull request as merged by a commit, and closes the issues that it names.
+/// Marks a pull request as merged by a commit, and closes the issues that the pull request names.
 pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
     let now = state.tick();
     let Some(pull) = state.pulls.get_mut(&id) else {
@@ -280,7 +282,7 @@ pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
     log(state, id, by, EventKind::Closed);
 }
 
-/// Merges the pull requests with auto-merge that have no unmet requirement left.
+/// Merges the pull requests that have auto-merge enabled and no unmet requirement left.
 pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
     let waiting: Vec<(Id, Id)> = state
         .pulls
@@ -296,7 +298,7 @@ pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Merges all pull requests in merge queues, in the order of each queue.
+/// Merges all pull requests in merge queues, in queue order.
 pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
     for id in state.queue.clone() {
         let by = state.pulls.get(&id).map_or(0, |pull| pull.author);
@@ -307,7 +309,7 @@ pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Returns a token of an account with all permissions.
+/// Returns a token of an account that has all permissions.
 fn everything(state: &State, account: Id) -> Token {
     Token {
         account,

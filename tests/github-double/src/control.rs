@@ -143,7 +143,7 @@ fn seed(shared: &Shared, request: &Incoming) -> Reply {
     }
 }
 
-/// Runs seed steps and returns what each created; `Err` names the step that failed.
+/// Runs seed steps, and returns what each step created. `Err` names the step that failed.
 pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, String> {
     let steps = match steps {
         Value::Array(steps) => steps.as_slice(),
@@ -153,8 +153,7 @@ pub(crate) fn run_steps(shared: &Shared, steps: &Value) -> Result<Vec<Value>, St
     let mut seed = Seed(shared.state());
     let mut made = Vec::new();
     for step in steps {
-        // The seed's methods panic if an object is missing; the panic is caught and becomes the
-        // answer.
+        // The methods of the seed panic if an object is missing. The panic becomes the answer.
         let run = std::panic::AssertUnwindSafe(|| apply(&mut seed, step));
         match std::panic::catch_unwind(run) {
             Ok(Some(value)) => made.push(value),

@@ -28,16 +28,17 @@ pub struct Options {
     pub port: u16,
     /// Delay before each answer.
     pub latency: Duration,
-    /// Number of requests that read a changed merge state as `UNKNOWN`; `None` means one, as at
-    /// GitHub.
+    /// Number of requests that read a changed merge state as `UNKNOWN`. `None` stands for one, as
+    /// on github.com.
     pub merge_state_lag: Option<u32>,
-    /// Address of the web pages in answers; by default derived from the requested host.
+    /// Address of the web pages that answers contain. `None` derives the address from the requested
+    /// host.
     pub web: Option<String>,
-    /// Git needs no token, for tests that do not concern git's credentials.
+    /// True if git needs no token, for tests that are not about git's credentials.
     pub open_git: bool,
 }
 
-/// A GitHub double on loopback. The double stops on drop.
+/// A GitHub double on loopback. It stops when it is dropped.
 ///
 /// The double runs on a separate thread, so it serves tests with and without an async runtime.
 pub struct GitHubDouble {
@@ -94,13 +95,13 @@ impl GitHubDouble {
         })
     }
 
-    /// Returns `http://127.0.0.1:PORT`: for `HTTP_PROXY`, and for clients that call the double as
-    /// GitHub Enterprise Server, with `/api/graphql` and `/api/v3`.
+    /// Returns `http://127.0.0.1:PORT`. Clients use this as `HTTP_PROXY`, or call the double
+    /// directly as GitHub Enterprise Server, with `/api/graphql` and `/api/v3`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Returns the environment that leads a client of GitHub to the double, with a token.
+    /// Returns the environment variables that lead a client of GitHub to the double, with a token.
     pub fn env(&self, token: &str) -> Vec<(&'static str, String)> {
         vec![
             ("GH_HOST", "github.localhost".to_owned()),
@@ -112,8 +113,7 @@ impl GitHubDouble {
         ]
     }
 
-    /// Locks the state for filling and inspection. Requests wait until the returned value is
-    /// dropped.
+    /// Locks the state, to fill or inspect it. Requests wait until the returned value is dropped.
     pub fn seed(&self) -> Seed<'_> {
         Seed(self.shared.state())
     }
@@ -153,8 +153,9 @@ impl GitHubDouble {
         Counts::of(&lock(&self.shared.log))
     }
 
-    /// Returns the length of the longest chain of requests in which each arrived after the answer
-    /// to the previous one. A delay on every request makes concurrent requests overlap.
+    /// Returns the length of the longest chain of requests in which each request arrives after the
+    /// answer to the one before. Concurrent requests overlap reliably only if every request has a
+    /// delay.
     pub fn longest_chain(&self) -> usize {
         longest_chain(self.requests().iter().filter_map(|it| it.work).collect())
     }

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Selects the requests that a fault acts on. Every part that is set must match.
+/// Selects the requests on which a fault acts. A request must match every part that is set.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
-    /// HTTP method, such as `POST`.
+    /// HTTP method of the request, such as `POST`.
     pub method: Option<String>,
-    /// Start of the path.
+    /// Start of the request's path.
     pub path: Option<String>,
-    /// Name of the GraphQL operation, or of one of its top-level fields.
+    /// Name of the GraphQL operation, or of a top-level field in it.
     pub operation: Option<String>,
-    /// True for a GraphQL mutation.
+    /// True for GraphQL mutations, false for queries.
     pub mutation: Option<bool>,
-    /// Text in the request's body.
+    /// Text that the request's body contains.
     pub body: Option<String>,
 }
 
-/// The parts of a request that matchers use.
+/// The parts of a request that a [`Matcher`] compares.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject<'a> {
     pub(crate) method: &'a str,
@@ -50,44 +50,44 @@ impl Matcher {
     }
 }
 
-/// Action of a fault on the request.
+/// What a fault does to a request.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// A delay only.
+    /// Only delays the answer.
     Pass,
-    /// A substitute answer.
+    /// Sends this answer instead of the correct one.
     Answer {
-        /// HTTP status.
+        /// HTTP status of the answer.
         status: u16,
-        /// Headers.
+        /// Headers of the answer.
         headers: Vec<(String, String)>,
-        /// Body.
+        /// Body of the answer.
         body: String,
     },
-    /// The correct answer, with headers added or replaced.
+    /// Sends the correct answer with these headers added or replaced.
     Headers(Vec<(String, String)>),
-    /// The correct answer, truncated after this many bytes of the body.
+    /// Sends the correct answer, but stops after this many bytes of the body.
     Truncate(usize),
-    /// The correct answer with a broken body that is not JSON.
+    /// Sends the correct answer with a body that is broken and not JSON.
     Malformed,
-    /// The connection is reset without an answer.
+    /// Resets the connection without an answer.
     Reset,
 }
 
-/// A fault and the requests it applies to.
+/// A fault, and the requests on which it acts.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Requests that the fault acts on.
+    /// Requests on which the fault acts.
     pub on: Matcher,
     /// Number of matching requests that pass before the fault acts.
     pub skip: u32,
-    /// How often the fault acts; `None` for always.
+    /// Number of times that the fault acts; `None` stands for always.
     pub times: Option<u32>,
     /// Delay before the fault acts.
     pub delay: Duration,
-    /// Execute the request before the fault hides its answer.
+    /// True if the request is executed before the fault hides its answer.
     pub committed: bool,
-    /// Action on the request.
+    /// What the fault does to the request.
     pub action: Action,
 }
 
@@ -112,7 +112,8 @@ impl Fault {
         }
     }
 
-    /// Creates a fault that answers with a status and GitHub's page or JSON for it.
+    /// Creates a fault that answers with a status, and with the page or JSON that GitHub sends for
+    /// it.
     pub fn status(status: u16) -> Self {
         let body = match status {
             502 => "<html><head><title>502 Bad Gateway</title></head></html>".to_owned(),
@@ -129,7 +130,7 @@ impl Fault {
         Self::answer(status, &[("content-type", kind)], body)
     }
 
-    /// Creates a fault that answers with the given answer.
+    /// Creates a fault that sends the given answer.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<String>) -> Self {
         Self::new(Action::Answer {
             status,
@@ -138,8 +139,8 @@ impl Fault {
         })
     }
 
-    /// Creates the primary rate limit in GraphQL's form: status 200 and an error of this type,
-    /// which is `RATE_LIMITED` or `RATE_LIMIT`.
+    /// Creates a fault that reports the primary rate limit as GraphQL does: status 200, and an
+    /// error of type `kind`, which is `RATE_LIMITED` or `RATE_LIMIT`.
     pub fn rate_limited(kind: &str) -> Self {
         let body = json!({ "errors": [{
             "type": kind,
@@ -158,8 +159,8 @@ impl Fault {
         )
     }
 
-    /// Creates the primary rate limit in REST's form: status 403 and no requests left until
-    /// `reset`, in seconds since the epoch.
+    /// Creates a fault that reports the primary rate limit as REST does: status 403, and no
+    /// requests left until `reset`, in seconds since the epoch.
     pub fn exhausted(reset: i64) -> Self {
         let body = json!({
             "message": "API rate limit exceeded for user ID 1.",
@@ -177,7 +178,8 @@ impl Fault {
         )
     }
 
-    /// Creates the secondary rate limit: status 403 or 429, optionally with seconds to wait.
+    /// Creates a fault that reports the secondary rate limit: status 403 or 429, and optionally the
+    /// seconds to wait.
     pub fn secondary(status: u16, retry_after: Option<u64>) -> Self {
         let body = json!({
             "documentation_url": "https://docs.github.com/free-pro-team@latest/rest/overview/rate-limits-for-the-rest-api#about-secondary-rate-limits",
@@ -192,7 +194,8 @@ impl Fault {
         Self::answer(status, &headers, body.to_string())
     }
 
-    /// Creates the answer to a token that must first be authorised for single sign-on at `url`.
+    /// Creates a fault that demands single sign-on: the user must first authorise the token at
+    /// `url`.
     pub fn sso(url: &str) -> Self {
         let body = json!({
             "message": "Resource protected by organization SAML enforcement. You must grant your OAuth token access to this organization.",
@@ -209,8 +212,8 @@ impl Fault {
         )
     }
 
-    /// Restricts the fault to requests of a GraphQL operation, or with a top-level field of this
-    /// name.
+    /// Restricts the fault to GraphQL requests with this operation name or with a top-level field
+    /// of this name.
     #[must_use]
     pub fn on_operation(mut self, name: &str) -> Self {
         self.on.operation = Some(name.to_owned());
@@ -261,9 +264,9 @@ impl Fault {
 
     /// Reads a fault from the JSON of the control interface.
     ///
-    /// Fields: `operation`, `path`, `method`, `mutation`, `body`, `skip`, `times` (0 for always),
-    /// `delay_ms`, `committed`, and one of `status` with `headers` and `answer`, `truncate`,
-    /// `malformed`, `reset`.
+    /// Fields: `operation`, `path`, `method`, `mutation`, `body`, `skip`, `times` (0 stands for
+    /// always), `delay_ms`, `committed`, and one of: `status` with `headers` and `answer`;
+    /// `truncate`; `malformed`; `reset`.
     pub(crate) fn from_json(value: &Value) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let number = |name: &str| value.get(name).and_then(Value::as_u64);
@@ -324,7 +327,7 @@ fn owned(headers: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The faults that have yet to act.
+/// The faults that can still act.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     faults: Vec<Fault>,
@@ -344,7 +347,7 @@ impl Plan {
         self.faults.iter().filter(|it| it.times.is_some()).count()
     }
 
-    /// Takes the fault for a request: the first that matches and has skipped enough requests.
+    /// Takes the fault for a request: the first that matches and has let enough requests pass.
     pub(crate) fn take(&mut self, subject: &Subject<'_>) -> Option<Fault> {
         let mut hit = None;
         for (index, fault) in self.faults.iter_mut().enumerate() {

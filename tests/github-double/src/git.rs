@@ -1,4 +1,4 @@
-//! The bare repositories of the double: GitHub's git operations, executed with the git program.
+//! Runs git's operations on GitHub's bare repositories, with the git program.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -7,64 +7,65 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A commit.
+/// A commit in a git repository.
 #[derive(Debug, Clone, Default)]
 pub struct CommitInfo {
-    /// Full object name.
+    /// Object id of the commit.
     pub oid: String,
-    /// Object name of the tree.
+    /// Object id of the commit's tree.
     pub tree: String,
-    /// Object names of the parents.
+    /// Object ids of the commit's parents.
     pub parents: Vec<String>,
-    /// Author.
+    /// Author of the commit.
     pub author: Person,
-    /// Committer.
+    /// Committer of the commit.
     pub committer: Person,
-    /// Whole message.
+    /// Complete commit message.
     pub message: String,
 }
 
-/// Author or committer, and the time.
+/// An author or committer, with the time of authoring or committing.
 #[derive(Debug, Clone, Default)]
 pub struct Person {
-    /// Name.
+    /// Name of the person.
     pub name: String,
-    /// Mail address.
+    /// Mail address of the person.
     pub email: String,
-    /// RFC 3339 in UTC.
+    /// Time of the change, in RFC 3339 and UTC.
     pub date: String,
 }
 
-/// Changes of a pull request.
+/// Summary of the changes in a pull request.
 #[derive(Debug, Clone, Default)]
 pub struct DiffSummary {
     /// Merge base of head and base.
     pub merge_base: String,
-    /// Changed files in git's order.
+    /// Changed files, in the order of git's output.
     pub files: Vec<FileDiff>,
 }
 
-/// A changed file.
+/// A changed file in a diff.
 #[derive(Debug, Clone)]
 pub struct FileDiff {
-    /// Path after the change.
+    /// Path of the file after the change.
     pub path: String,
-    /// Path before a rename or copy.
+    /// Path before the rename or copy; `None` for other changes.
     pub previous: Option<String>,
-    /// Lines added.
+    /// Number of added lines.
     pub additions: usize,
-    /// Lines deleted.
+    /// Number of deleted lines.
     pub deletions: usize,
-    /// Letter of `git diff --raw`: `A`, `C`, `D`, `M`, `R` or `T`.
+    /// Letter that `git diff --raw` prints for the change: `A`, `C`, `D`, `M`, `R` or `T`.
     pub letter: char,
     /// True if the content is not text.
     pub binary: bool,
-    /// Object name of the content after the change, or before a deletion.
+    /// Object id of the file's content. For a deleted file, this is the content before the
+    /// deletion.
     pub blob: String,
 }
 
 impl DiffSummary {
-    /// Returns the lines added and deleted in all files.
+    /// Returns the numbers of added and deleted lines in all files.
     pub fn totals(&self) -> (usize, usize) {
         self.files.iter().fold((0, 0), |(add, del), file| {
             (add + file.additions, del + file.deletions)
@@ -72,13 +73,13 @@ impl DiffSummary {
     }
 }
 
-/// A git command that failed; the text is for a test's log.
+/// A failed git command, with a text for the test's log.
 #[derive(Debug, thiserror::Error)]
 #[error("git {args}: {text}")]
 pub struct GitError {
     args: String,
     text: String,
-    /// Exit code, if git ran to its end.
+    /// Exit code; `None` if git did not run to its end.
     pub code: Option<i32>,
 }
 
@@ -119,7 +120,7 @@ fn finish(mut command: Command, args: &[&str], input: &[u8]) -> Result<Vec<u8>, 
     let stdin = child.stdin.take();
     let output = std::thread::scope(|scope| {
         if let Some(mut stdin) = stdin {
-            // git may end before it has read the whole input; only its exit code matters.
+            // git may end before it has read the whole input, so only its exit code decides.
             scope.spawn(move || stdin.write_all(input).ok());
         }
         child.wait_with_output()
@@ -157,7 +158,8 @@ fn line(dir: &Path, args: &[&str]) -> Result<String, GitError> {
     run(dir, args).map(|out| String::from_utf8_lossy(&out).trim().to_owned())
 }
 
-/// Creates a bare repository that accepts pushes and fetches of single commits, and hides no refs.
+/// Creates a bare repository that accepts pushes, permits fetches of single commits, and hides no
+/// refs.
 ///
 /// # Errors
 ///
@@ -173,7 +175,8 @@ pub fn init_bare(dir: &Path, default_branch: &str) -> Result<(), GitError> {
         dir,
         &["init", "-q", "--bare", "--template=", "-b", default_branch],
     )?;
-    // Appended in one write: eight runs of `git config` would take most of a test's start.
+    // One write replaces eight runs of `git config`, which would take most of a test's start-up
+    // time.
     std::fs::OpenOptions::new()
         .append(true)
         .open(dir.join("config"))
@@ -197,7 +200,7 @@ const CONFIG: &str = "\
 \tauto = 0
 ";
 
-/// Returns all refs under a prefix, with their commits.
+/// Returns all refs under a prefix, each with its commit.
 ///
 /// # Errors
 ///
@@ -214,7 +217,7 @@ pub fn refs(dir: &Path, prefix: &str) -> Result<BTreeMap<String, String>, GitErr
         .collect())
 }
 
-/// Returns the commit of a revision; `None` if there is none.
+/// Returns the commit that a revision names, or `None` if there is no such commit.
 pub fn commit_of(dir: &Path, revision: &str) -> Option<String> {
     if revision.starts_with('-') {
         return None;
@@ -232,12 +235,12 @@ pub fn commit_of(dir: &Path, revision: &str) -> Option<String> {
     .ok()
 }
 
-/// Returns the tip of a branch.
+/// Returns the tip commit of a branch.
 pub fn branch(dir: &Path, name: &str) -> Option<String> {
     commit_of(dir, &format!("refs/heads/{name}"))
 }
 
-/// Points a ref at a commit; with `old`, only if the ref currently points there.
+/// Points a ref at a commit. With `old`, this fails unless the ref points at `old`.
 ///
 /// # Errors
 ///
@@ -257,7 +260,8 @@ pub fn delete_ref(dir: &Path, name: &str) -> Result<(), GitError> {
     run(dir, &["update-ref", "-d", name]).map(drop)
 }
 
-/// Copies commits of a branch in another repository under a ref of this one.
+/// Copies the commits of a branch in another repository, and points a ref of this repository at
+/// them.
 ///
 /// # Errors
 ///
@@ -284,12 +288,13 @@ pub fn merge_base(dir: &Path, one: &str, other: &str) -> Option<String> {
         .filter(|oid| !oid.is_empty())
 }
 
-/// Returns true if a commit is an ancestor of another, or the same commit.
+/// Returns true if a commit is an ancestor of `of`, or if both are the same commit.
 pub fn is_ancestor(dir: &Path, ancestor: &str, of: &str) -> bool {
     run(dir, &["merge-base", "--is-ancestor", ancestor, of]).is_ok()
 }
 
-/// Returns the commits that `tip` has and `before` lacks; empty if either is not a commit.
+/// Returns the commits that `tip` has and `before` lacks. The set is empty if either is not a
+/// commit.
 pub fn new_commits(dir: &Path, before: Option<&str>, tip: &str) -> HashSet<String> {
     let not_before = before.map(|before| format!("^{before}"));
     let range = [Some(tip), not_before.as_deref()];
@@ -356,7 +361,7 @@ pub fn commit(dir: &Path, oid: &str) -> Option<CommitInfo> {
         .next()
 }
 
-/// Returns the commits of a range, oldest first.
+/// Returns the commits in a range, oldest first.
 ///
 /// # Errors
 ///
@@ -368,7 +373,7 @@ pub fn commits(dir: &Path, range: &str) -> Result<Vec<CommitInfo>, GitError> {
     )
 }
 
-/// Returns the newest commits that a revision reaches.
+/// Returns the newest commits that are reachable from a revision.
 ///
 /// # Errors
 ///
@@ -377,7 +382,7 @@ pub fn history(dir: &Path, revision: &str, limit: usize) -> Result<Vec<CommitInf
     log(dir, &[&format!("-{limit}"), "--end-of-options", revision])
 }
 
-/// Returns the changes between two commits, from their merge base.
+/// Returns the changes from the merge base of two commits to the second.
 ///
 /// # Errors
 ///
@@ -427,7 +432,7 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
             blob: blob.copied().unwrap_or_default().to_owned(),
         });
     }
-    // The numbers follow in the same order.
+    // The line counts follow in the order of the files.
     for file in &mut files {
         let Some(part) = parts.next() else { break };
         let mut columns = part.split('\t');
@@ -444,8 +449,8 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
     Ok(DiffSummary { merge_base, files })
 }
 
-/// Returns the unified diff between two commits, from their merge base, optionally of a single
-/// file.
+/// Returns the unified diff from the merge base of two commits to the second, for all files or for
+/// `path`.
 ///
 /// # Errors
 ///
@@ -461,7 +466,7 @@ pub fn diff(dir: &Path, base: &str, head: &str, path: Option<&str>) -> Result<Ve
     run(dir, &args)
 }
 
-/// Returns the commits of a range as mails.
+/// Returns the commits in a range in the format of `git format-patch`.
 ///
 /// # Errors
 ///
@@ -479,7 +484,7 @@ pub fn patches(dir: &Path, base: &str, head: &str) -> Result<Vec<u8>, GitError> 
     )
 }
 
-/// Returns the tree of a merge of two commits; `None` if they conflict.
+/// Returns the tree that a merge of two commits has, or `None` if they conflict.
 ///
 /// # Errors
 ///
@@ -495,8 +500,8 @@ pub fn merge_tree(dir: &Path, ours: &str, theirs: &str) -> Result<Option<String>
     }
 }
 
-/// Returns the tree of a merge of two commits as if both were children of `base`; `None` if they
-/// conflict.
+/// Returns the tree that a merge of two commits has if their merge base is `base`, or `None` if
+/// they conflict.
 ///
 /// # Errors
 ///
@@ -507,7 +512,7 @@ pub fn merge_tree_from(
     ours: &str,
     theirs: &str,
 ) -> Result<Option<String>, GitError> {
-    // `merge-tree --merge-base` came with git 2.40, but git 2.38 must be supported.
+    // `git merge-tree --merge-base` needs git 2.40, but the double supports git 2.38.
     let nobody = Person {
         name: "nobody".into(),
         email: "nobody@example.com".into(),
@@ -520,7 +525,7 @@ pub fn merge_tree_from(
     merge_tree(dir, &child(ours)?, &child(theirs)?)
 }
 
-/// Creates a commit of a tree.
+/// Creates a commit with a given tree.
 ///
 /// # Errors
 ///
@@ -549,7 +554,8 @@ pub fn commit_tree(
         .map(|out| String::from_utf8_lossy(&out).trim().to_owned())
 }
 
-/// Applies the commits of `base..head` one by one on `onto`; returns `None` if one conflicts.
+/// Applies the commits of `base..head` one by one on top of `onto`. Returns `None` if one
+/// conflicts.
 ///
 /// # Errors
 ///
@@ -581,18 +587,18 @@ pub fn rebase(
     Ok(Some(tip))
 }
 
-/// Tree entry at a path.
+/// An entry in a git tree.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// File mode.
+    /// File mode of the entry.
     pub mode: u32,
-    /// `blob`, `tree` or `commit`.
+    /// Object type of the entry: `blob`, `tree` or `commit`.
     pub kind: String,
-    /// Object id.
+    /// Object id of the entry.
     pub oid: String,
 }
 
-/// Returns the tree entry of a commit at a path; `None` if the path does not exist.
+/// Returns the entry at a path in a commit's tree, or `None` if the path does not exist.
 pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
     let out = run(dir, &["ls-tree", "-z", "--full-tree", commit, "--", path]).ok()?;
     let out = String::from_utf8_lossy(&out);
@@ -607,7 +613,7 @@ pub fn tree_entries(dir: &Path, tree: &str) -> Vec<(String, Entry)> {
     out.split('\0').filter_map(named_entry).collect()
 }
 
-/// Parses path and entry from a line of `git ls-tree`.
+/// Parses the path and the entry from a line of `git ls-tree`.
 fn named_entry(line: &str) -> Option<(String, Entry)> {
     let (about, path) = line.split_once('\t')?;
     let mut fields = about.split(' ');
@@ -619,7 +625,7 @@ fn named_entry(line: &str) -> Option<(String, Entry)> {
     Some((path.to_owned(), entry))
 }
 
-/// Returns the tree of a commit with files written and deleted. Overwritten files keep their mode.
+/// Returns a commit's tree after files are written and deleted. Overwritten files keep their mode.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Git's smart HTTP protocol for the bare repositories, served by `git http-backend`.
+//! Serves git's smart HTTP protocol for the bare repositories, with `git http-backend`.
 
 use forge_double_wire::cgi;
 
@@ -9,7 +9,7 @@ use super::{
     state::{Id, Permission, State},
 };
 
-/// Splits a path of git's protocol into owner, name and service.
+/// Splits the path of a git request into owner, name and service.
 pub(crate) fn repository(path: &str) -> Option<(&str, &str, &str)> {
     let rest = path.strip_prefix('/')?;
     let (owner, rest) = rest.split_once('/')?;
@@ -21,7 +21,7 @@ pub(crate) fn repository(path: &str) -> Option<(&str, &str, &str)> {
     git.then(|| (owner, name.strip_suffix(".git").unwrap_or(name), service))
 }
 
-/// Answers a request of git's protocol.
+/// Answers a request in git's smart HTTP protocol.
 pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
     let Some((owner, name, service)) = repository(&request.path) else {
         return reply::not_found();
@@ -77,7 +77,8 @@ pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
     reply
 }
 
-/// Returns true if an account may push to a fork whose author allows edits by maintainers.
+/// Returns true if an account may push to a fork because a pull request's author allows edits by
+/// maintainers.
 fn maintainer_may_push(state: &State, repo: Id, account: Id) -> bool {
     state.pulls.values().any(|pull| {
         pull.head_repo == Some(repo)

@@ -1,9 +1,9 @@
-//! A GitHub of our own on loopback.
+//! A double of GitHub, which serves GraphQL, REST and git on loopback.
 //!
 //! [`GitHubDouble`] executes any GraphQL document that is valid against the covered part of
-//! GitHub's public schema ([`schema`]). REST routes of pull request clients are answered, and git
-//! is served over bare repositories with real merges. The double keeps GitHub's pagination, error
-//! shapes, laziness and limits, plays the faults of a plan, and counts requests.
+//! GitHub's public schema ([`schema`]). It answers the REST routes that clients use for pull
+//! requests, and serves git from bare repositories with real merges. It copies GitHub's pagination,
+//! error formats, lazy merge state and limits, injects faults, and counts requests.
 //!
 //! ```no_run
 //! use forge_github_double::{ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed};

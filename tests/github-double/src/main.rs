@@ -1,6 +1,6 @@
 //! Runs the GitHub double as a program, for tests that are not written in Rust.
 //!
-//! `--help` prints how to start and reach the double; `_double/seed` of its control interface
+//! `--help` explains how to start and reach the double. `_double/seed` of its control interface
 //! accepts the same steps as `--seed`.
 
 use std::{
@@ -87,7 +87,7 @@ fn serve(arguments: &[String]) -> Result<(), String> {
         double.seed_json(&steps)?;
     }
     println!("{}", double.url());
-    // To stop the double, the parent process closes the input or ends.
+    // The parent process stops the double when it closes this input or ends.
     std::io::stdin()
         .read_to_end(&mut Vec::new())
         .map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! GitHub's default commit messages.
+//! Default messages of GitHub's merge commits.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::{
     state::{Pull, State},
 };
 
-/// Returns first line and remainder of the message for a merge by `method`.
+/// Returns the first line and the rest of the message for a merge by `method`.
 pub(crate) fn default(state: &State, dir: &Path, pull: &Pull, method: &str) -> (String, String) {
     match method {
         "SQUASH" => squash(dir, pull),

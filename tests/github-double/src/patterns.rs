@@ -1,7 +1,7 @@
-//! Patterns of refs in rulesets, and of files in `CODEOWNERS`.
+//! Matches ref patterns of rulesets, and file patterns of `CODEOWNERS`.
 
-/// Returns true if a pattern with `?`, `*` and `**` matches a whole path. `*` and `?` do not match
-/// a slash; `**/` matches any number of directories, including none.
+/// Returns true if a pattern with `?`, `*` and `**` matches the whole path. `*` and `?` do not
+/// match a slash. `**/` matches any number of directories, including none.
 pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     fn step(pattern: &[u8], path: &[u8]) -> bool {
         match pattern {
@@ -34,9 +34,10 @@ pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     step(pattern.as_bytes(), path.as_bytes())
 }
 
-/// Returns the owners of a file: those in the last line whose pattern matches, possibly none.
+/// Returns the owners of a file. The last line with a matching pattern decides, and may name none.
 ///
-/// Syntax: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners>.
+/// Syntax:
+/// <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners>.
 pub(crate) fn owners<'a>(code_owners: &'a str, path: &str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for line in code_owners.lines() {

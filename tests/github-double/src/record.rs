@@ -1,31 +1,31 @@
-//! Records of the requests that the double has received; they contain no tokens.
+//! Records the requests that the double receives, without tokens.
 
 use std::time::Instant;
 
-/// A request that was answered.
+/// A request that the double has answered.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
-    /// Number of the request, from 1.
+    /// Number of the request, counted from 1.
     pub index: u64,
-    /// HTTP method.
+    /// HTTP method of the request.
     pub method: String,
-    /// Path without the query.
+    /// Path of the request, without the query.
     pub path: String,
-    /// Requested host.
+    /// Host to which the request was addressed.
     pub host: String,
-    /// `User-Agent`.
+    /// `User-Agent` header of the request.
     pub agent: String,
-    /// Name of the GraphQL operation.
+    /// Name of the GraphQL operation; `None` for other requests.
     pub operation: Option<String>,
-    /// Top-level fields of the GraphQL operation.
+    /// Names of the GraphQL operation's top-level fields.
     pub fields: Vec<String>,
     /// True for a GraphQL mutation.
     pub mutation: bool,
-    /// The GraphQL document.
+    /// The GraphQL document; `None` for other requests.
     pub document: Option<String>,
     /// The variables of the GraphQL document, as JSON.
     pub variables: Option<String>,
-    /// True for a request of git's protocol.
+    /// True for a request in git's smart HTTP protocol.
     pub git: bool,
     /// Length of the request's body, in bytes.
     pub request_bytes: usize,
@@ -37,22 +37,22 @@ pub struct Recorded {
     pub faulted: bool,
     /// True if the request was executed.
     pub executed: bool,
-    /// Time of arrival, and the time when the answer was ready.
+    /// Times at which the request arrived and its answer was ready.
     pub work: Option<(Instant, Instant)>,
 }
 
 /// Numbers of requests since the counters were last reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests to the API, GraphQL and REST.
+    /// Number of GraphQL and REST requests.
     pub api: usize,
-    /// GraphQL queries.
+    /// Number of GraphQL queries.
     pub queries: usize,
-    /// GraphQL mutations.
+    /// Number of GraphQL mutations.
     pub mutations: usize,
-    /// REST requests.
+    /// Number of REST requests.
     pub rest: usize,
-    /// Requests of git's protocol.
+    /// Number of git requests.
     pub git: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Cross references of timelines, computed from the current texts.
+//! Computes the cross references in timelines from the current texts.
 
 use super::{
     graphql::{Ctx, Node, Val, account_node, node_id},
@@ -14,7 +14,7 @@ pub(crate) struct Target {
     pub(crate) number: u64,
 }
 
-/// An issue or pull request whose texts may reference others.
+/// An issue or pull request with texts that may reference others.
 struct Source {
     node: Node,
     id: Id,
@@ -24,8 +24,8 @@ struct Source {
     texts: Vec<String>,
 }
 
-/// Returns the `CrossReferencedEvent`s of a timeline with their times: one for each issue and pull
-/// request that references `target` and that the viewer may see.
+/// Returns the `CrossReferencedEvent`s of a timeline with their times. There is one event for each
+/// issue or pull request that references `target`, if the viewer may see it.
 pub(crate) fn events(ctx: &Ctx<'_>, target: &Target) -> Vec<(String, Val)> {
     let sources = sources(&ctx.state());
     sources
@@ -114,8 +114,8 @@ fn sources(state: &State) -> Vec<Source> {
     issues.chain(pulls).collect()
 }
 
-/// Returns true if a text references `number` of the repository `full`. `own` is true if the text
-/// is in that repository.
+/// Returns true if a text references `number` in the repository `full`. `own` is true if the text
+/// belongs to that repository.
 fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
     let text = without_code(text).to_lowercase();
     let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -139,7 +139,7 @@ fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
         })
 }
 
-/// Removes code fences and code spans from a text.
+/// Returns a text without its code blocks and code spans.
 pub(crate) fn without_code(text: &str) -> String {
     let mut fenced = false;
     let mut kept = String::new();

@@ -1,4 +1,4 @@
-//! Answers in GitHub's wording.
+//! Answers with GitHub's messages.
 
 use serde_json::json;
 

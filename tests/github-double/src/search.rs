@@ -1,4 +1,4 @@
-//! GitHub's search: qualifiers for issues, pull requests, repositories and accounts.
+//! Implements GitHub's search: qualifiers for issues, pull requests, repositories and accounts.
 
 use super::{
     graphql::{Ctx, Node, account_node},
@@ -9,23 +9,23 @@ use super::{
 /// A parsed search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// Words that title or body must contain, in lower case.
+    /// Words that the title or the body must contain, in lower case.
     pub(crate) words: Vec<String>,
-    /// Qualifiers in order.
+    /// Qualifiers in the order of the text.
     pub(crate) terms: Vec<Term>,
 }
 
-/// A qualifier, such as `label:"good first issue"` or `-author:octocat`.
+/// A search qualifier, such as `label:"good first issue"` or `-author:octocat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) negated: bool,
     pub(crate) name: String,
-    /// Alternatives: `label:a,b` has two.
+    /// Alternative values: `label:a,b` has two.
     pub(crate) values: Vec<String>,
 }
 
 impl Query {
-    /// Parses a search as typed; a token that is not a qualifier is a word.
+    /// Parses a search as a user types it. A token that is not a qualifier is a word.
     pub(crate) fn parse(text: &str) -> Self {
         let mut query = Self::default();
         for token in tokens(text) {
@@ -57,7 +57,7 @@ fn is_qualifier(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|it| it.is_ascii_alphabetic() || it == '-')
 }
 
-/// Splits at white space outside quotes.
+/// Splits a search at white space outside quotes.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut token = String::new();
@@ -119,7 +119,7 @@ fn values(text: &str) -> Vec<String> {
     values
 }
 
-/// Common fields of issues and pull requests for a search.
+/// The fields of an issue or a pull request that a search compares.
 struct Candidate<'a> {
     node: Node,
     repo: Id,
@@ -180,7 +180,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Finds issues and pull requests, newest first unless the search specifies an order.
+/// Returns the matching issues and pull requests, newest first unless the search sets an order.
 pub(crate) fn issues(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     let visible: Vec<Id> = {
         let ids: Vec<Id> = ctx.state().repos.keys().copied().collect();
@@ -219,7 +219,7 @@ pub(crate) fn issues(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     found.into_iter().map(|it| it.node).collect()
 }
 
-/// Returns the rollups of all heads, if the search contains `status:`.
+/// Returns the combined check state of each pull request's head, if the search has `status:`.
 fn check_states(ctx: &Ctx<'_>, query: &Query) -> Vec<(Id, &'static str)> {
     if query.all("status").next().is_none() {
         return Vec::new();
@@ -251,7 +251,7 @@ fn matches(
     if !query.words.iter().all(|word| text.contains(word.as_str())) {
         return false;
     }
-    // Repositories and owners are alternatives: one match suffices.
+    // Qualifiers of repositories and owners are alternatives: one match is enough.
     let is_place = |term: &Term| {
         !term.negated && matches!(term.name.as_str(), "repo" | "user" | "org" | "owner")
     };
@@ -266,7 +266,7 @@ fn matches(
         .all(|term| holds(state, viewer, it, term, checks) != term.negated || inert(term))
 }
 
-/// Returns true for qualifiers that do not restrict the results.
+/// Returns true if a qualifier does not restrict the results.
 fn inert(term: &Term) -> bool {
     matches!(term.name.as_str(), "sort" | "in" | "archived")
 }
@@ -414,7 +414,7 @@ fn holds_one(
             .and_then(|pull| pull.merge.as_ref())
             .is_some_and(|merge| in_range(&merge.at, value)),
         "number" => value.parse() == Ok(it.number),
-        // An unknown qualifier matches nothing, and its negation everything.
+        // An unknown qualifier matches nothing, so its negation matches everything.
         _ => false,
     }
 }
@@ -436,7 +436,8 @@ fn is(state: &State, it: &Candidate<'_>, value: &str) -> bool {
     }
 }
 
-/// Returns true if a time is in a range such as `>=2026-01-01`, `2026-01-01..2026-02-01`, or a day.
+/// Returns true if a time is in a range, such as `>=2026-01-01`, `2026-01-01..2026-02-01` or a
+/// single day.
 fn in_range(at: &str, range: &str) -> bool {
     let cut = |bound: &str| at.get(..bound.len()).unwrap_or(at).to_owned();
     if let Some((from, to)) = range.split_once("..") {
@@ -457,7 +458,7 @@ fn in_range(at: &str, range: &str) -> bool {
     cut(range) == range
 }
 
-/// Finds accounts whose login or name contains the words.
+/// Returns the accounts whose login or name contains the words.
 pub(crate) fn accounts(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     let state = ctx.state();
     state
@@ -472,7 +473,7 @@ pub(crate) fn accounts(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
         .collect()
 }
 
-/// Finds repositories whose name contains the words.
+/// Returns the repositories whose name contains the words.
 pub(crate) fn repositories(ctx: &Ctx<'_>, query: &Query) -> Vec<Node> {
     let ids: Vec<Id> = {
         let state = ctx.state();

@@ -38,7 +38,7 @@ impl State {
         id
     }
 
-    /// Creates a repository, with a first commit if `init` is true.
+    /// Creates a repository, and its first commit if `init` is true.
     pub(crate) fn add_repo(
         &mut self,
         owner: Id,
@@ -88,7 +88,7 @@ impl State {
         Ok(id)
     }
 
-    /// Forks a repository with all its branches.
+    /// Creates a fork of a repository with all its branches.
     pub(crate) fn add_fork(&mut self, parent: Id, owner: Id, name: &str) -> Result<Id, GitError> {
         let id = self.add_repo(owner, name, false, false)?;
         let parent_repo = self.repos.get(&parent).cloned();
@@ -108,7 +108,7 @@ impl State {
         Ok(id)
     }
 
-    /// Commits files on a branch; a new branch starts at `from`.
+    /// Commits files on a branch. A new branch starts at `from`.
     fn add_commit(
         &mut self,
         repo: Id,
@@ -153,31 +153,31 @@ impl State {
     }
 }
 
-/// A pull request to create.
+/// Values for a new pull request.
 #[derive(Debug, Clone, Default)]
 pub struct PullSeed<'a> {
-    /// Login of the author; if empty, the repository's owner.
+    /// Login of the author. An empty text stands for the repository's owner.
     pub author: &'a str,
-    /// Title.
+    /// Title of the pull request.
     pub title: &'a str,
-    /// Body.
+    /// Body of the pull request.
     pub body: &'a str,
-    /// Head: `branch`, or `owner:branch` of a fork.
+    /// Head branch: `branch`, or `owner:branch` for a fork's branch.
     pub head: &'a str,
-    /// Base branch; if empty, the default branch.
+    /// Base branch. An empty text stands for the default branch.
     pub base: &'a str,
     /// True if the pull request is not ready for review.
     pub draft: bool,
-    /// Names of labels.
+    /// Names of the pull request's labels.
     pub labels: &'a [&'a str],
-    /// Logins of assignees.
+    /// Logins of the pull request's assignees.
     pub assignees: &'a [&'a str],
 }
 
-/// The locked state of a running double, for filling and for assertions.
+/// The locked state of a running double, which a test fills and inspects.
 ///
-/// Requests wait until this value is dropped. Every method panics if an object given to it does not
-/// exist: a double fails by panicking.
+/// Requests wait until this value is dropped. Every method panics if an object that it is given
+/// does not exist, because a double fails by panicking.
 pub struct Seed<'a>(pub(super) MutexGuard<'a, State>);
 
 impl Deref for Seed<'_> {
@@ -200,7 +200,7 @@ impl DerefMut for Seed<'_> {
     reason = "a double fails by panicking"
 )]
 impl Seed<'_> {
-    /// Creates a user, or finds the user with this login.
+    /// Returns the user with this login, and creates the user if necessary.
     pub fn user(&mut self, login: &str) -> Id {
         if let Some(account) = self.account(login) {
             return account.id;
@@ -208,7 +208,7 @@ impl Seed<'_> {
         self.0.add_account(login, None, AccountKind::User)
     }
 
-    /// Creates a user with a display name.
+    /// Creates a user who has a display name.
     pub fn named_user(&mut self, login: &str, name: &str) -> Id {
         self.0.add_account(login, Some(name), AccountKind::User)
     }
@@ -258,9 +258,9 @@ impl Seed<'_> {
         id
     }
 
-    /// Gives a user a classic token with scopes; [`ALL_SCOPES`] permits everything.
+    /// Gives a user a classic token with scopes. [`ALL_SCOPES`] permits everything.
     ///
-    /// The text must contain [`CANARY`], so that a program that prints the token is detected.
+    /// The text must contain [`CANARY`], so that tests detect a program that prints the token.
     pub fn token(&mut self, text: &str, login: &str, scopes: &[&str]) {
         assert!(
             text.contains(CANARY),
@@ -291,7 +291,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Removes the permission to read an organisation's teams from a fine-grained token.
+    /// Removes a fine-grained token's permission to read an organisation's teams.
     pub fn hide_teams(&mut self, text: &str) {
         if let Some(token) = self.0.tokens.get_mut(text) {
             token.no_teams = true;
@@ -314,7 +314,7 @@ impl Seed<'_> {
             .id
     }
 
-    /// Renames a repository, or transfers it to another account; its old name redirects to it.
+    /// Renames a repository, or transfers it to another account. The old name then redirects to it.
     pub fn move_repo(&mut self, full_name: &str, owner: &str, name: &str) {
         let id = self.find_repo(full_name);
         let owner = self.find_account(owner);
@@ -325,7 +325,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Returns the object number of a pull request.
+    /// Returns the object number of the pull request with this number in a repository.
     pub fn find_pull(&self, full_name: &str, number: u64) -> Id {
         let repo = self.find_repo(full_name);
         self.0
@@ -346,7 +346,8 @@ impl Seed<'_> {
         self.0.pulls.values().filter(|it| it.repo == repo).collect()
     }
 
-    /// Returns the comments on a pull request or issue, oldest first, without those in threads.
+    /// Returns the comments on a pull request or issue, oldest first. Comments in threads are left
+    /// out.
     pub fn comments_of(&self, full_name: &str, number: u64) -> Vec<&Comment> {
         let id = self.find_subject(full_name, number);
         self.0
@@ -369,7 +370,7 @@ impl Seed<'_> {
             .unwrap_or_else(|| panic!("no issue or pull request {full_name}#{number}"))
     }
 
-    /// Creates a public repository with a first commit on `main`; creates its owner if necessary.
+    /// Creates a public repository with a first commit on `main`, and its owner if necessary.
     pub fn repo_with_readme(&mut self, full_name: &str) -> Id {
         let (owner, name) = full_name.split_once('/').expect("owner/name");
         let owner = self.user(owner);
@@ -378,7 +379,7 @@ impl Seed<'_> {
             .expect("a bare repository")
     }
 
-    /// Creates an empty public repository; creates its owner if necessary.
+    /// Creates an empty public repository, and its owner if necessary.
     pub fn empty_repo(&mut self, full_name: &str) -> Id {
         let (owner, name) = full_name.split_once('/').expect("owner/name");
         let owner = self.user(owner);
@@ -424,7 +425,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Marks the signature of each commit of a pull request as verified.
+    /// Marks the signature of every commit in a pull request as verified.
     pub fn sign(&mut self, full_name: &str, number: u64) {
         let pull = self.pull_of(full_name, number).clone();
         let dir = self.0.repos.get(&pull.repo).expect("found above");
@@ -433,14 +434,14 @@ impl Seed<'_> {
         self.0.signed.extend(commits.into_iter().map(|it| it.oid));
     }
 
-    /// Records a deployment of a pull request's head to an environment.
+    /// Records a successful deployment of a pull request's head to an environment.
     pub fn deploy(&mut self, full_name: &str, number: u64, environment: &str) {
         let head = self.pull_of(full_name, number).head_oid.clone();
         self.0.deployed.insert((environment.to_owned(), head));
     }
 
-    /// Commits files on a branch; a new branch starts at the default branch. The content `None`
-    /// deletes a file. Returns the commit.
+    /// Commits files on a branch, and returns the commit. The content `None` deletes a file. A new
+    /// branch starts at the default branch.
     pub fn commit(
         &mut self,
         full_name: &str,
@@ -503,7 +504,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Creates a type of issues of an organisation.
+    /// Creates an issue type of an organisation.
     pub fn issue_type(&mut self, owner: &str, name: &str) -> Id {
         let owner = self.find_account(owner);
         let id = self.0.next_id();
@@ -571,7 +572,7 @@ impl Seed<'_> {
         }
     }
 
-    /// Makes an issue blocked by another.
+    /// Makes `blocker` block `issue`. Both are given by `owner/name` and number.
     pub fn blocked_by(&mut self, issue: (&str, u64), blocker: (&str, u64)) {
         let blocker = self.issue_of(blocker.0, blocker.1).id;
         let issue = self.issue_of(issue.0, issue.1).id;
@@ -592,8 +593,8 @@ impl Seed<'_> {
         }
     }
 
-    /// Opens a pull request and returns its number. A missing head branch is created with one new
-    /// file.
+    /// Opens a pull request, and returns its number. If the head branch is missing, it is created
+    /// with one new file.
     pub fn open_pull(&mut self, full_name: &str, seed: &PullSeed<'_>) -> u64 {
         let repo = self.find_repo(full_name);
         let base_repo = self.0.repos.get(&repo).cloned().expect("found above");
@@ -854,7 +855,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Opens a pull request of 3,000 files, 2,000 comments, 20 threads and 400 checks.
+    /// Opens a pull request with 3,000 files, 2,000 comments, 20 threads and 400 checks.
     pub fn large_pull(&mut self, full_name: &str) -> u64 {
         let text = "a line that a file has\n".repeat(8);
         let names: Vec<String> = (0..3000)
@@ -890,7 +891,8 @@ impl Seed<'_> {
 
     /// Creates a check run on the head of a pull request, in a separate workflow run.
     ///
-    /// `conclusion` is GitHub's name of a conclusion for a completed run, otherwise of a status.
+    /// `conclusion` is GitHub's name for the conclusion of a completed run, or for the status of an
+    /// unfinished run.
     pub fn check(
         &mut self,
         full_name: &str,
@@ -909,8 +911,8 @@ impl Seed<'_> {
         )
     }
 
-    /// Creates a check run as [`Self::check`] does, for an app, and for a workflow if the app is
-    /// GitHub Actions.
+    /// Creates a check run as [`Self::check`] does, for the given app. If the app is GitHub
+    /// Actions, the run also has a workflow.
     pub fn check_of(
         &mut self,
         full_name: &str,
@@ -961,8 +963,8 @@ impl Seed<'_> {
         id
     }
 
-    /// Gives a check run a title, a failed step after a passed step, and annotations: level, path,
-    /// line and message.
+    /// Gives a check run a title, annotations, and a failed step after a passed one. An annotation
+    /// has a level, a path, a line and a message.
     pub fn explain(
         &mut self,
         run: Id,
@@ -981,7 +983,7 @@ impl Seed<'_> {
         found.annotations = annotations.iter().map(owned).collect();
     }
 
-    /// Gives a check run the page of a job and a log.
+    /// Gives a check run a log, and a job page that leads to it.
     pub fn log(&mut self, run: Id, text: &str) {
         let found = self.0.runs.get_mut(&run).expect("no such check run");
         let page = format!("actions/runs/{}/job/{run}", found.suite);
@@ -1048,7 +1050,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Adds a single select field to a project.
+    /// Adds a single-select field to a project.
     pub fn project_field(&mut self, project: Id, name: &str, options: &[&str]) -> Id {
         let id = self.0.next_id();
         if let Some(project) = self.0.projects.get_mut(&project) {
@@ -1058,7 +1060,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Adds a pull request or an issue to a project, with the given status if any.
+    /// Adds a pull request or an issue to a project, with a status if one is given.
     pub fn project_item(&mut self, project: Id, full_name: &str, number: u64, status: &str) -> Id {
         let content = self.find_subject(full_name, number);
         let id = self.0.next_id();
@@ -1078,7 +1080,7 @@ impl Seed<'_> {
         id
     }
 
-    /// Sets a field of an item, if the field has the option.
+    /// Sets a field of a project item, if the field has the option `value`.
     pub fn project_value(&mut self, item: Id, field: &str, value: &str) {
         let project = self.0.items.get(&item).map_or(0, |it| it.project);
         let field = self.0.projects.get(&project).and_then(|it| it.field(field));
@@ -1091,14 +1093,14 @@ impl Seed<'_> {
         }
     }
 
-    /// Archives an item of a project.
+    /// Archives a project item.
     pub fn archive_item(&mut self, item: Id) {
         if let Some(item) = self.0.items.get_mut(&item) {
             item.archived = true;
         }
     }
 
-    /// Returns the values of a pull request or an issue on a project, by field name.
+    /// Returns a pull request's or an issue's values on a project, by field name.
     pub fn project_values(
         &self,
         project: Id,
@@ -1117,7 +1119,8 @@ impl Seed<'_> {
         fields.into_iter().flatten().filter_map(value).collect()
     }
 
-    /// Adds a reaction to a pull request; `content` is GitHub's name of it, such as `HEART`.
+    /// Adds a reaction to a pull request. `content` is GitHub's name for the reaction, such as
+    /// `HEART`.
     pub fn react(&mut self, full_name: &str, number: u64, login: &str, content: &str) {
         let repo = self.find_repo(full_name);
         let issue = self.0.issue(repo, number).map(|it| it.id);
@@ -1134,7 +1137,7 @@ impl Seed<'_> {
         self.0.reactions.entry(subject).or_default().push(reaction);
     }
 
-    /// Creates a stack of pull requests, from the bottom to the top.
+    /// Creates a stack of pull requests, given from bottom to top.
     pub fn stack(&mut self, full_name: &str, numbers: &[u64]) {
         let repo = self.find_repo(full_name);
         let ids = numbers.iter().map(|n| self.find_pull(full_name, *n));
@@ -1142,7 +1145,7 @@ impl Seed<'_> {
         self.0.add_stack(repo, ids);
     }
 
-    /// Merges all pull requests in merge queues.
+    /// Merges all pull requests that are in merge queues.
     pub fn run_queue(&mut self) {
         if let Err(fail) = actions::run_queue(&mut self.0) {
             panic!("the queue failed: {}", fail.message);

@@ -1,4 +1,4 @@
-//! The HTTP server: authentication, routing, faults and the record of requests.
+//! The HTTP server: authenticates, routes, injects faults and records requests.
 
 use std::{
     fmt, io,
@@ -28,20 +28,20 @@ use super::{
     state::{POINTS_AN_HOUR, State, Token, format_time},
 };
 
-/// State shared by all connections.
+/// State that all connections share.
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) plan: Mutex<Plan>,
     pub(crate) log: Mutex<Vec<Recorded>>,
     pub(crate) latency: Duration,
-    /// Address of the web pages; `None` to derive it from the request's host.
+    /// Address of the web pages. `None` derives the address from the request's host.
     pub(crate) web: Option<String>,
     /// True if git needs no token.
     pub(crate) open_git: bool,
     requests: AtomicU64,
 }
 
-/// Locks a mutex even if a panicking request has poisoned it.
+/// Locks a mutex, even if a request that panicked has poisoned it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-/// A request that was read completely.
+/// A request that the server has read completely.
 #[derive(Default)]
 pub(crate) struct Incoming {
     pub(crate) index: u64,
@@ -80,12 +80,12 @@ pub(crate) struct Incoming {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     pub(crate) token: Option<String>,
-    /// Address of the web pages.
+    /// Address of the web pages for this request.
     pub(crate) web: String,
 }
 
 impl Incoming {
-    /// Returns a header by its name in lower case; empty if it is missing.
+    /// Returns a header by its lower-case name. The value is empty if the header is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .iter()
@@ -97,7 +97,7 @@ impl Incoming {
         matches!(self.path.as_str(), "/graphql" | "/api/graphql")
     }
 
-    /// Returns the path within the REST interface.
+    /// Returns the part of the path after the prefix of the REST interface.
     pub(crate) fn rest_path(&self) -> &str {
         self.path.strip_prefix("/api/v3").unwrap_or(&self.path)
     }
@@ -109,12 +109,14 @@ fn wall_seconds() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// Returns the current time in GitHub's form. Everything else in the double uses the state's clock.
+/// Returns the system time in GitHub's format. Everything else in the double uses the state's
+/// clock.
 pub(crate) fn wall_time() -> String {
     format_time(wall_seconds())
 }
 
-/// Returns when the rate limit resets: in seconds since the epoch, and in GitHub's form.
+/// Returns the time at which the rate limit resets, in seconds since the epoch and in GitHub's
+/// format.
 pub(crate) fn reset_at() -> (i64, String) {
     let now = wall_seconds();
     let reset = now - now % 3_600 + 3_600;
@@ -128,13 +130,14 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
             Ok((stream, _)) => {
                 tokio::spawn(connection(stream, Arc::clone(&shared)));
             }
-            // Probably the process is out of file descriptors; wait until some are closed.
+            // This error usually means that the process has no free file descriptor, so wait until
+            // some are closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// Signals that the connection has to be reset.
+/// Error that makes the server reset the connection.
 #[derive(Debug)]
 struct Hangup;
 
@@ -148,7 +151,7 @@ impl std::error::Error for Hangup {}
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
-    // A second handle of the socket sets how it closes while hyper owns the first.
+    // A second handle of the socket sets how it closes, because hyper owns the first handle.
     let handle: io::Result<OwnedFd> = stream.as_fd().try_clone_to_owned();
     let handle = Arc::new(handle.ok());
     let service = service_fn(move |request| {
@@ -168,7 +171,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
             }
         }
     });
-    // An error here means that the client disconnected, or that a fault broke the connection.
+    // This error means that the client disconnected, or that a fault broke the connection.
     let _ = http1::Builder::new()
         .max_buf_size(1 << 20)
         .serve_connection(TokioIo::new(stream), service)
@@ -292,8 +295,8 @@ fn record(incoming: &Incoming, outline: &Outline, parsed: Option<&graphql::Reque
     }
 }
 
-/// Applies a fault to an answer; `None` means a reset. The number is the length at which the body
-/// is cut.
+/// Applies a fault to an answer. `None` means that the connection is reset. The number is the
+/// length to which the body is cut.
 fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),
@@ -331,7 +334,7 @@ async fn execute(
 ) -> Reply {
     let shared = Arc::clone(shared);
     let work = tokio::task::spawn_blocking(move || {
-        // A bug in a resolver must not stop the server: the request fails, as at GitHub.
+        // A bug in a resolver must not stop the server. As on GitHub, only the request fails.
         std::panic::catch_unwind(AssertUnwindSafe(|| dispatch(&shared, &incoming, parsed)))
             .unwrap_or_else(|_| reply::message(500, "Server Error"))
     });
@@ -412,7 +415,7 @@ mod tests {
     fn authorization_header_is_read_in_every_form() {
         assert_eq!(token("token abc").as_deref(), Some("abc"));
         assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
-        // x-access-token:abc
+        // The encoded credentials are `x-access-token:abc`.
         assert_eq!(
             token("Basic eC1hY2Nlc3MtdG9rZW46YWJj").as_deref(),
             Some("abc")

@@ -1,4 +1,4 @@
-//! The timelines of pull requests and of issues.
+//! Resolves the timelines of pull requests and issues.
 
 use super::{
     graphql::{Args, Connection, Ctx, Fail, Node, Val, account_node, node_id},
@@ -8,7 +8,7 @@ use super::{
 
 const CROSS_REFERENCED: &str = "CROSS_REFERENCED_EVENT";
 
-/// Returns the items that the arguments of `timelineItems` select, oldest first.
+/// Returns the timeline items that the arguments of `timelineItems` select, oldest first.
 pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail> {
     let wanted = args.strings("itemTypes");
     let since = args.str("since").unwrap_or_default();
@@ -98,7 +98,7 @@ pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
     })
 }
 
-/// Returns an event of `node`; `pull` is set if the node is a pull request.
+/// Returns an event of `node` as a timeline item. `pull` is set if the node is a pull request.
 fn event_item(
     ctx: &Ctx<'_>,
     node: &Node,

@@ -1,6 +1,7 @@
-//! The real gh accepts the double as GitHub: every `gh pr` command, with its flags.
+//! Runs every `gh pr` command with its flags against the double, to test that the real gh accepts
+//! it as GitHub.
 //!
-//! gh is taken from `FORGE_GH`, or from `target/peers/gh`. Without gh the tests print a note and
+//! `FORGE_GH` names gh; the default is `target/peers/gh`. Without gh the tests print a note and
 //! pass, unless `FORGE_REQUIRE_GH` is set.
 #![allow(
     clippy::unwrap_used,
@@ -23,17 +24,17 @@ use forge_testkit::CANARY;
 
 const REPO: &str = "acme/widget";
 
-/// Expected form of an output stream.
+/// What an output stream must contain.
 #[derive(Clone, Copy)]
 enum Text {
     /// Exactly this text.
     Is(&'static str),
-    /// A text that contains all of these.
+    /// All of these texts, in any place.
     Has(&'static [&'static str]),
 }
 use Text::{Has, Is};
 
-/// A command: arguments, exit code, standard output, and a part of standard error.
+/// A command: its arguments, its exit code, its standard output, and a part of its standard error.
 type Row = (&'static [&'static str], i32, Text, &'static str);
 
 struct World {
@@ -42,7 +43,7 @@ struct World {
     gh: PathBuf,
 }
 
-/// Returns the token of a short name.
+/// Returns the token with this short name.
 fn secret(name: &str) -> String {
     format!("gho_{CANARY}{name}")
 }
@@ -65,8 +66,8 @@ fn gh() -> Option<PathBuf> {
     None
 }
 
-/// Creates the world. Tokens: `octo` is octocat's, an administrator of acme; `rev` may write; `hub`
-/// only reads.
+/// Creates the world, or returns `None` without gh. The token `octo` belongs to octocat, an
+/// administrator of acme. `rev` may write, and `hub` may only read.
 fn world() -> Option<World> {
     let gh = gh()?;
     let double = GitHubDouble::start(Options::default()).unwrap();
@@ -153,7 +154,7 @@ impl World {
         command
     }
 
-    /// Runs gh and returns exit code, standard output and standard error.
+    /// Runs gh, and returns its exit code, standard output and standard error.
     fn run(&self, token: &str, cwd: &Path, args: &[&str]) -> (i32, String, String) {
         let output = self.command(&self.gh, token, cwd, args).output().unwrap();
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -183,7 +184,7 @@ impl World {
         }
     }
 
-    /// Runs the rows outside of a clone.
+    /// Runs the rows outside a clone.
     fn outside(&self, token: &str, rows: &[Row]) {
         self.table(token, self.dir.path(), rows);
     }
@@ -201,7 +202,7 @@ impl World {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Creates a clone with a pushed branch `topic` of a single commit.
+    /// Creates a clone with the branch `topic`, which has one commit and is pushed.
     fn clone(&self) -> PathBuf {
         self.table(
             "octo",

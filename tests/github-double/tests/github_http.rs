@@ -1,4 +1,4 @@
-//! The double over plain HTTP: error shapes, laziness, limits, faults, git.
+//! Tests the double over plain HTTP: error formats, lazy merge state, limits, faults, git.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -65,7 +65,7 @@ impl Answer {
     }
 }
 
-/// Sends one request; an error means that the connection broke.
+/// Sends one request. An error means that the connection broke.
 fn send(
     double: &GitHubDouble,
     method: &str,
@@ -406,7 +406,7 @@ fn connections_break_as_the_fault_says() {
     assert!(say().is_err());
     assert_eq!(double.seed().comments_of(REPO, 1).len(), 1);
     double.fault(Fault::new(Action::Truncate(10)));
-    // Depending on timing, the client sees fewer bytes than announced, or an error.
+    // Depending on timing, the client receives either fewer bytes than announced or an error.
     if let Ok(answer) = say() {
         let announced: usize = answer.header("content-length").unwrap().parse().unwrap();
         assert!(answer.body.len() < announced);
@@ -633,7 +633,7 @@ fn every_field_of_covered_objects_can_be_queried() {
                 path.replace("FIELD", &one)
             );
             let answer = ask(&double, OCTO, &query, json!({})).json();
-            // A comment on a pull request has no issue, but the field is not nullable.
+            // A comment on a pull request has no issue, although the field is not nullable.
             let issue = name == "IssueComment" && field["name"] == "issue";
             if answer.get("errors").is_some() && !issue {
                 problems.push(format!("{name}.{one}: {answer}"));

@@ -1,7 +1,7 @@
 //! A JIRA server in memory: Cloud (REST v3 and v2) or Data Center (REST v2).
 //!
-//! Source: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
-//! API". The double serves only the parts of tickets that `forge` and the Python package `jira`
+//! Sources: developer.atlassian.com, "The Jira Cloud platform REST API" and "Jira Data Center REST
+//! API". The double serves only those parts of tickets that `forge` and the Python package `jira`
 //! read.
 #![allow(
     clippy::expect_used,
@@ -16,34 +16,34 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate, matchers::any};
 
-/// JIRA product that the double imitates.
+/// The JIRA product that the double imitates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JiraEdition {
-    /// Uses basic authentication with e-mail address and token; texts of v3 are documents.
+    /// Uses basic authentication with e-mail address and token. Texts in v3 are documents.
     Cloud,
-    /// Uses a bearer token; texts are wiki markup.
+    /// Uses a bearer token. Texts are wiki markup.
     DataCenter,
 }
 
-/// E-mail address of the only account.
+/// E-mail address of the double's only account.
 pub const JIRA_EMAIL: &str = "ada@example.com";
-/// API token of the double.
+/// API token that the double accepts.
 pub const JIRA_TOKEN: &str = "jira0canary0canary0canary0";
 
-/// A ticket to create.
+/// Values for a new ticket.
 #[derive(Clone, Debug)]
 pub struct TicketSeed {
-    /// Ticket key.
+    /// Key of the ticket, such as `PROJ-123`.
     pub key: &'static str,
-    /// Ticket title.
+    /// Title of the ticket.
     pub summary: &'static str,
     /// Name of the ticket's status.
     pub status: &'static str,
     /// Category of the status: `new`, `indeterminate` or `done`.
     pub category: &'static str,
-    /// Ticket labels.
+    /// Labels of the ticket.
     pub labels: &'static [&'static str],
-    /// Ticket text, a paragraph per line.
+    /// Text of the ticket, with one paragraph per line.
     pub description: &'static str,
     /// Texts of the ticket's comments, oldest first.
     pub comments: Vec<String>,
@@ -66,11 +66,11 @@ impl Default for TicketSeed {
 #[derive(Default)]
 struct State {
     tickets: Vec<TicketSeed>,
-    /// An answer that replaces all others.
+    /// Answer to every request, if one is set.
     fault: Option<ResponseTemplate>,
 }
 
-/// The server. The server stops on drop.
+/// A JIRA server. It stops when it is dropped.
 pub struct JiraDouble {
     runtime: Runtime,
     server: MockServer,
@@ -114,30 +114,30 @@ impl JiraDouble {
         lock(&self.state).tickets.push(seed);
     }
 
-    /// From now on, answers every request with this status.
+    /// Makes the server answer every later request with this status.
     pub fn fail(&self, status: u16) {
         lock(&self.state).fault = Some(failure(status, "It fails."));
     }
 
-    /// From now on, answers every request with this JSON.
+    /// Makes the server answer every later request with this JSON.
     pub fn answer_all(&self, body: &Value) {
         let answer = ResponseTemplate::new(200).set_body_json(body);
         lock(&self.state).fault = Some(answer);
     }
 
-    /// From now on, redirects every request to another address.
+    /// Makes the server redirect every later request to another address.
     pub fn redirect(&self, to: &str) {
         let answer = ResponseTemplate::new(302).insert_header("location", to);
         lock(&self.state).fault = Some(answer);
     }
 
-    /// From now on, answers every request with a page of HTML, as a login page does.
+    /// Makes the server answer every later request with an HTML page, as a login page does.
     pub fn page(&self, status: u16) {
         let answer = ResponseTemplate::new(status).set_body_string("<html>Log in</html>");
         lock(&self.state).fault = Some(answer);
     }
 
-    /// Returns the requested paths with queries, and their `Authorization` headers.
+    /// Returns the path with query, and the `Authorization` header, of each request.
     #[must_use]
     pub fn requests(&self) -> Vec<(String, Option<String>)> {
         let received = self.runtime.block_on(self.server.received_requests());
@@ -273,7 +273,8 @@ fn comments(ticket: &TicketSeed, edition: JiraEdition, is_v3: bool, request: &Re
     json!({ "startAt": start, "maxResults": most, "total": total, "comments": page })
 }
 
-/// Returns a text unchanged or, for v3, as a document with a paragraph for each line.
+/// Returns a text as JIRA sends it: as a string, or for v3 as a document with one paragraph per
+/// line.
 fn text(text: &str, is_v3: bool) -> Value {
     if !is_v3 {
         return json!(text);

@@ -21,7 +21,7 @@ fn thirty_programs_edit_one_pull_request() {
     hall.create("topic").ok();
     let uri = hall.pulls("topic").remove(0);
     let pds = hall.world.pds();
-    // The session has expired, so one program has to renew it for all.
+    // The session has expired, so one process has to renew it for all.
     pds.set_clock(3 * 3600);
     let edits: Vec<_> = (0..30)
         .map(|n| {

@@ -1,4 +1,4 @@
-//! A world of tangled, and `forge` processes that can be killed in it.
+//! A world of tangled in which tests can kill `forge` processes.
 
 use std::{
     os::unix::fs::PermissionsExt as _,
@@ -18,12 +18,12 @@ pub const STATUS: &str = "sh.tangled.repo.pull.status";
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 
-/// Time limit for a program to reach the point at which it is killed.
+/// Time within which a program must reach the point at which the test kills it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Calls `once` to kill a program at each request in turn, before and after the request is carried
-/// out. Stops when `once` returns false for both, because the program then ended first. Fails
-/// unless more than `least` requests were reached.
+/// Calls `once` with the number of each request in turn, to kill a program before and after the
+/// server executes that request. Stops when `once` returns false for both, because the program has
+/// then ended by itself. Fails unless the program sent more than `least` requests.
 pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
@@ -38,7 +38,7 @@ pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     assert!(at > least, "{at} requests");
 }
 
-/// Waits for an effect of another process.
+/// Waits until `done` returns true, because another process causes it.
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done() {
@@ -47,7 +47,7 @@ pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// A repository of Alice's, and a home with the servers' addresses and her password.
+/// A repository of Alice's, and a home directory with the servers' addresses and her password.
 pub struct Hall {
     pub world: World,
     pub alice: Account,
@@ -79,7 +79,7 @@ impl Hall {
         }
     }
 
-    /// `forge` as Alice.
+    /// Returns `forge` with Alice's login.
     pub fn forge(&self, args: &[&str]) -> Run {
         self.scratch
             .forge(&self.scratch.path(""), &Identity::ADA)
@@ -88,7 +88,7 @@ impl Hall {
             .args(args)
     }
 
-    /// Makes a branch whose one commit writes a file.
+    /// Creates a branch with one commit, which writes a file.
     pub fn branch(&self, branch: &str, file: &str, text: &str) {
         let message = format!("Add {branch}.");
         self.repo
@@ -111,7 +111,7 @@ impl Hall {
         ])
     }
 
-    /// The at-uris of the pull requests from a branch.
+    /// Returns the at-uris of the pull requests from a branch.
     pub fn pulls(&self, branch: &str) -> Vec<String> {
         let all = self.world.pds().records(&self.alice.did, PULL).into_iter();
         all.filter(|(_, _, value)| value["source"]["branch"] == branch)
@@ -119,7 +119,7 @@ impl Hall {
             .collect()
     }
 
-    /// The at-uris of the pull requests with a title.
+    /// Returns the at-uris of the pull requests with a title.
     pub fn titled(&self, title: &str) -> Vec<String> {
         let all = self.world.pds().records(&self.alice.did, PULL).into_iter();
         all.filter(|(_, _, value)| value["title"] == title)
@@ -127,7 +127,7 @@ impl Hall {
             .collect()
     }
 
-    /// A clone of the repository in its current state, whose remote is the repository's tangled
+    /// Clones the repository, and returns the path. The clone's remote is the repository's tangled
     /// URL.
     pub fn clone_of_it(&self) -> PathBuf {
         self.clone_of(&self.repo)
@@ -143,7 +143,7 @@ impl Hall {
         clone
     }
 
-    /// Makes and checks out a branch of a clone, whose one commit adds a file.
+    /// Creates a branch in a clone with one commit, which adds a file, and checks it out.
     pub fn commit_in(&self, clone: &Path, branch: &str) {
         std::fs::write(clone.join(branch), "x\n").unwrap();
         let add = ["add", branch];
@@ -172,7 +172,7 @@ impl Hall {
         git.args(who).args(args)
     }
 
-    /// The states in the status records of a pull request.
+    /// Returns the states in the status records of a pull request.
     pub fn statuses(&self, uri: &str) -> Vec<String> {
         let all = self
             .world
@@ -188,7 +188,7 @@ impl Hall {
             .collect()
     }
 
-    /// The texts of the comments on a pull request.
+    /// Returns the texts of the comments on a pull request.
     pub fn comments(&self, uri: &str) -> Vec<String> {
         let all = self.world.pds();
         let all = all.records(&self.alice.did, COMMENT).into_iter();
@@ -209,8 +209,8 @@ impl Hall {
         }
     }
 
-    /// Starts a program and kills it at its request with this number, counted from 1. Returns
-    /// whether the program reached that request.
+    /// Starts a program, and kills it at the request with number `at`, counted from 1. Returns true
+    /// if the program sent that request.
     pub fn kill(&self, at: u64, after: bool, run: &Run) -> bool {
         let trap = Trap::new(at, after);
         self.set_trap(Some(&trap));
@@ -219,7 +219,7 @@ impl Hall {
         let mut child = command.spawn().unwrap();
         let over = |child: &mut Child| child.try_wait().unwrap().is_some();
         let sprung = trap.wait(|| over(&mut child), PATIENCE);
-        // The process may already have ended.
+        // The process may have ended already.
         let _ = child.kill();
         child.wait().unwrap();
         self.set_trap(None);
@@ -227,7 +227,7 @@ impl Hall {
     }
 }
 
-/// A repository of Tangled 1.0, and a clone that pushes to the knot's directory.
+/// A repository of Tangled 1.0, and a clone that pushes to the directory of the knot.
 pub struct Tickets<'a> {
     hall: &'a Hall,
     pub repo: Repository,
@@ -248,14 +248,14 @@ impl<'a> Tickets<'a> {
         TicketRecords::of(self.hall.world.knot(), &self.repo)
     }
 
-    /// Makes a branch whose newest commit writes a file of the same name.
+    /// Creates a branch. Its newest commit writes a file with the branch's name.
     pub fn branch(&self, branch: &str, text: &str) {
         self.repo
             .git
             .commit(branch, branch, &[(branch, Some(text))]);
     }
 
-    /// Opens a pull request from an existing branch.
+    /// Returns `pr create` for an existing branch.
     pub fn create(&self, branch: &str) -> Run {
         let named = ["-R", "tangled:alice.test/new", "-H", branch];
         let text = ["-t", branch, "-b", "Text."];
@@ -263,14 +263,14 @@ impl<'a> Tickets<'a> {
             .forge(&[&["pr", "create"][..], &named, &text].concat())
     }
 
-    /// Opens a pull request from a new branch, and returns its at-uri.
+    /// Opens a pull request from a new branch, and returns the at-uri.
     pub fn opened(&self, branch: &str) -> String {
         self.branch(branch, "x\n");
         self.create(branch).ok();
         self.records().titled(branch).remove(0).0
     }
 
-    /// Merges a pull request from the clone, which already has every object.
+    /// Returns the command that merges a pull request in the clone, which already has every object.
     pub fn merge(&self, uri: &str, branch: &str) -> Run {
         let path = self.repo.path().to_str().unwrap();
         let fetch = ["fetch", "--quiet", path, "main", branch];
@@ -280,7 +280,7 @@ impl<'a> Tickets<'a> {
     }
 
     /// Opens a pull request and then moves its target branch, so that each merge rebases to a
-    /// different commit. Returns the merge command.
+    /// different commit. Returns the command that merges it.
     pub fn merge_of_new(&self, branch: &str) -> Run {
         let uri = self.opened(branch);
         let other = format!("{branch}.other");
@@ -289,8 +289,8 @@ impl<'a> Tickets<'a> {
         self.merge(&uri, branch)
     }
 
-    /// Repeats a killed process's merge, and checks that the change is in the target once. Returns
-    /// true if the killed process had merged without writing the record.
+    /// Repeats the merge of a killed process, and asserts that the target branch has the change
+    /// once. Returns true if the killed process had merged but had not written the record.
     pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
         let state = || self.records().titled(branch)[0].1["state"].clone();
         let was_found = state() != "merged" && self.landed(branch) == 1;
@@ -301,13 +301,13 @@ impl<'a> Tickets<'a> {
         was_found
     }
 
-    /// Number of times that the target branch has the change of this branch.
+    /// Returns how often the target branch contains the change of this branch.
     pub fn landed(&self, branch: &str) -> usize {
         let log = self.repo.git.log("main", "%s");
         log.lines().filter(|line| *line == branch).count()
     }
 
-    /// Makes this hook delay the first push, until the hall is dropped.
+    /// Installs a hook that delays the first push until the test releases it or drops the hall.
     pub fn hold_up(&self, hook: &str) -> Held {
         let held = Held {
             there: self.hall.scratch.path("there"),
@@ -327,14 +327,15 @@ impl<'a> Tickets<'a> {
     }
 }
 
-/// A delayed push, which continues when released.
+/// A delayed push. It continues once it is released.
 pub struct Held {
     there: PathBuf,
     go: PathBuf,
 }
 
 impl Held {
-    /// Starts a program, and kills it once its push is delayed. The push outlives the program.
+    /// Starts a program, and kills it once its push is delayed. The push continues without the
+    /// program.
     pub fn kill(&self, run: &Run) {
         let mut command = run.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -69,8 +69,8 @@ fn killed_create_opens_pull_once() {
     });
 }
 
-/// Checks the message of the repeated command against the pull requests `now`: created, or
-/// existing. Returns true if the pull request existed already.
+/// Checks that the repeated command either creates the only pull request, or fails and names the
+/// existing one. Returns true if the pull request existed already.
 fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     let is_made = again.code == Some(0);
     if is_made {
@@ -82,8 +82,8 @@ fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
     !is_made
 }
 
-/// Kills the command that creates a pull request with this name at each of its requests, and
-/// repeats the command a second later.
+/// Kills the command that creates a pull request with this name, at each of its requests in turn.
+/// Repeats the command one second later.
 fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
     let mut finished = 0;
     at_each_request(6, |at, after| {
@@ -130,7 +130,7 @@ fn killed_create_from_clone_opens_pull_once() {
 fn killed_merge_merges_once() {
     let hall = Hall::new();
     let git = &hall.repo.git;
-    // All lines are equal, so a second merge of the same patch would apply and add a line.
+    // All lines are equal, so merging the same patch twice would succeed and add a second line.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;
@@ -175,7 +175,7 @@ fn tangled_1_0_killed_create_opens_pull_once() {
         assert_eq!(records.rounds(uri), 1, "request {at}, after: {after}");
         match again.code {
             Some(0) => assert!(!finished, "request {at}, after: {after}: {again:?}"),
-            // The pull request existed already, and the error names it.
+            // The pull request existed already, so the error names it.
             _ => assert!(
                 finished && again.stderr_text().contains(uri),
                 "request {at}, after: {after}: {again:?}"
@@ -210,8 +210,8 @@ fn tangled_1_0_killed_resubmit_and_close_write_once() {
     });
 }
 
-/// A repeated comment command writes the comment again, unless a flag makes it look for the earlier
-/// comment first.
+/// A repeated comment command writes a second comment, unless a flag makes it search for the first
+/// one.
 #[test]
 fn comment_repeated_after_kill_is_written_once() {
     let hall = Hall::new();
@@ -239,8 +239,7 @@ fn comment_repeated_after_kill_is_written_once() {
             let before = said();
             let again = comment.output();
             assert_eq!(said(), 1, "request {at}, after: {after}: {again:?}");
-            // Comments of Tangled 1.0 cannot be edited, so the command is refused and writes
-            // nothing.
+            // Comments of Tangled 1.0 cannot be edited, so the command fails and writes nothing.
             let done = before == 0 || !of_1_0;
             assert_eq!(again.code == Some(0), done, "{again:?}");
             there += before;
@@ -292,7 +291,7 @@ fn tangled_1_0_merge_killed_at_git_merges_once() {
     assert!(landed > 0, "never killed between the push and its record");
 }
 
-/// The push continues after the program was killed.
+/// The push continues after the program is killed.
 #[test]
 fn tangled_1_0_merge_killed_in_push_merges_once() {
     for hook in ["pre-receive", "post-receive"] {

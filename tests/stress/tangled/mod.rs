@@ -1,5 +1,6 @@
-//! Tangled: `forge` killed at each of its requests, many concurrent processes, and two thousand
-//! random writes whose reported ingestion state is compared with the index.
+//! Tests tangled in three ways: kills `forge` at each of its requests, runs many processes
+//! concurrently, and compares the reported ingestion state of two thousand random writes with the
+//! index.
 
 mod crowd;
 mod hall;

@@ -1,4 +1,4 @@
-//! Claims by many programs on tangled, where authors themselves set the order of their records.
+//! Tests claims by many programs on tangled, where each author sets the order of their own records.
 
 use std::{process::Stdio, thread, time::Duration};
 
@@ -11,7 +11,7 @@ use super::hall::Hall;
 const CLAIMERS: usize = 20;
 const APPLY: &str = "com.atproto.repo.applyWrites";
 
-/// A program whose claim succeeded, and its output.
+/// A program whose claim succeeded, with its output.
 struct Claimed {
     holder: String,
     id: String,
@@ -53,8 +53,8 @@ impl Board {
         on(&self.hall, &args).output()
     }
 
-    /// Makes concurrent claims. Returns the winners by their own output, and the outputs of the
-    /// others.
+    /// Makes concurrent claims. Returns the winners, judged by their own output, and the outputs of
+    /// the others.
     fn race(&self, count: usize) -> (Vec<Claimed>, Vec<Output>) {
         let name = |n: usize| format!("agent-{n:02}");
         let ended: Vec<Output> = thread::scope(|scope| {
@@ -78,8 +78,8 @@ impl Board {
         (won, lost)
     }
 
-    /// The id of the lasting claim, after checking that other claims are refused and that each race
-    /// was reported.
+    /// Returns the id of the claim that lasts. Asserts that the other claims are refused and that
+    /// each race is reported.
     fn keeps(&self, won: &[Claimed], lost: &[Output]) -> String {
         let holds = |c: &&Claimed| self.heartbeat(&c.id).code == Some(0);
         let kept: Vec<&Claimed> = won.iter().filter(holds).collect();
@@ -137,7 +137,7 @@ fn tangled_claim_race_with_killed_claimer_has_one_holder() {
 
 #[test]
 fn tangled_claim_race_with_lost_responses_has_one_holder() {
-    // Loses the response to the claim, then the response to the move of its issue.
+    // The test loses the response to the claim, and then the response to the move of the issue.
     for skip in 0..2 {
         let board = Board::new();
         let pds = board.hall.world.pds();

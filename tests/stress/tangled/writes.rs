@@ -1,6 +1,6 @@
 use crate::claims;
 
-/// Number of random writes; `FORGE_WRITES` changes it.
+/// Number of random writes; `FORGE_WRITES` sets another number.
 const WRITES: u64 = 2_000;
 
 #[test]

@@ -16,17 +16,19 @@ use super::{
     xrpc::{self, Failure},
 };
 
-/// The form of a DID document.
+/// The form in which a directory serves DID documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DocumentForm {
-    /// The current form of plc.directory: `Multikey`, ids that begin with the DID.
+    /// Uses the current form of plc.directory: the key type `Multikey`, and ids that begin with the
+    /// DID.
     #[default]
     Multikey,
-    /// The form of older servers: `EcdsaSecp256k1VerificationKey2019`, ids without the DID.
+    /// Uses the form of older servers: the key type `EcdsaSecp256k1VerificationKey2019`, and ids
+    /// without the DID.
     Verification2019,
 }
 
-/// A service in a DID document.
+/// A service in a DID document, with its address.
 #[derive(Debug, Clone)]
 struct Endpoint {
     id: String,
@@ -47,12 +49,12 @@ struct State {
     form: DocumentForm,
 }
 
-/// The entries of a directory, which the other hosts write.
+/// The DID documents of a directory. The other hosts add documents to it.
 #[derive(Clone, Default)]
 pub(crate) struct Entries(Arc<Mutex<State>>);
 
 impl Entries {
-    /// Registers a document under a DID that is derived from `seed`.
+    /// Adds a document under a DID that is derived from `seed`, and returns the DID.
     pub(crate) fn register(&self, seed: &str, handle: Option<&str>, key: &Key) -> String {
         let did = format!(
             "did:plc:{}",
@@ -62,7 +64,7 @@ impl Entries {
         did
     }
 
-    /// Registers a document for a DID of another method, which the DID's own host serves.
+    /// Adds a document for a DID of another method. The host in the DID serves the document.
     pub(crate) fn register_as(&self, did: &str, handle: Option<&str>, key: &Key) {
         let entry = Entry {
             handle: handle.map(str::to_owned),
@@ -72,7 +74,7 @@ impl Entries {
         lock(&self.0).entries.insert(did.to_owned(), entry);
     }
 
-    /// Adds a service to a document, or changes its address.
+    /// Adds a service to a DID document, or changes the service's address.
     pub(crate) fn set_service(&self, did: &str, id: &str, kind: &str, url: &str) {
         if let Some(entry) = lock(&self.0).entries.get_mut(did) {
             entry.services.retain(|it| it.id != id);
@@ -96,7 +98,7 @@ impl Entries {
         }
     }
 
-    /// Returns the DID whose document names a handle.
+    /// Returns the DID of the document that names a handle.
     fn with_handle(&self, handle: &str) -> Option<String> {
         let state = lock(&self.0);
         let named = |it: &&Entry| it.handle.as_deref() == Some(handle);
@@ -153,13 +155,13 @@ fn document(did: &str, entry: &Entry, form: DocumentForm) -> Value {
     })
 }
 
-/// A directory of DIDs on loopback.
+/// A directory of DIDs on loopback. It stops when it is dropped.
 pub struct DirectoryDouble {
     host: Host,
     entries: Entries,
 }
 
-/// Serves documents, and resolves handles for clients that use this directory.
+/// Serves DID documents, and resolves handles for clients that use this directory for handles too.
 struct Answers(Identities, Entries);
 
 impl Service for Answers {
@@ -175,7 +177,7 @@ impl Service for Answers {
             });
         }
         let did = request.path.trim_start_matches('/');
-        // Only `did:plc` is served; other DIDs are known only to the hosts of the world.
+        // The directory serves only `did:plc`. Other DIDs are known only to the hosts of the world.
         let known = did.starts_with("did:plc:").then(|| self.0.document(did));
         match known.flatten() {
             Some(document) => {
@@ -202,7 +204,7 @@ impl DirectoryDouble {
         Self::serve(Identities::Entries(entries.clone()), entries)
     }
 
-    /// Starts a directory that asks a real directory for unknown DIDs.
+    /// Starts a directory that forwards requests for unknown DIDs to a real directory.
     pub(crate) fn in_front_of(url: &str) -> io::Result<Self> {
         let entries = Entries::default();
         let both = Identities::EntriesOr(entries.clone(), url.to_owned());
@@ -215,7 +217,7 @@ impl DirectoryDouble {
         Ok(Self { host, entries })
     }
 
-    /// Returns the host, with its address, requests and faults.
+    /// Returns the host of the directory, with its address, its requests and its faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
@@ -225,7 +227,7 @@ impl DirectoryDouble {
         self.entries.clone()
     }
 
-    /// Sets the form of all documents from now on.
+    /// Sets the form in which the directory serves all documents from now on.
     pub fn set_form(&self, form: DocumentForm) {
         lock(&self.entries.0).form = form;
     }
@@ -236,24 +238,25 @@ impl DirectoryDouble {
         self.entries.document(did)
     }
 
-    /// Changes or removes an account's handle in this directory only, so that the directory and the
-    /// PDS disagree.
+    /// Changes or removes an account's handle in this directory but not on the PDS, so that the two
+    /// disagree.
     pub fn rename(&self, did: &str, handle: Option<&str>) {
         self.entries.set_handle(did, handle);
     }
 
-    /// Adds a service to a document, such as `#atproto_pds` with `AtprotoPersonalDataServer`.
+    /// Adds a service to a DID document, such as `#atproto_pds` of type
+    /// `AtprotoPersonalDataServer`.
     pub fn set_service(&self, did: &str, id: &str, kind: &str, url: &str) {
         self.entries.set_service(did, id, kind, url);
     }
 
-    /// Replaces the signing key in a document: the account's signatures no longer verify.
+    /// Replaces the signing key in a DID document, so that the account's signatures become invalid.
     pub fn rotate_key(&self, did: &str) {
         self.entries
             .set_key(did, &Key::from_seed(&format!("another key of {did}")));
     }
 
-    /// Removes a DID.
+    /// Removes a DID and its document.
     pub fn forget(&self, did: &str) {
         self.entries.remove(did);
     }

@@ -1,15 +1,15 @@
-//! Signing key and PDS of an account, by its DID document.
+//! Finds the signing key and the PDS of an account in its DID document.
 
 use serde_json::Value;
 
 use super::{directory::Entries, host};
 
-/// Source of DID documents.
+/// Where DID documents come from.
 #[derive(Clone)]
 pub(crate) enum Identities {
-    /// A directory of this process, used without requests, which a test would otherwise count.
+    /// The directory in this process. The hosts read it without requests, which a test would count.
     Entries(Entries),
-    /// First the entries of this process, then the real directory at this address.
+    /// The directory in this process, and for unknown DIDs the real directory at this address.
     EntriesOr(Entries, String),
 }
 
@@ -24,7 +24,7 @@ impl Identities {
         }
     }
 
-    /// Returns the key with which an account signs.
+    /// Returns the public key of an account.
     pub(crate) fn key(&self, did: &str) -> Option<String> {
         let document = self.document(did)?;
         let methods = document["verificationMethod"].as_array()?;

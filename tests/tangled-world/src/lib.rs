@@ -1,5 +1,5 @@
-//! Tangled's services on loopback: a directory of DIDs, PDSes with accounts, knots with real git
-//! repositories, and an index that follows the written records.
+//! Doubles of tangled's services on loopback: a directory of DIDs, PDSes with accounts, knots with
+//! real git repositories, and an index that ingests the records written to them.
 //!
 //! ```no_run
 //! use forge_tangled_world::{Fault, Moods, World};
@@ -9,12 +9,12 @@
 //! let repo = world.repository(&alice, "widget");
 //! repo.git.commit("topic", "Add a thing", &[("thing.txt", Some("a thing\n"))]);
 //!
-//! // Where a client finds everything. Handles are resolved by the PDS.
+//! // The addresses that a client needs. The PDS resolves handles.
 //! let directory = world.directory().host().url();
 //! let (pds, index) = (world.pds().host().url(), world.index().host().url());
 //! let (backlinks, web) = (world.index().backlinks().url(), world.index().web().url());
 //!
-//! // An answer that is lost after the commit, and an index that takes in no states.
+//! // An answer that is lost after the commit, and an index that ingests no states.
 //! world.pds().host().fault(Fault::reset().on("com.atproto.repo.applyWrites").committed());
 //! world.index().set_moods(Moods { statuses: false, ..Moods::default() });
 //!
@@ -26,15 +26,16 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Each service is a [`Host`]: it counts requests, injects [`Fault`]s, can delay its answers, and
-//! can be down. Tests read the actual state without requests: records from [`PdsDouble::records`],
-//! refs from [`Repository::git`], indexed records from [`IndexDouble::knows`].
+//! Each service is a [`Host`]. A host counts requests, injects [`Fault`]s, can delay its answers,
+//! and can be down. Tests read the actual state without requests: records with
+//! [`PdsDouble::records`], refs with [`Repository::git`], and indexed records with
+//! [`IndexDouble::knows`].
 //!
 //! A [`DnsDouble`] and [`HandleHosts`] resolve handles for a client that does not resolve them
 //! through the PDS.
 //!
-//! The PDS answers as the reference implementation does; a test makes the same calls to both. The
-//! repositories are light: their commits have no proofs and no firehose.
+//! The PDS answers as the reference implementation does. A test makes the same calls to both. The
+//! repositories on the PDS are simplified: their commits have no proofs, and there is no firehose.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

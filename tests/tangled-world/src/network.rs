@@ -1,4 +1,4 @@
-//! The stream between the hosts: the commits of all repositories, in order.
+//! The stream of changes between the hosts: the commits of all repositories, in order.
 
 use std::{
     collections::BTreeMap,
@@ -10,17 +10,17 @@ use serde_json::Value;
 
 use super::host::lock;
 
-/// A change of a record.
+/// A change of one record.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) did: String,
     pub(crate) collection: String,
     pub(crate) rkey: String,
-    /// The record and its CID; `None` for a deletion.
+    /// CID and value of the record; `None` if the record was deleted.
     pub(crate) record: Option<(String, Value)>,
-    /// The blobs in it, by CID.
+    /// Blobs that the record refers to, by CID.
     pub(crate) blobs: BTreeMap<String, Vec<u8>>,
-    /// Time of the change.
+    /// Time at which the change was made.
     pub(crate) at: Instant,
 }
 
@@ -30,7 +30,7 @@ impl Change {
     }
 }
 
-/// All changes so far, in order. Each index reads the changes when it is ready.
+/// All changes so far, in order. Each index reads them when it is ready.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Network(Arc<Mutex<Vec<Change>>>);
 

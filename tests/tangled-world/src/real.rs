@@ -1,4 +1,4 @@
-//! A real directory and a real PDS, started for the test, with doubles of knot and index.
+//! Starts a real directory and a real PDS for a test, and doubles of knot and index.
 
 use std::{
     collections::BTreeMap,
@@ -21,10 +21,10 @@ use super::{
     pds::Account,
 };
 
-/// Time within which the servers must start or stop.
+/// Time limit for the servers to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The process of the servers, which ends when its standard input is closed.
+/// The process that runs the servers. It ends when its standard input is closed.
 struct Servers {
     child: Mutex<Child>,
     out: Mutex<BufReader<ChildStdout>>,
@@ -97,20 +97,21 @@ impl Drop for Servers {
 }
 
 /// A real PDS and a real directory on loopback (`tests/atproto-world`), with doubles of knot and
-/// index: the index follows the PDS's firehose.
+/// index. The index follows the firehose of the PDS.
 pub struct RealWorld {
     directory: DirectoryDouble,
     knot: KnotDouble,
     index: IndexDouble,
-    /// Callers by DID, signed in when the account was created: signing in is slow on a real PDS.
+    /// Callers with a session, by DID. The session is created with the account, because a login to
+    /// a real PDS is slow.
     callers: Mutex<BTreeMap<String, Caller>>,
-    // The last field, because these servers must stop after the hosts that listen to them.
+    // This is the last field, because the servers must stop after the hosts that listen to them.
     servers: Servers,
 }
 
 impl RealWorld {
-    /// Returns the directory of the installed servers: `FORGE_ATPROTO_WORLD`, or
-    /// `target/peers/atproto-world`; `None` if they are not installed.
+    /// Returns the directory in which the servers are installed: `FORGE_ATPROTO_WORLD`, or
+    /// `target/peers/atproto-world`. Returns `None` if they are not installed.
     ///
     /// # Panics
     ///
@@ -134,11 +135,11 @@ impl RealWorld {
         None
     }
 
-    /// Starts a world with the servers installed in `dir`.
+    /// Starts a world with the servers that are installed in `dir`.
     ///
     /// # Errors
     ///
-    /// Fails if the servers do not come up.
+    /// Fails if the servers do not start.
     pub fn start(dir: &Path) -> io::Result<Self> {
         let servers = Servers::start(dir)?;
         let plc = servers.text("plc");
@@ -163,48 +164,48 @@ impl RealWorld {
         })
     }
 
-    /// Returns the directory double. It knows the repositories and asks the real directory, which
-    /// knows the accounts.
+    /// Returns the directory double. It knows the repositories, and forwards requests about
+    /// accounts to the real directory.
     #[must_use]
     pub fn directory(&self) -> &DirectoryDouble {
         &self.directory
     }
 
-    /// Returns the address of the real directory.
+    /// Returns the URL of the real directory.
     #[must_use]
     pub fn plc_url(&self) -> String {
         self.servers.text("plc")
     }
 
-    /// Drops all connections of the PDS, keeps it down for `pause`, and restarts it with its stored
-    /// data. The index then follows the PDS again.
+    /// Closes all connections of the PDS, keeps the PDS down for `pause`, and restarts it with its
+    /// stored data. The index then follows the PDS again.
     ///
     /// # Errors
     ///
-    /// Fails if it does not come back.
+    /// Fails if the PDS does not start again.
     pub fn restart_pds(&self, pause: Duration) -> io::Result<()> {
         self.servers.restart_pds(pause)
     }
 
-    /// Returns the address of the PDS.
+    /// Returns the URL of the PDS.
     #[must_use]
     pub fn pds_url(&self) -> String {
         self.servers.text("pds")
     }
 
-    /// Returns the secret that signs the PDS's session tokens.
+    /// Returns the secret with which the PDS signs session tokens.
     #[must_use]
     pub fn session_secret(&self) -> String {
         self.servers.text("jwt_secret")
     }
 
-    /// Returns the knot.
+    /// Returns the knot of the world.
     #[must_use]
     pub fn knot(&self) -> &KnotDouble {
         &self.knot
     }
 
-    /// Returns the index.
+    /// Returns the index of the world.
     #[must_use]
     pub fn index(&self) -> &IndexDouble {
         &self.index
@@ -233,18 +234,18 @@ impl RealWorld {
         }
     }
 
-    /// Returns a caller of the PDS for an account created by [`Self::account`].
+    /// Returns a caller of the PDS with the session of an account.
     ///
     /// # Panics
     ///
-    /// Panics if the account is another's.
+    /// Panics if [`Self::account`] has not created the account.
     #[must_use]
     pub fn caller(&self, account: &Account) -> Caller {
         let found = lock(&self.callers).get(&account.did).cloned();
         found.expect("an account of this world")
     }
 
-    /// Writes a record into an account; returns at-uri and CID.
+    /// Writes a record to an account, and returns the at-uri and the CID.
     ///
     /// # Panics
     ///
@@ -267,11 +268,11 @@ impl RealWorld {
         (text("uri"), text("cid"))
     }
 
-    /// Reads a record anonymously from the PDS; returns its CID and value.
+    /// Reads a record anonymously from the PDS, and returns its CID and value.
     ///
     /// # Panics
     ///
-    /// Panics if it is not there.
+    /// Panics if the record does not exist.
     #[must_use]
     pub fn record(&self, uri: &str) -> (String, Value) {
         let parts: Vec<&str> = uri.trim_start_matches("at://").split('/').collect();
@@ -289,7 +290,7 @@ impl RealWorld {
         (cid, found["value"].clone())
     }
 
-    /// Creates a repository of 2026 with a first commit on `main`, and its record in the owner's
+    /// Creates a repository of 2026 with a first commit on `main`, and a record in the owner's
     /// account.
     #[must_use]
     pub fn repository(&self, owner: &Account, name: &str) -> Repository {
@@ -297,8 +298,8 @@ impl RealWorld {
         self.announce(&repo, owner, "sh.tangled.repo", &record)
     }
 
-    /// Creates a repository of Tangled 1.0: its account on the knot, the declaration in the owner's
-    /// account.
+    /// Creates a repository of Tangled 1.0, with an account on the knot and a declaration in the
+    /// owner's account.
     #[must_use]
     pub fn repository_1_0(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_1_0(owner, name);

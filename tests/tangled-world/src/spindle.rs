@@ -1,4 +1,5 @@
-//! A spindle, the service that runs a repository's pipelines, as far as clients query it.
+//! A spindle, which runs the pipelines of repositories. The double implements the queries that
+//! clients use.
 
 use std::{
     io,
@@ -16,14 +17,14 @@ use super::{
 #[derive(Default)]
 struct Runs(Mutex<Vec<Value>>);
 
-/// A spindle on loopback. The spindle stops on drop.
+/// A spindle on loopback. It stops when it is dropped.
 pub struct SpindleDouble {
     host: Host,
     runs: Arc<Runs>,
 }
 
 impl SpindleDouble {
-    /// Starts an idle spindle.
+    /// Starts a spindle that has run no pipeline.
     ///
     /// # Errors
     ///
@@ -34,15 +35,15 @@ impl SpindleDouble {
         Ok(Self { host, runs })
     }
 
-    /// Returns the host, with its requests and faults.
+    /// Returns the host of the spindle, with its requests and its faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Adds a pipeline run for a commit of the repository with this DID. `kind` is the trigger
-    /// (`push`, `pull_request`, `manual`); `workflows` are names and states (`pending`, `running`,
-    /// `success`, `failed`, `timeout`, `cancelled`). Later runs are newer.
+    /// Adds a pipeline run for a commit of the repository with this DID. `kind` is the trigger:
+    /// `push`, `pull_request` or `manual`. `workflows` are pairs of a name and a state: `pending`,
+    /// `running`, `success`, `failed`, `timeout` or `cancelled`. Runs added later are newer.
     pub fn run(&self, repo: &str, commit: &str, kind: &str, workflows: &[(&str, &str)]) {
         let mut runs = lock(&self.runs.0);
         let minute = runs.len() % 60;
@@ -86,7 +87,7 @@ impl Service for Answers {
     }
 }
 
-/// Lists the newest runs first; the cursor is the number of earlier rows.
+/// Lists runs, newest first. A cursor is the number of rows on earlier pages.
 fn query(runs: &Runs, request: &Incoming) -> Answer {
     let repo = request
         .param("repo")
@@ -112,7 +113,7 @@ fn query(runs: &Runs, request: &Incoming) -> Answer {
     let all: Vec<&Value> = runs.iter().rev().filter(wanted).collect();
     let page: Vec<&Value> = all.iter().copied().skip(skip).take(limit).collect();
     let mut answer = json!({ "total": all.len() });
-    // An idle spindle omits the list.
+    // A spindle that has run nothing omits the list.
     if !page.is_empty() {
         answer["pipelines"] = json!(page);
     }

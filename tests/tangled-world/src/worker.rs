@@ -1,4 +1,4 @@
-//! Threads of doubles.
+//! Threads that the doubles run on.
 
 use std::{
     io,
@@ -9,14 +9,14 @@ use std::{
     thread::JoinHandle,
 };
 
-/// A thread that is stopped and joined on drop.
+/// A thread that is stopped and joined when this value is dropped.
 pub(super) struct Worker {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Worker {
-    /// Starts a thread; `work` returns when the flag that it receives is true.
+    /// Starts a thread that runs `work`. `work` must return once its flag is true.
     pub(super) fn start(
         name: &str,
         work: impl FnOnce(&AtomicBool) + Send + 'static,
@@ -32,7 +32,8 @@ impl Worker {
         })
     }
 
-    /// Stops the worker. `wake` wakes the thread; a thread that could not be woken is not joined.
+    /// Stops the thread. `wake` has to wake it, and returns false if it could not. Such a thread is
+    /// not joined.
     pub(super) fn stop(&mut self, wake: impl FnOnce() -> bool) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take().filter(|_| wake()) {

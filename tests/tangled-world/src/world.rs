@@ -1,4 +1,4 @@
-//! All services of tangled's world together.
+//! Connects all services of tangled's world.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use super::{
     pds::{Account, PdsDouble, PdsOptions},
 };
 
-/// A directory, a PDS, a knot and an index that know each other.
+/// A directory, a PDS, a knot and an index that are connected to each other.
 pub struct World {
     directory: DirectoryDouble,
     pds: PdsDouble,
@@ -28,7 +28,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// Fails if there are no ports, or no directory for the repositories.
+    /// Fails if a port, or the directory for the repositories, is unavailable.
     pub fn start() -> io::Result<Self> {
         Self::with(PdsOptions::default(), KnotOptions::default())
     }
@@ -65,19 +65,19 @@ impl World {
         &self.directory
     }
 
-    /// Returns the PDS.
+    /// Returns the PDS of the world.
     #[must_use]
     pub fn pds(&self) -> &PdsDouble {
         &self.pds
     }
 
-    /// Returns the knot.
+    /// Returns the knot of the world.
     #[must_use]
     pub fn knot(&self) -> &KnotDouble {
         &self.knot
     }
 
-    /// Returns the index, with its backlinks and web pages.
+    /// Returns the index of the world, with its backlinks and web pages.
     #[must_use]
     pub fn index(&self) -> &IndexDouble {
         &self.index
@@ -96,7 +96,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// Fails if there is no port, or no directory for its repositories.
+    /// Fails if a port, or the directory for its repositories, is unavailable.
     pub fn another_knot(&self, options: KnotOptions) -> io::Result<KnotDouble> {
         KnotDouble::start(
             options,
@@ -107,7 +107,7 @@ impl World {
         )
     }
 
-    /// Creates a repository of 2026 with a first commit on `main`, and its record in the owner's
+    /// Creates a repository of 2026 with a first commit on `main`, and a record in the owner's
     /// account.
     #[must_use]
     pub fn repository(&self, owner: &Account, name: &str) -> Repository {
@@ -115,28 +115,29 @@ impl World {
         self.announce(&repo, "sh.tangled.repo", record)
     }
 
-    /// Creates a repository as [`Self::repository`] does, but of 2025: it has no DID.
+    /// Creates a repository of 2025. It differs from one of [`Self::repository`] because it has no
+    /// DID.
     #[must_use]
     pub fn repository_2025(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_2025(owner, name);
         self.announce(&repo, "sh.tangled.repo", record)
     }
 
-    /// Creates a repository of Tangled 1.0: its account on the knot, the declaration in the owner's
-    /// account.
+    /// Creates a repository of Tangled 1.0, with an account on the knot and a declaration in the
+    /// owner's account.
     #[must_use]
     pub fn repository_1_0(&self, owner: &Account, name: &str) -> Repository {
         let (repo, record) = self.knot.add_1_0(owner, name);
         self.announce(&repo, "org.tangled.repo.declaration", record)
     }
 
-    /// Creates a fork of a repository of 2026, on the same knot and with the same name.
+    /// Creates a fork of a repository of 2026 on the same knot, with the same name.
     #[must_use]
     pub fn fork(&self, upstream: &Repository, owner: &Account) -> Repository {
         self.fork_on(&self.knot, upstream, owner, &upstream.name)
     }
 
-    /// Creates a fork on the given knot with the given name.
+    /// Creates a fork of a repository of 2026 on the given knot, with the given name.
     #[must_use]
     pub fn fork_on(
         &self,
@@ -152,7 +153,7 @@ impl World {
         fork
     }
 
-    /// Creates a fork of a repository of Tangled 1.0, on the same knot and with the same name.
+    /// Creates a fork of a repository of Tangled 1.0 on the same knot, with the same name.
     #[must_use]
     pub fn fork_1_0(&self, upstream: &Repository, owner: &Account) -> Repository {
         let (repo, record) = self.knot.add_1_0(owner, &upstream.name);
@@ -167,7 +168,7 @@ impl World {
     }
 }
 
-/// Copies the current content of the upstream into a new fork.
+/// Copies the upstream's current content to a new fork.
 fn copy(upstream: &Repository, fork: &Repository) {
     let path = upstream.path().to_string_lossy().into_owned();
     fork.git.run(["remote", "add", "origin", &path]).ok();

@@ -1,11 +1,11 @@
-//! XRPC errors, and inputs checked as in the reference implementation.
+//! XRPC errors, and input checks as in the reference implementation.
 
 use forge_double_wire::Reply;
 use serde_json::{Map, Value, json};
 
 use super::host::Incoming;
 
-/// An XRPC error.
+/// The error that an XRPC method returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) status: u16,
@@ -41,7 +41,7 @@ impl Failure {
     }
 }
 
-/// Converts the result of a method: JSON, or an empty body.
+/// Converts the result of a method to an answer with JSON or an empty body.
 pub(crate) fn reply(answer: Answer) -> Reply {
     match answer {
         Ok(Value::Null) => Reply {
@@ -53,11 +53,11 @@ pub(crate) fn reply(answer: Answer) -> Reply {
     }
 }
 
-/// The body of a procedure.
+/// The JSON body of a procedure.
 pub(crate) struct Input(Map<String, Value>);
 
 impl Input {
-    /// Reads the JSON object in the body.
+    /// Reads the JSON object in the body of a request.
     pub(crate) fn read(request: &Incoming) -> Result<Self, Failure> {
         let kind = request.header("content-type");
         if !kind.starts_with("application/json") {
@@ -81,14 +81,14 @@ impl Input {
         self.0.get(name)
     }
 
-    /// Returns a required field.
+    /// Returns a field that must be present.
     pub(crate) fn need(&self, name: &str) -> Result<&Value, Failure> {
         self.0
             .get(name)
             .ok_or_else(|| Failure::invalid(format!("Missing required key \"{name}\" at $")))
     }
 
-    /// Returns a required string.
+    /// Returns a string that must be present.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Failure> {
         let value = self.need(name)?;
         value.as_str().ok_or_else(|| {
@@ -99,7 +99,7 @@ impl Input {
         })
     }
 
-    /// Returns an optional string.
+    /// Returns a string that may be missing.
     pub(crate) fn optional(&self, name: &str) -> Result<Option<&str>, Failure> {
         match self.0.get(name) {
             None => Ok(None),

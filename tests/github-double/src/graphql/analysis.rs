@@ -1,4 +1,4 @@
-//! Limits that GitHub computes for a document before execution: nodes and points.
+//! Computes the nodes and rate-limit points of a document, which GitHub limits before execution.
 
 use apollo_compiler::{
     ExecutableDocument,
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 /// Maximum number of nodes that a document may request.
 const MOST_NODES: u64 = 500_000;
 
-/// Cost of a document.
+/// Cost that GitHub computes for a document.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     /// Maximum number of nodes that the document can return.
     pub(crate) nodes: u64,
-    /// Points of the rate limit.
+    /// Points that the document takes from the rate limit.
     pub(crate) points: u64,
 }
 
-/// Measures an operation; `Err` is GitHub's answer to an oversized operation.
+/// Measures an operation. `Err` is GitHub's answer to an operation that is too large.
 pub(crate) fn measure(
     document: &ExecutableDocument,
     operation: &Operation,
@@ -56,7 +56,7 @@ struct Walk<'a> {
     excess: Option<String>,
 }
 
-/// Maximum depth of the traversal; validation refuses endless documents.
+/// Maximum depth that the traversal reaches. Validation refuses endless documents.
 const DEEPEST: usize = 64;
 
 impl Walk<'_> {

@@ -1,4 +1,4 @@
-//! Request context of resolvers.
+//! The context that resolvers share during one request.
 
 use std::cell::{Cell, RefCell, RefMut};
 
@@ -8,19 +8,20 @@ use super::{
 };
 use crate::state::{Id, Permission, Repo, State, Token};
 
-/// The state, the viewer, and the address at which the double was called.
+/// State, viewer and addresses that resolvers need for one request.
 pub(crate) struct Ctx<'s> {
     state: RefCell<&'s mut State>,
     /// Account that sent the request.
     pub(crate) viewer: Id,
-    /// The token's text, to charge the token.
+    /// Text of the token, under which the state counts the token's points.
     token_text: String,
     pub(crate) token: Token,
-    /// Address of the web pages, without a trailing slash.
+    /// Address of the double's web pages, without a trailing slash.
     pub(crate) web: String,
-    /// Number of the HTTP request.
+    /// Number of the HTTP request, unique in a double.
     pub(crate) request: u64,
-    /// URL at which to authorise the token, if an organisation's single sign-on refused an object.
+    /// URL at which the user can authorise the token. Set if an organisation's single sign-on has
+    /// refused an object.
     sso: RefCell<Option<String>>,
     cost: Cell<Cost>,
 }
@@ -45,12 +46,12 @@ impl<'s> Ctx<'s> {
         }
     }
 
-    /// Borrows the state. A resolver keeps the borrow for one expression only.
+    /// Borrows the state. A resolver must hold the borrow only for one expression.
     pub(crate) fn state(&self) -> RefMut<'_, State> {
         RefMut::map(self.state.borrow_mut(), |state| &mut **state)
     }
 
-    /// Takes the points of a request from the token's budget.
+    /// Subtracts a request's points from the token's budget.
     pub(crate) fn charge(&self, cost: &Cost) {
         self.cost.set(*cost);
         if let Some(token) = self.state().tokens.get_mut(&self.token_text) {
@@ -70,12 +71,12 @@ impl<'s> Ctx<'s> {
             .map_or(0, |token| token.remaining)
     }
 
-    /// Returns the URL for the `X-GitHub-SSO` header, if single sign-on refused the request.
+    /// Returns the URL for the `X-GitHub-SSO` header, if single sign-on has refused an object.
     pub(crate) fn sso_url(&self) -> Option<String> {
         self.sso.borrow().clone()
     }
 
-    /// Returns true if the viewer may see a repository; otherwise even its existence is hidden.
+    /// Returns true if the viewer may see a repository. Otherwise GitHub hides even that it exists.
     pub(crate) fn may_see(&self, repo: Id) -> bool {
         let state = self.state();
         state.repos.get(&repo).is_some_and(|repo| {
@@ -84,7 +85,7 @@ impl<'s> Ctx<'s> {
         })
     }
 
-    /// Refuses a token without single sign-on, if the organisation requires it.
+    /// Refuses a token without single sign-on if the organisation requires single sign-on.
     pub(crate) fn check_sso(&self, owner: Id) -> Result<(), Fail> {
         let state = self.state();
         let Some(account) = state.accounts.get(&owner).filter(|account| account.sso) else {
@@ -103,7 +104,7 @@ impl<'s> Ctx<'s> {
         ))
     }
 
-    /// Refuses a token that has none of the scopes.
+    /// Refuses a token that has none of the scopes in `any_of`.
     pub(crate) fn check_scope(&self, field: &str, any_of: &[&str]) -> Result<(), Fail> {
         if self.token.has_scope(any_of) {
             return Ok(());
@@ -132,7 +133,8 @@ impl<'s> Ctx<'s> {
         state.permission(self.viewer, repo)
     }
 
-    /// Refuses a mutation to a viewer without permission; `name` is the mutation's, in capitals.
+    /// Refuses a mutation if the viewer lacks the permission `least`. `name` is the mutation's name
+    /// in capitals.
     pub(crate) fn require(&self, repo: Id, least: Permission, name: &str) -> Result<(), Fail> {
         let owner = self.state().repos.get(&repo).map(|repo| repo.owner);
         if let Some(owner) = owner {
@@ -177,7 +179,7 @@ impl<'s> Ctx<'s> {
             .ok_or_else(|| Fail::not_found("Could not resolve to a Repository."))
     }
 
-    /// Returns the address of a repository's web page.
+    /// Returns the URL of a repository's web page.
     pub(crate) fn repo_url(&self, id: Id) -> String {
         format!("{}/{}", self.web, self.state().full_name(id))
     }

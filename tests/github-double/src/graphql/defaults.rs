@@ -1,8 +1,8 @@
-//! Default answers for fields without data in the double.
+//! Default values for fields whose data the double does not have.
 //!
 //! The schema is reduced by type, so covered types have fields for which the double has no data,
-//! such as the sponsors of a user. These fields are answered as for an object without such data:
-//! null, false, zero, an empty text, an empty connection.
+//! such as the sponsors of a user. These fields get the value of an object without such data: null,
+//! false, zero, an empty text or an empty connection.
 
 use apollo_compiler::{ast::Type, resolvers::ResolveInfo, schema::ExtendedType};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! GitHub's forms of GraphQL errors.
+//! Formats GraphQL errors as GitHub does.
 
 use apollo_compiler::{
     ExecutableDocument, Schema,
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::value::Fail;
 
-/// Separates type and message inside the executor, which only knows messages.
+/// Separates an error's type from its message. The executor transports only messages.
 const SEPARATOR: char = '\u{1}';
 
-/// Wraps an error for the executor.
+/// Wraps an error so that the executor transports it.
 pub(crate) fn raise(fail: Fail) -> FieldError {
     FieldError {
         message: format!(
@@ -24,7 +24,7 @@ pub(crate) fn raise(fail: Fail) -> FieldError {
     }
 }
 
-/// Formats an error of a field in GitHub's form.
+/// Formats the error of a field as GitHub does.
 pub(crate) fn field(error: &GraphQLError) -> Value {
     let path: Vec<Value> = error
         .path
@@ -67,9 +67,9 @@ pub(crate) fn plain(message: &str) -> Value {
 
 /// Parses and validates a document.
 ///
-/// GitHub accepts one name for fields of two types that differ only in nullability (gh's
-/// `reviewRequests`) or are both enumerations (the `state` of gh's `issueOrPullRequest`). The
-/// GraphQL specification forbids this, so that violation is ignored.
+/// GitHub lets one name stand for fields of two types if the types differ only in nullability (gh's
+/// `reviewRequests`) or are both enumerations (the `state` in gh's `issueOrPullRequest`). The
+/// GraphQL specification forbids this, so the double ignores that violation.
 pub(crate) fn validated(
     schema: &Valid<Schema>,
     query: &str,
@@ -92,8 +92,7 @@ pub(crate) fn validated(
     Err(json!({ "errors": errors }))
 }
 
-/// Returns true if GitHub accepts both types; reads them from the reference implementation's
-/// message.
+/// Returns true if GitHub accepts the two types that the reference implementation's message names.
 fn github_takes_both(schema: &Schema, message: &str) -> bool {
     let is_enum = |name: &str| schema.get_enum(name).is_some();
     message
@@ -106,7 +105,7 @@ fn github_takes_both(schema: &Schema, message: &str) -> bool {
         })
 }
 
-/// Rewrites the reference implementation's messages to GitHub's.
+/// Rewrites messages of the reference implementation to those of GitHub.
 fn in_githubs_words(error: &GraphQLError) -> Value {
     let quoted: Vec<&str> = error.message.split('"').skip(1).step_by(2).collect();
     let locations = locations(error);

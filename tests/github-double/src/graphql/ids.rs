@@ -1,4 +1,4 @@
-//! Global node ids: a prefix per type, as at GitHub, followed by the number.
+//! Global node ids: a prefix for the type, as on GitHub, and the object's number.
 
 use super::value::{Fail, Node};
 use crate::state::{AccountKind, Id, State};
@@ -19,7 +19,7 @@ fn with_text(prefix: &str, id: Id, text: &str) -> String {
     format!("{prefix}{MARK}{id:010}{hex}")
 }
 
-/// Returns the global id of an object.
+/// Returns the global node id of an object.
 pub(crate) fn node_id(node: &Node) -> String {
     match node {
         Node::Query => "Q".to_owned(),
@@ -59,7 +59,7 @@ pub(crate) fn node_id(node: &Node) -> String {
     }
 }
 
-/// Returns the account as a node.
+/// Returns an account as a [`Node`].
 pub(crate) fn account_node(state: &State, id: Id) -> Node {
     match state.accounts.get(&id).map(|account| account.kind) {
         Some(AccountKind::Organization) => Node::Organization(id),
@@ -68,9 +68,9 @@ pub(crate) fn account_node(state: &State, id: Id) -> Node {
     }
 }
 
-/// Finds the object with a global id.
+/// Returns the object with this global node id.
 ///
-/// Fails as GitHub does if there is no such object.
+/// Fails as GitHub does if no such object exists.
 pub(crate) fn find(state: &State, id: &str) -> Result<Node, Fail> {
     let missing = || {
         Fail::not_found(format!(

@@ -33,7 +33,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Parses a request body; `None` if it is not a GraphQL request.
+    /// Parses the body of a request. Returns `None` if the body is not a GraphQL request.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(body).ok()?;
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -49,18 +49,18 @@ impl Request {
     }
 }
 
-/// Outline of a document, determined without executing the document.
+/// Outline of a document, which the double determines without executing it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Outline {
     /// Name of the operation.
     pub(crate) name: Option<String>,
     /// True for a mutation.
     pub(crate) mutation: bool,
-    /// Names of the document's top-level fields.
+    /// Names of the operation's top-level fields.
     pub(crate) fields: Vec<String>,
 }
 
-/// Determines the outline of a request; empty if the document is invalid.
+/// Returns the outline of a request. The outline is empty if the document is invalid.
 pub(crate) fn outline(request: &Request) -> Outline {
     let Ok(document) = apollo_compiler::ast::Document::parse(&request.query, "request.graphql")
     else {
@@ -151,7 +151,7 @@ fn run(
     }
 }
 
-/// Removes hidden fields from answers to `__type` queries for a type's name and fields.
+/// Removes hidden fields from the answers to `__type` queries.
 fn hide_fields(ctx: &Ctx<'_>, data: &mut Value) {
     let state = ctx.state();
     let hidden = &state.hidden_fields;

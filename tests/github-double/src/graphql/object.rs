@@ -113,7 +113,8 @@ fn resolved<'a>(
     })
 }
 
-/// Returns true if the field is a list, so that an array is not the value of a scalar.
+/// Returns true if the field's type is a list. An array is then a list of values, otherwise a
+/// scalar's value.
 fn is_list(info: &ResolveInfo<'_>) -> bool {
     let definition = info.field_definition();
     definition.ty.is_list()

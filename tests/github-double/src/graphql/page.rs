@@ -1,4 +1,4 @@
-//! GitHub's pagination.
+//! Implements GitHub's pagination.
 
 use apollo_compiler::{
     Name, Schema,
@@ -9,12 +9,12 @@ use apollo_compiler::{
 
 use super::value::{Args, Connection, Fail, Val};
 
-/// Maximum number of records per page.
+/// Maximum number of records in a page.
 const MOST: i64 = 100;
 
-/// Cuts the requested page out of a connection, as a record of type `type_name`.
+/// Returns the requested page of a connection as a record of type `type_name`.
 ///
-/// Fails as GitHub does on a missing or excessive `first` and `last`, and on an invalid cursor.
+/// Fails as GitHub does if `first` and `last` are missing or too large, or if a cursor is invalid.
 pub(crate) fn cut(
     connection: Connection,
     args: &Args,
@@ -78,7 +78,7 @@ pub(crate) fn cut(
     Ok(Val::record(type_name, fields))
 }
 
-/// The records of a page: from `start` up to `end`, which is excluded.
+/// The range of a page's records, from `start` to before `end`.
 #[derive(Debug, PartialEq, Eq)]
 struct Window {
     start: usize,
@@ -159,7 +159,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Decodes standard base64 of UTF-8 text.
+/// Decodes standard base64 to UTF-8 text.
 pub(crate) fn unbase64(text: &str) -> Option<String> {
     let mut bits = 0_u32;
     let mut held = 0;
@@ -184,7 +184,7 @@ fn edge_type(schema: &Schema, connection: &Name) -> Option<String> {
     Some(edges.ty.inner_named_type().to_string())
 }
 
-/// Returns true if nodes, edges or the page are requested, not only a count.
+/// Returns true if the query requests nodes, edges or the page info, and not only a count.
 fn wants_records(info: &ResolveInfo<'_>) -> bool {
     let document = info.document();
     let wants = |field: &Field| matches!(field.name.as_str(), "nodes" | "edges" | "pageInfo");

@@ -1,9 +1,9 @@
-//! Scope checks that refuse the document of a classic token before execution.
+//! Checks a classic token's scopes before execution, and refuses the whole document if one is
+//! missing.
 //!
-//! Every field of a team needs a scope, even if the answer would have no team: cli/cli#812 (`name`)
-//! and raycast/extensions#3881 (`id`) show the whole answer refused, with an error for each field
-//! and no data. A fine-grained token has no scopes; with it, the field fails only if the answer has
-//! a team.
+//! Every field of a team needs a scope, even if the answer would contain no team. In cli/cli#812
+//! (`name`) and raycast/extensions#3881 (`id`), GitHub returned an error for each field and no
+//! data. A fine-grained token has no scopes, so the field fails only if the answer contains a team.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::Ctx;
 
-/// Scopes of which a token needs one to read teams.
+/// Scopes that permit reading teams. A token needs one of them.
 pub(crate) const TEAM: &[&str] = &["read:org", "read:discussion", "write:org", "admin:org"];
 
-/// Returns GitHub's answer to a token that lacks the scope for a field of the operation.
+/// Returns GitHub's answer to a token that lacks a scope for some field of the operation.
 pub(crate) fn check(
     ctx: &Ctx<'_>,
     document: &ExecutableDocument,

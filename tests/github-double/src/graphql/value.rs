@@ -1,4 +1,4 @@
-//! Values that resolvers return to the executor.
+//! Values that resolvers give to the executor.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::super::state::Id;
 
-/// A GitHub object with resolvers, identified by its number.
+/// A GitHub object that has resolvers, identified by its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Query,
@@ -45,26 +45,26 @@ pub(crate) enum Node {
     Protection(Id, String),
 }
 
-/// A small object whose fields are all known at its creation.
+/// A small object with fields that are all known when it is created.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) type_name: String,
     pub(crate) fields: Vec<(&'static str, Val)>,
 }
 
-/// All nodes of a connection, from which the executor cuts the requested page.
+/// All nodes of a connection. The executor returns the requested page of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection {
     pub(crate) nodes: Vec<Val>,
-    /// Fields of the connection other than nodes, edges, page and total.
+    /// Fields of the connection in addition to its nodes, edges, page info and total.
     pub(crate) extra: Vec<(&'static str, Val)>,
-    /// Additional fields of each node's edge, in the order of the nodes.
+    /// Additional fields of the edges, in the order of the nodes.
     pub(crate) edges: Vec<Vec<(&'static str, Val)>>,
-    /// Total to report, if it differs from the number of nodes.
+    /// Total that the connection reports; `None` stands for the number of nodes.
     pub(crate) total: Option<usize>,
 }
 
-/// The value of a field.
+/// The value of a field, as a resolver returns it.
 #[derive(Debug, Clone)]
 pub(crate) enum Val {
     Json(Value),
@@ -150,7 +150,7 @@ impl From<Value> for Val {
     }
 }
 
-/// An error of a field, with GitHub's error type if it has one.
+/// Error of a field, with GitHub's error type if there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Fail {
     pub(crate) kind: Option<&'static str>,
@@ -177,7 +177,7 @@ impl Fail {
         Self::new("FORBIDDEN", message)
     }
 
-    /// Creates an error without a type, as many of GitHub's errors are.
+    /// Creates an error without a type, as many errors of GitHub are.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self {
             kind: None,
@@ -194,7 +194,7 @@ impl From<super::super::git::GitError> for Fail {
 
 pub(crate) type Resolved = Result<Option<Val>, Fail>;
 
-/// Arguments of a field, or an input object.
+/// Arguments of a field, or the fields of an input object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Args(pub(crate) Map<String, Value>);
 
@@ -226,7 +226,7 @@ impl Args {
             .map(|map| Self(map.clone()))
     }
 
-    /// Returns a list of strings; `None` if the argument is missing.
+    /// Returns a list argument of strings, or `None` if the argument is missing.
     pub(crate) fn strings(&self, name: &str) -> Option<Vec<String>> {
         self.0.get(name).and_then(Value::as_array).map(|list| {
             list.iter()
@@ -236,7 +236,7 @@ impl Args {
         })
     }
 
-    /// Returns a list of input objects.
+    /// Returns a list argument of input objects.
     pub(crate) fn objects(&self, name: &str) -> Vec<Self> {
         self.0
             .get(name)

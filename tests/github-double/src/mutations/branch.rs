@@ -1,4 +1,4 @@
-//! Updates a head branch from its base, and reverts a merge.
+//! Mutations that update a head branch from its base, or revert a merge.
 
 use super::{
     Payload,
@@ -113,7 +113,7 @@ pub(super) fn revert(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, vec![("revertPullRequest", Node::Pull(new).into())])
 }
 
-/// Returns the name, with the lowest number appended that makes it unused if necessary.
+/// Returns an unused branch name: `name`, or `name` with the lowest number that makes it unused.
 fn free_branch(dir: &std::path::Path, name: &str) -> String {
     let mut branch = name.to_owned();
     let mut number = 1;

@@ -1,4 +1,4 @@
-//! Check suites and runs.
+//! Mutations of check suites and check runs.
 
 use super::{Payload, repo_target, target};
 use crate::{

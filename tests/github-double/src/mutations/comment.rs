@@ -1,4 +1,4 @@
-//! Comments, minimizing comments, and reactions.
+//! Mutations of comments, of their minimized state, and of reactions.
 
 use super::{Payload, check_body, subject, target, touch};
 use crate::{
@@ -56,7 +56,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(vec![("commentEdge", edge), ("subject", node.into())])
 }
 
-/// Returns a comment that the viewer may change.
+/// Returns the comment that the input names, if the viewer may change it.
 fn own(ctx: &Ctx<'_>, input: &Args, mutation: &str) -> Result<Id, Fail> {
     let node = target(ctx, input, "id")?;
     let Node::Comment(id) = node else {

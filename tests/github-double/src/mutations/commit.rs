@@ -1,4 +1,4 @@
-//! Commits whole files to a branch.
+//! The mutation that commits whole files to a branch.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
@@ -69,7 +69,8 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ])
 }
 
-/// Returns repository and full name of a branch that is named by its id, or by both names.
+/// Returns the repository and the full ref name of a branch. The input has the branch's id, or the
+/// names of the repository and the branch.
 fn branch(ctx: &Ctx<'_>, wanted: &Args) -> Result<(Id, String), Fail> {
     if wanted.has("id") {
         return match target(ctx, wanted, "id")? {

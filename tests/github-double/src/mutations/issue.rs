@@ -1,4 +1,4 @@
-//! Issues.
+//! Mutations of issues.
 
 use super::{
     Payload, author_or, check_length,
@@ -29,8 +29,8 @@ fn user(node: &Node) -> Option<Id> {
     }
 }
 
-/// The type that the input sets; the outer `None` means that the input names no type, and the inner
-/// one that it removes the type.
+/// Returns the issue type that the input sets. `None` means that the input does not mention the
+/// type, and `Some(None)` that the input removes it.
 fn issue_type(ctx: &Ctx<'_>, input: &Args) -> Result<Option<Option<Id>>, Fail> {
     if !input.0.contains_key("issueTypeId") {
         return Ok(None);
@@ -194,7 +194,7 @@ pub(super) fn close(ctx: &Ctx<'_>, input: &Args, closed: bool) -> Payload {
     payload(id)
 }
 
-/// Deletes an issue with all of its data; only administrators may do so.
+/// Deletes an issue with all of its data. Only administrators may do this.
 pub(super) fn delete(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let Node::Issue(id) = target(ctx, input, "issueId")? else {
         return Err(Fail::not_found("Could not resolve to an Issue."));
@@ -212,7 +212,8 @@ pub(super) fn delete(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(vec![("repository", Node::Repo(repo).into())])
 }
 
-/// Returns both issues of a relation; the viewer needs triage permission for the first.
+/// Returns the two issues that a relation connects. The viewer needs triage permission for the
+/// first.
 fn both(ctx: &Ctx<'_>, input: &Args, other: &str, mutation: &str) -> Result<(Id, Id), Fail> {
     let Node::Issue(one) = target(ctx, input, "issueId")? else {
         return Err(Fail::not_found("Could not resolve to an Issue."));
@@ -225,7 +226,7 @@ fn both(ctx: &Ctx<'_>, input: &Args, other: &str, mutation: &str) -> Result<(Id,
     Ok((one, two))
 }
 
-/// Records an event for each of the two issues of a relation.
+/// Records one event for each of the two issues that a relation connects.
 fn log_both(ctx: &Ctx<'_>, one: (Id, EventKind), two: (Id, EventKind)) {
     let mut state = ctx.state();
     let now = state.tick();
@@ -239,7 +240,7 @@ fn log_both(ctx: &Ctx<'_>, one: (Id, EventKind), two: (Id, EventKind)) {
 
 /// Maximum number of sub-issues of an issue (docs.github.com, "Adding sub-issues").
 const MOST_SUB_ISSUES: usize = 100;
-/// Maximum number of issues that block an issue, and that an issue blocks.
+/// Maximum number of issues that block one issue, and of issues that one issue blocks.
 const MOST_BLOCKED_BY: usize = 50;
 
 pub(super) fn add_sub_issue(ctx: &Ctx<'_>, input: &Args) -> Payload {

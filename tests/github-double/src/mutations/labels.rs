@@ -1,4 +1,4 @@
-//! Labels, and labelling of issues and pull requests.
+//! Mutations of labels, and of the labels on issues and pull requests.
 
 use super::{Payload, ids_of, repo_target, subject, target, touch};
 use crate::{

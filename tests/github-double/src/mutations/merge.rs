@@ -1,4 +1,4 @@
-//! Merges now, or when every requirement is met.
+//! Mutations that merge a pull request now, or as soon as every requirement is met.
 
 use super::{Payload, pull::with_pull, pull_target};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     state::{AsyncMerge, AutoMerge, Id, Permission, Pull, PullState, Repo},
 };
 
-/// Parameters of a merge.
+/// Method and message that a merge requests.
 struct Wish {
     method: String,
     headline: Option<String>,
@@ -118,8 +118,9 @@ pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     carry_out(ctx, &pull, &repo, &wish)
 }
 
-/// Merges a pull request of a stack after those below it: all of them or none. Pull requests above
-/// it then target the stack's base branch; GitHub also rebases them, the double does not.
+/// Merges all pull requests of a stack up to the requested one, or none of them. The pull requests
+/// above then target the base branch of the stack. GitHub also rebases those, but the double does
+/// not.
 pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail> {
     let stack = ctx.state().stack_of(merge.pull).map(|it| it.pulls.clone());
     let stack = stack.unwrap_or_else(|| vec![merge.pull]);
@@ -164,8 +165,8 @@ pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail>
     }
 }
 
-/// Refuses a pull request that its base branch's rules do not allow to merge, unless they are
-/// bypassed.
+/// Refuses a pull request if the rules of its base branch do not allow the merge, unless the merge
+/// bypasses the rules.
 fn check_lands(ctx: &Ctx<'_>, pull: &Pull, merge: &AsyncMerge) -> Result<(), Fail> {
     if pull.draft {
         return Err(Fail::unprocessable("Pull Request is still a draft"));
@@ -186,7 +187,7 @@ fn check_lands(ctx: &Ctx<'_>, pull: &Pull, merge: &AsyncMerge) -> Result<(), Fai
     }
 }
 
-/// Changes the base branch of a pull request to `base` at its current tip.
+/// Changes the base branch of a pull request to `base`, at that branch's current tip.
 fn retarget(ctx: &Ctx<'_>, id: Id, base: &str) -> Result<(), Fail> {
     let dir = ctx.repo(get_pull(ctx, id)?.repo)?.git_dir;
     let tip = git::branch(&dir, base).unwrap_or_default();
@@ -333,7 +334,7 @@ pub(super) fn disable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
     with_pull(id, Vec::new())
 }
 
-/// Merges a pull request with auto-merge if all requirements are met.
+/// Merges a pull request with auto-merge if it has no unmet requirement.
 pub(crate) fn merge_when_clean(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     let pull = get_pull(ctx, id)?;
     let Some(auto) = pull.auto_merge.clone() else {

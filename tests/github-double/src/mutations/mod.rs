@@ -1,4 +1,4 @@
-//! Mutations, one file per family.
+//! Implements the mutations, one file per family.
 
 mod branch;
 mod checks;
@@ -22,10 +22,10 @@ use super::{
     state::{Id, Permission},
 };
 
-/// Fields of a payload.
+/// Fields of a mutation's payload.
 type Payload = Result<Vec<(&'static str, Val)>, Fail>;
 
-/// Runs the mutation of a field of `Mutation`; `None` if the double does not have it.
+/// Runs the mutation with this name. Returns `None` if the double does not implement it.
 pub(crate) fn run(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
     let input = args.object("input").unwrap_or_default();
     let outcome = dispatch(ctx, name, &input);
@@ -127,7 +127,7 @@ fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
     })
 }
 
-/// Returns the object that an id of the input names, if the viewer may see the object.
+/// Returns the object with the id in the input, if the viewer may see it.
 fn target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Node, Fail> {
     let id = input.str(name).unwrap_or_default();
     let node = find(&ctx.state(), id)?;
@@ -143,7 +143,7 @@ fn no_node(id: &str) -> Fail {
     ))
 }
 
-/// Returns the pull request that an id of the input names.
+/// Returns the pull request with the id in the input.
 fn pull_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     match target(ctx, input, name)? {
         Node::Pull(id) => Ok(id),
@@ -151,7 +151,7 @@ fn pull_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     }
 }
 
-/// Returns the repository that an id of the input names.
+/// Returns the repository with the id in the input.
 fn repo_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     match target(ctx, input, name)? {
         Node::Repo(id) => Ok(id),
@@ -159,7 +159,7 @@ fn repo_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
     }
 }
 
-/// Returns the numbers of a list of ids of one kind.
+/// Returns the object numbers for a list of node ids, which must all be of one kind.
 fn ids_of(
     ctx: &Ctx<'_>,
     ids: &[String],
@@ -171,7 +171,7 @@ fn ids_of(
         .collect()
 }
 
-/// Returns repository and author of an issue or a pull request.
+/// Returns the repository and the author of an issue or a pull request.
 fn subject(ctx: &Ctx<'_>, node: &Node) -> Result<(Id, Id), Fail> {
     let state = ctx.state();
     match node {
@@ -182,7 +182,7 @@ fn subject(ctx: &Ctx<'_>, node: &Node) -> Result<(Id, Id), Fail> {
     .ok_or_else(|| Fail::not_found("Could not resolve to an issue or pull request."))
 }
 
-/// Refuses a viewer who is not the author and lacks the permission.
+/// Refuses a viewer who is neither the author nor has the permission `least`.
 fn author_or(ctx: &Ctx<'_>, node: &Node, least: Permission, mutation: &str) -> Result<Id, Fail> {
     let (repo, author) = subject(ctx, node)?;
     let least = if author == ctx.viewer {
@@ -194,7 +194,7 @@ fn author_or(ctx: &Ctx<'_>, node: &Node, least: Permission, mutation: &str) -> R
     Ok(repo)
 }
 
-/// Records the time of a change of an issue or a pull request.
+/// Sets the time of the last change of an issue or a pull request.
 fn touch(ctx: &Ctx<'_>, node: &Node) {
     let mut state = ctx.state();
     let now = state.tick();
@@ -213,7 +213,7 @@ fn touch(ctx: &Ctx<'_>, node: &Node) {
     }
 }
 
-/// Refuses a text that is blank or too long.
+/// Refuses a text that is too long, and a blank text unless `blank` is true.
 fn check_body(ctx: &Ctx<'_>, body: &str, blank: bool) -> Result<(), Fail> {
     if !blank && body.trim().is_empty() {
         return Err(Fail::unprocessable("Body can't be blank"));

@@ -1,4 +1,4 @@
-//! Assignees and reviewers.
+//! Mutations of assignees and reviewers.
 
 use super::{Payload, ids_of, pull::with_pull, pull_target, subject, target, touch};
 use crate::{

@@ -1,4 +1,4 @@
-//! Items of projects.
+//! Mutations of projects and their items.
 
 use super::{Payload, target};
 use crate::{
@@ -153,7 +153,8 @@ fn set_value(
     Ok(vec![("projectV2Item", Node::Item(item.id).into())])
 }
 
-/// Returns the options of an input; an input with an existing id keeps that option.
+/// Returns the options in an input. An option with an existing id replaces that option and keeps
+/// its id.
 fn options(state: &mut State, input: &Args, had: &[FieldOption]) -> Result<Vec<FieldOption>, Fail> {
     let mut options: Vec<FieldOption> = Vec::new();
     for wanted in input.objects("singleSelectOptions") {
@@ -210,7 +211,7 @@ pub(super) fn create_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
     Ok(field_payload(id))
 }
 
-/// Replaces the options of a field; items keep values whose option remains.
+/// Replaces the options of a field. Items keep a value if its option remains.
 pub(super) fn update_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ctx.check_scope("updateProjectV2Field", &["project"])?;
     let id = field_target(ctx, input)?;

@@ -1,4 +1,4 @@
-//! Creating, editing, closing and locking pull requests.
+//! Mutations that create, edit, close and lock pull requests.
 
 use super::{Payload, author_or, check_length, ids_of, pull_target, repo_target, target, touch};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     state::{EventKind, Id, Lazy, Permission, Pull, PullState, Repo},
 };
 
-/// Maximum length of a title.
+/// Maximum number of characters in a title.
 const TITLE: usize = 256;
 
 fn payload(id: Id) -> Payload {
@@ -50,7 +50,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
     payload(id)
 }
 
-/// Returns a pull request with empty fields.
+/// Returns a pull request with default values, for the caller to fill in.
 pub(crate) fn blank(author: Id, repo: Id, base: &str, head: &Repo, branch: &str) -> Pull {
     Pull {
         id: 0,
@@ -88,8 +88,8 @@ pub(crate) fn blank(author: Id, repo: Id, base: &str, head: &Repo, branch: &str)
     }
 }
 
-/// Returns repository and branch of a head: `branch`, `owner:branch`, or a branch of the repository
-/// that `headRepositoryId` names.
+/// Returns the repository and the branch of a head. The head is `branch`, `owner:branch`, or a
+/// branch of the repository with the id `headRepositoryId`.
 fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, String), Fail> {
     let (owner, branch) = match name.split_once(':') {
         Some((owner, branch)) => (Some(owner), branch),
@@ -124,7 +124,7 @@ fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, S
     Ok((fork, branch))
 }
 
-/// Opens a pull request after GitHub's checks in git.
+/// Opens a pull request, if GitHub's checks of both branches succeed.
 pub(super) fn open(ctx: &Ctx<'_>, mut pull: Pull, base: &Repo, head: &Repo) -> Result<Id, Fail> {
     let (base_name, head_name) = (pull.base_branch.clone(), pull.head_branch.clone());
     let base_oid = git::branch(&base.git_dir, &base_name);
@@ -263,7 +263,8 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
 }
 
-/// Returns a list of ids that replaces the current list; `None` if not given.
+/// Returns the list of ids with which the input replaces a list, or `None` if the input does not
+/// mention it.
 pub(super) fn listed(
     ctx: &Ctx<'_>,
     input: &Args,
@@ -276,7 +277,8 @@ pub(super) fn listed(
         .transpose()
 }
 
-/// Returns `Some(None)` to remove the milestone, which is requested by null or an empty text.
+/// Returns the milestone that the input sets. `Some(None)` means that the input removes the
+/// milestone, by null or by an empty text.
 pub(super) fn milestone(ctx: &Ctx<'_>, input: &Args) -> Result<Option<Option<Id>>, Fail> {
     if !input.0.contains_key("milestoneId") {
         return Ok(None);
@@ -463,7 +465,7 @@ fn set_lock(
     Ok(node)
 }
 
-/// Returns a payload with a pull request, for other families.
+/// Returns a payload that contains a pull request. Other families of mutations use it too.
 pub(super) fn with_pull(id: Id, more: Vec<(&'static str, Val)>) -> Payload {
     let mut fields = vec![("pullRequest", Node::Pull(id).into())];
     fields.extend(more);

@@ -1,4 +1,4 @@
-//! Git refs.
+//! Mutations of git refs.
 
 use super::{Payload, repo_target, target};
 use crate::{

@@ -1,4 +1,4 @@
-//! Reviews.
+//! Mutations of reviews.
 
 use super::{Payload, check_length, pull_target, target, thread};
 use crate::{
@@ -22,7 +22,7 @@ fn payload(id: Id) -> Payload {
     ])
 }
 
-/// Starts a review without text that only its author sees.
+/// Starts an empty review that only its author sees.
 pub(super) fn begin(ctx: &Ctx<'_>, pull: &Pull, commit: &str) -> Id {
     let mut state = ctx.state();
     let id = state.next_id();
@@ -46,7 +46,7 @@ pub(super) fn begin(ctx: &Ctx<'_>, pull: &Pull, commit: &str) -> Id {
     id
 }
 
-/// Returns the viewer's review that is not yet submitted.
+/// Returns the viewer's review if it is not submitted yet.
 pub(super) fn pending(ctx: &Ctx<'_>, pull: Id) -> Option<Id> {
     let state = ctx.state();
     state
@@ -104,7 +104,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
             "User can only have one pending review per pull request",
         ));
     }
-    // All threads are checked before any is stored.
+    // The mutation checks all threads before it stores any of them.
     let dir = ctx.repo(pull.repo)?.git_dir;
     let mut placed = Vec::new();
     for it in threads.iter().chain(&comments) {
@@ -126,7 +126,7 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
     payload(id)
 }
 
-/// Makes a review visible to everybody.
+/// Submits a review, so that everybody sees it.
 pub(super) fn publish(ctx: &Ctx<'_>, pull: &Pull, id: Id, to: ReviewState) {
     let viewer = ctx.viewer;
     let mut state = ctx.state();

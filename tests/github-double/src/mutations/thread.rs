@@ -1,4 +1,4 @@
-//! Review threads and their comments.
+//! Mutations of review threads and their comments.
 
 use super::{Payload, check_body, pull_target, review, target};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     state::{Id, Permission, Pull, ReviewComment, ReviewState, Thread},
 };
 
-/// A thread to create.
+/// The review thread that an input asks to create.
 pub(super) struct Wish {
     pub(super) path: String,
     pub(super) line: Option<u32>,
@@ -18,7 +18,7 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    /// Parses a thread input; a position in the old form is taken as a line.
+    /// Parses the input of a thread. A position in the old form is treated as a line.
     pub(super) fn read(input: &Args) -> Result<Self, Fail> {
         let number = |name: &str| input.int(name).and_then(|it| u32::try_from(it).ok());
         let start_line = number("startLine");
@@ -50,7 +50,7 @@ impl Wish {
     }
 }
 
-/// Stores a thread with its first comment; its position was checked before.
+/// Stores a thread with its first comment. The caller has already checked the position.
 pub(super) fn store(ctx: &Ctx<'_>, pull: &Pull, review: Id, wish: Wish, hunk: String) -> Id {
     let thread = {
         let mut state = ctx.state();
@@ -105,9 +105,8 @@ fn comment(
     id
 }
 
-/// Returns the review that a new comment belongs to: the named one, the pending one, or a new one.
-///
-/// The flag is true if the review is new.
+/// Returns the review for a new comment, and true if the review is new. This is the review that the
+/// input names, otherwise the pending one, otherwise a new one.
 fn review_for(ctx: &Ctx<'_>, input: &Args, pull: &Pull) -> Result<(Id, bool), Fail> {
     if input.has("pullRequestReviewId") {
         let Node::Review(id) = target(ctx, input, "pullRequestReviewId")? else {
@@ -181,7 +180,7 @@ fn answer(ctx: &Ctx<'_>, input: &Args, thread: &Thread, mutation: &str) -> Resul
     Ok(id)
 }
 
-/// Adds a comment by the deprecated mutation: a new thread, or a reply.
+/// Adds a comment by the deprecated mutation, which starts a thread or replies in one.
 pub(super) fn add_comment(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let id = if input.has("inReplyTo") {
         let Node::ReviewComment(first) = target(ctx, input, "inReplyTo")? else {

@@ -1,4 +1,4 @@
-//! Users, organisations, bots and teams.
+//! Resolves fields of users, organisations, bots and teams.
 
 use super::common;
 use crate::{
@@ -162,8 +162,8 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-/// Checks a fine-grained token's permission to read teams. A classic token without the scope is
-/// refused before execution.
+/// Checks that a fine-grained token may read teams. The double refuses a classic token without the
+/// scope before execution.
 fn may_read_teams(ctx: &Ctx<'_>, field: &str) -> Result<(), Fail> {
     if ctx.token.no_teams {
         return Err(Fail::forbidden(

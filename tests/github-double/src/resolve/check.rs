@@ -1,4 +1,4 @@
-//! Check suites, check runs, commit statuses and their rollup.
+//! Resolves check suites, check runs, commit statuses, and their combined state.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::{
     state::Id,
 };
 
-/// A check run or a commit status of a commit.
+/// A check run or a status on a commit.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) node: Node,
-    /// Name by which branch protection refers to the context.
+    /// Name that branch protection uses for the check run or status.
     pub(crate) name: String,
-    /// A `CheckRunState` or a `StatusState`.
+    /// State of the check run (`CheckRunState`) or of the status (`StatusState`).
     pub(crate) state: String,
-    /// Slug of the app that reported the context; `None` for a commit status.
+    /// Slug of the app that reported the check run; `None` for a status.
     pub(crate) app: Option<String>,
 }
 
 impl Context {
-    /// Returns true if the context does not prevent a merge.
+    /// Returns true if this check run or status does not prevent a merge.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.state.as_str(), "SUCCESS" | "NEUTRAL" | "SKIPPED")
     }
@@ -34,8 +34,8 @@ impl Context {
     }
 }
 
-/// Returns the contexts of a commit: the newest run of each name in a suite, and the newest status
-/// of each name.
+/// Returns the check runs and statuses on a commit: the newest run of each name in a suite, and the
+/// newest status of each name.
 pub(crate) fn contexts(ctx: &Ctx<'_>, repo: Id, oid: &str) -> Vec<Context> {
     let state = ctx.state();
     let mut runs = BTreeMap::new();
@@ -80,7 +80,7 @@ fn run_state(run: &crate::state::CheckRun) -> String {
     }
 }
 
-/// Returns the combined state of all contexts of a commit.
+/// Returns the combined state of all check runs and statuses on a commit.
 pub(crate) fn rollup_state(contexts: &[Context]) -> &'static str {
     if contexts.iter().any(|it| it.state == "ERROR") {
         "ERROR"
@@ -93,7 +93,7 @@ pub(crate) fn rollup_state(contexts: &[Context]) -> &'static str {
     }
 }
 
-/// Resolves the fields of a commit, or of a pull request, that concern checks.
+/// Resolves the fields of a commit or a pull request that are about checks.
 pub(super) fn of_commit(ctx: &Ctx<'_>, repo: Id, oid: &str, name: &str, args: &Args) -> Val {
     let contexts = contexts(ctx, repo, oid);
     match name {
@@ -190,7 +190,7 @@ pub(super) fn commit_status_field(
     }))
 }
 
-/// Returns true if a rule requires a context for a pull request.
+/// Returns true if a rule requires this check run or status on a pull request.
 fn is_required(ctx: &Ctx<'_>, repo: Id, (name, app): (&str, Option<&str>), args: &Args) -> bool {
     let state = ctx.state();
     let by_number = args

@@ -1,4 +1,4 @@
-//! Commits, refs, trees and blobs, read from the bare repositories.
+//! Resolves commits, refs, trees and blobs from the bare repositories.
 
 use super::{common, repository};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 /// Maximum number of commits in a `history`.
 const HISTORY: usize = 1_000;
 
-/// Returns a commit, cached after the first read.
+/// Returns a commit. The double reads it from git only once.
 pub(super) fn info(ctx: &Ctx<'_>, repo: Id, oid: &str) -> Result<CommitInfo, Fail> {
     let key = (repo, oid.to_owned());
     if let Some(info) = ctx.state().commit_cache.get(&key) {
@@ -40,7 +40,7 @@ fn person(ctx: &Ctx<'_>, person: &Person) -> Val {
     )
 }
 
-/// Returns GitHub's address for an account that hides its own.
+/// Returns GitHub's mail address for an account that hides its own address.
 pub(crate) fn mail(login: &str) -> String {
     format!("{login}@users.noreply.github.com")
 }
@@ -147,7 +147,7 @@ fn split_message(message: &str) -> (String, String) {
     (first.to_owned(), rest.trim_start_matches('\n').to_owned())
 }
 
-/// Returns the author and the accounts in `Co-authored-by` lines.
+/// Returns the author of a commit, and the accounts in its `Co-authored-by` lines.
 fn authors(ctx: &Ctx<'_>, commit: &CommitInfo) -> Vec<Val> {
     let mut authors = vec![person(ctx, &commit.author)];
     for line in commit.message.lines() {
@@ -168,7 +168,7 @@ fn authors(ctx: &Ctx<'_>, commit: &CommitInfo) -> Vec<Val> {
     authors
 }
 
-/// Returns the full name of an existing ref, from a full or short name.
+/// Returns the full name of a ref from its full or short name, if the ref exists.
 pub(super) fn find_ref(repo: &Repo, name: &str) -> Option<String> {
     let candidates = if name.starts_with("refs/") {
         vec![name.to_owned()]
@@ -212,7 +212,8 @@ pub(super) fn ref_field(ctx: &Ctx<'_>, id: Id, full: &str, name: &str, args: &Ar
         "prefix" => prefix.into(),
         "repository" => Node::Repo(id).into(),
         "target" => Val::option(git::commit_of(&repo.git_dir, full).map(|it| Node::Commit(id, it))),
-        // "Branch protection rules that are viewable by non-admins" are `refUpdateRule`.
+        // GitHub's "branch protection rules that are viewable by non-admins" are in
+        // `refUpdateRule`.
         "branchProtectionRule" => Val::option(
             (repo.protections.contains_key(short) && ctx.permission(id) == Some(Permission::Admin))
                 .then(|| Node::Protection(id, short.to_owned())),
@@ -234,7 +235,7 @@ pub(super) fn ref_field(ctx: &Ctx<'_>, id: Id, full: &str, name: &str, args: &Ar
     }))
 }
 
-/// Compares a ref with a head, which may be `owner:branch` or a pull request's ref.
+/// Compares a ref with a head. The head may be `owner:branch` or a pull request's ref.
 fn compare(ctx: &Ctx<'_>, repo: &Repo, base: &str, head: &str) -> Result<Val, Fail> {
     let missing = || Fail::not_found(format!("Could not resolve to a ref with the name {head}."));
     let base_oid = git::commit_of(&repo.git_dir, base).ok_or_else(missing)?;
@@ -285,7 +286,7 @@ fn compare(ctx: &Ctx<'_>, repo: &Repo, base: &str, head: &str) -> Result<Val, Fa
     ))
 }
 
-/// Returns the git object of an expression; null if it does not exist.
+/// Returns the git object that an expression names, or null if there is none.
 pub(super) fn object(repo: &Repo, expression: &str) -> Val {
     let run = |args: &[&str]| {
         git::run(&repo.git_dir, args)

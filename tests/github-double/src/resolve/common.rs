@@ -1,4 +1,4 @@
-//! Fields that several families share.
+//! Fields that several families of types share.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::{
     state::{AccountKind, Id, Permission, Reaction, State},
 };
 
-/// Returns an account as a value; null if there is none.
+/// Returns an account as a value, or null if the account does not exist.
 pub(crate) fn actor(ctx: &Ctx<'_>, id: Id) -> Val {
     let state = ctx.state();
     if state.accounts.contains_key(&id) {
@@ -23,7 +23,7 @@ pub(crate) fn actors(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     Val::connection(ids.iter().map(|id| account_node(&state, *id)))
 }
 
-/// Returns a connection of the users among accounts.
+/// Returns a connection of those accounts that are users.
 pub(crate) fn users(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     let people: Vec<Id> = {
         let state = ctx.state();
@@ -48,7 +48,7 @@ pub(crate) fn html(text: &str) -> String {
     format!("<p dir=\"auto\">{escaped}</p>")
 }
 
-/// Returns GitHub's name for the association of an author with a repository.
+/// Returns GitHub's name for the relation of an author to a repository.
 pub(crate) fn association(state: &State, author: Id, repo: Id) -> &'static str {
     let Some(repo) = state.repos.get(&repo) else {
         return "NONE";
@@ -73,7 +73,7 @@ pub(crate) fn association(state: &State, author: Id, repo: Id) -> &'static str {
     if merged { "CONTRIBUTOR" } else { "NONE" }
 }
 
-/// Content, author and times, common to all objects with a body.
+/// Content, author and times that every object with a body has.
 pub(crate) struct Written<'a> {
     pub(crate) id: Id,
     pub(crate) repo: Id,
@@ -85,7 +85,8 @@ pub(crate) struct Written<'a> {
     pub(crate) minimized: Option<&'a str>,
 }
 
-/// Fields of GitHub's `Comment`, `Reactable`, `Minimizable`, `Updatable` and `Deletable`.
+/// Resolves the fields of GitHub's interfaces `Comment`, `Reactable`, `Minimizable`, `Updatable`
+/// and `Deletable`.
 pub(crate) fn written(
     ctx: &Ctx<'_>,
     it: &Written<'_>,
@@ -130,7 +131,7 @@ pub(crate) fn written(
     }))
 }
 
-/// Converts the classifier of a minimized comment to GitHub's displayed reason.
+/// Converts the classifier of a minimized comment to the reason that GitHub displays.
 fn minimized_reason(classifier: &str) -> String {
     classifier.to_lowercase().replace('_', "-")
 }
@@ -179,7 +180,7 @@ fn reaction_groups(ctx: &Ctx<'_>, subject: Id, node: &Node) -> Val {
 
 /// Sorts by an `orderBy` argument.
 ///
-/// `key` returns the sort key for a field of the order.
+/// `key` returns an item's sort key for the field that the argument names.
 pub(crate) fn sort_by<T>(items: &mut [T], args: &Args, key: impl Fn(&T, &str) -> String) {
     let Some(order) = args.object("orderBy") else {
         return;
@@ -191,12 +192,12 @@ pub(crate) fn sort_by<T>(items: &mut [T], args: &Args, key: impl Fn(&T, &str) ->
     }
 }
 
-/// Formats a number as text that sorts like the number.
+/// Formats a number as a text. The texts sort in the order of the numbers.
 pub(crate) fn sortable(number: u64) -> String {
     format!("{number:020}")
 }
 
-/// Returns the labels of an issue or pull request, in alphabetical order as at GitHub.
+/// Returns the labels of an issue or pull request in alphabetical order, as GitHub does.
 pub(crate) fn labels(state: &State, ids: &[Id]) -> Val {
     let mut labels: Vec<_> = ids.iter().filter_map(|id| state.labels.get(id)).collect();
     labels.sort_by_key(|label| label.name.to_lowercase());

@@ -1,4 +1,4 @@
-//! Issues, their comments and reactions.
+//! Resolves issues, their comments and their reactions.
 
 use super::{
     common::{self, Written},
@@ -53,7 +53,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "title" => (&issue.title).into(),
         "url" => format!("{}/issues/{}", ctx.repo_url(issue.repo), issue.number).into(),
         "state" => issue.state.name().into(),
-        // Without `enableDuplicate`, a duplicate is reported as not planned.
+        // Unless the query sets `enableDuplicate`, a duplicate is reported as not planned.
         "stateReason" => {
             Val::option(
                 issue
@@ -169,7 +169,7 @@ fn issue_type(found: &IssueType) -> Val {
     )
 }
 
-/// Returns the types of the issues of an account.
+/// Returns the issue types of an account.
 pub(super) fn issue_types(ctx: &Ctx<'_>, owner: Id) -> Val {
     let state = ctx.state();
     let of_owner = state.issue_types.values().filter(|it| it.owner == owner);
@@ -179,7 +179,7 @@ pub(super) fn issue_types(ctx: &Ctx<'_>, owner: Id) -> Val {
     })
 }
 
-/// Returns an issue if the viewer may see its repository.
+/// Returns an issue if the viewer may see the issue's repository.
 fn seen(ctx: &Ctx<'_>, found: Option<(Id, Id)>) -> Option<Id> {
     found.filter(|(_, repo)| ctx.may_see(*repo)).map(|it| it.0)
 }
@@ -195,7 +195,7 @@ fn issues(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     Val::connection(seen.map(Node::Issue))
 }
 
-/// Sorts dependencies as requested: newest first, unless the order is reversed.
+/// Sorts the issues of a dependency as requested. The default order is newest first.
 fn ordered(mut ids: Vec<Id>, args: &Args) -> Vec<Id> {
     let order = args.object("orderBy").unwrap_or_default();
     if order.str("direction") != Some("ASC") {
@@ -204,7 +204,7 @@ fn ordered(mut ids: Vec<Id>, args: &Args) -> Vec<Id> {
     ids
 }
 
-/// Returns the issues that an issue blocks.
+/// Returns the issues that this issue blocks.
 fn blocked_by(ctx: &Ctx<'_>, id: Id) -> Vec<Id> {
     let state = ctx.state();
     let waiting = state.issues.values();
@@ -212,7 +212,7 @@ fn blocked_by(ctx: &Ctx<'_>, id: Id) -> Vec<Id> {
     waiting.map(|it| it.id).collect()
 }
 
-/// Returns the number of issues, and how many of them are closed.
+/// Returns the number of issues, and the number of closed ones.
 fn count(ctx: &Ctx<'_>, ids: &[Id]) -> (usize, usize) {
     let state = ctx.state();
     let issues = ids.iter().filter_map(|id| state.issues.get(id));

@@ -1,4 +1,4 @@
-//! Labels and milestones.
+//! Resolves labels and milestones.
 
 use super::{common, repository};
 use crate::{

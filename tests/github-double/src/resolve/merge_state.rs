@@ -1,4 +1,5 @@
-//! GitHub's lazy merge state: `UNKNOWN` for the first request, known later.
+//! Computes the merge state lazily, as GitHub does: the first request reads `UNKNOWN`, and a later
+//! one reads the state.
 
 use super::{contexts, rules};
 use crate::{
@@ -50,7 +51,7 @@ pub(crate) fn of(ctx: &Ctx<'_>, id: Id) -> Result<MergeState, Fail> {
     compute(ctx, &pull)
 }
 
-/// Computes the actual merge state, whether or not requests see it yet.
+/// Computes the current merge state, even if requests still read `UNKNOWN`.
 pub(crate) fn compute(ctx: &Ctx<'_>, pull: &Pull) -> Result<MergeState, Fail> {
     let repo = ctx.repo(pull.repo)?;
     let tree = git::merge_tree(&repo.git_dir, &pull.base_oid, &pull.head_oid)?;

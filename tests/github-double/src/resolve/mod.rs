@@ -1,4 +1,4 @@
-//! Resolvers, one file per family of GraphQL types.
+//! Resolvers of the GraphQL types, one file per family.
 
 mod account;
 mod check;
@@ -66,7 +66,7 @@ pub(crate) fn type_name(ctx: &Ctx<'_>, node: &Node) -> &'static str {
     }
 }
 
-/// Resolves a field; `None` if the double has no data for it.
+/// Resolves a field. Returns `None` if the double has no data for the field.
 pub(crate) fn field(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     if name == "id" {
         return Ok(Some(node_id(node).into()));
@@ -117,7 +117,7 @@ fn by_family(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     }
 }
 
-/// Resolves fields that follow from another field of the same object.
+/// Resolves a field from another field of the same object.
 fn derived(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
     let of = |source: &str| by_family(ctx, node, source, args);
     let text = |value: Option<Val>| match value {

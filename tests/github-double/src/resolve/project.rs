@@ -1,4 +1,4 @@
-//! Projects and their items.
+//! Resolves projects and their items.
 
 use super::common;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     state::{FieldOption, Id, ProjectField, ProjectItem, State},
 };
 
-/// Scopes of which a classic token needs one to read projects.
+/// Scopes that permit reading projects. A classic token needs one of them.
 pub(super) const SCOPES: &[&str] = &["read:project", "project"];
 
 pub(super) fn of_owner(ctx: &Ctx<'_>, owner: Id, name: &str, args: &Args) -> Resolved {
@@ -101,7 +101,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-/// Returns the field, with the project that has the field.
+/// Returns a field by its number, with the number of its project.
 fn of_field(state: &State, id: Id) -> Option<(Id, ProjectField)> {
     state.projects.values().find_map(|project| {
         let field = project.fields.iter().find(|field| field.id == id)?;
@@ -154,7 +154,7 @@ fn option(option: &FieldOption) -> Val {
     )
 }
 
-/// Returns the value of an item in a field.
+/// Returns an item's value in a field.
 fn value(state: &State, item: &ProjectItem, field: &ProjectField) -> Option<Val> {
     let node = Node::Item(item.id);
     if field.kind == "TEXT" || field.kind == "TITLE" {

@@ -1,4 +1,4 @@
-//! Pull requests, their commits, files and review requests.
+//! Resolves pull requests, their commits, files and review requests.
 
 use super::{
     commit,
@@ -143,7 +143,7 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
     })
 }
 
-/// Returns the changes of a pull request, cached after they are computed.
+/// Returns the changes of a pull request. The double computes them only once.
 pub(crate) fn summary(ctx: &Ctx<'_>, pull: &Pull) -> Result<DiffSummary, Fail> {
     let key = (pull.repo, pull.base_oid.clone(), pull.head_oid.clone());
     if let Some(summary) = ctx.state().diff_cache.get(&key) {
@@ -221,7 +221,7 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
     }))
 }
 
-/// Returns the commit of a test merge, which stays the same while head and base stay.
+/// Returns the commit of a test merge. It stays the same until the head or the base moves.
 fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
     let dir = ctx.repo(pull.repo)?.git_dir;
     let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
@@ -289,7 +289,7 @@ fn matches(state: &State, id: Id, args: &Args) -> bool {
     state.login(id).to_lowercase().contains(&wanted)
 }
 
-/// Returns the accounts that may be assigned, as in the pickers of GitHub's pages.
+/// Returns the accounts that can be assigned, as the menus on GitHub's pages list them.
 pub(super) fn suggested_actors(ctx: &Ctx<'_>, repo: Id, args: &Args) -> Result<Val, Fail> {
     let repo = ctx.repo(repo)?;
     let ids: Vec<Id> = repository::assignable(ctx, &repo)
@@ -337,7 +337,7 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
     }))
 }
 
-/// Returns the position in the merge queue.
+/// Returns a pull request's entry in the merge queue.
 pub(crate) fn queue_entry(ctx: &Ctx<'_>, id: Id) -> Val {
     let place = ctx.state().queue.iter().position(|it| *it == id);
     let Some(place) = place else {
@@ -377,7 +377,7 @@ fn auto_merge(ctx: &Ctx<'_>, pull: &Pull) -> Val {
     )
 }
 
-/// Returns the issues that a pull request closes by keywords in its body.
+/// Returns the issues that keywords in a pull request's body close.
 pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     const WORDS: [&str; 9] = [
         "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
@@ -412,7 +412,8 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     found
 }
 
-/// Returns the review decision; `None` if no review is required and none exists.
+/// Returns the review decision. `None` means that no review is required and that there is no
+/// review.
 pub(crate) fn decision(state: &State, pull: &Pull) -> Option<&'static str> {
     let verdicts = review::verdicts(state, pull);
     if verdicts.against > 0 {
@@ -429,7 +430,7 @@ pub(super) fn commit_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Reso
     let pull = get(ctx, id)?;
     Ok(Some(match name {
         "commit" => {
-            // Reading the commit fails here if it was deleted.
+            // Reading the commit fails if it was deleted.
             commit::info(ctx, pull.repo, oid)?;
             Node::Commit(pull.repo, oid.to_owned()).into()
         }

@@ -1,4 +1,4 @@
-//! The root of queries.
+//! Resolves the fields of the root type `Query`.
 
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn owner(
     }
 }
 
-/// Returns the repository that an object belongs to.
+/// Returns the repository to which an object belongs.
 pub(crate) fn repo_of(ctx: &Ctx<'_>, node: &Node) -> Option<Id> {
     let state = ctx.state();
     let of_pull = |id: &Id| state.pulls.get(id).map(|pull| pull.repo);
@@ -188,7 +188,7 @@ fn search_field(ctx: &Ctx<'_>, args: &Args) -> Val {
         ("wikiCount", count(false)),
     ];
     Val::Connection(Connection {
-        // Search shows only the first thousand results.
+        // GitHub's search returns only the first thousand results.
         nodes: nodes.into_iter().take(1_000).map(Val::Object).collect(),
         extra,
         ..Connection::default()

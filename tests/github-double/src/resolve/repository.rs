@@ -1,4 +1,4 @@
-//! Repositories and branch protection.
+//! Resolves repositories and branch protection.
 
 use super::common;
 use crate::{
@@ -178,7 +178,7 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
         }
         "suggestedActors" => {
             let mut ids = assignable(ctx, repo);
-            // Copilot can be assigned if it is enabled.
+            // Copilot can be assigned to issues if it is enabled.
             let copilot = ctx.state().account(COPILOT).map(|bot| bot.id);
             ids.extend(copilot);
             common::actors(ctx, &ids)
@@ -215,7 +215,7 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
     }))
 }
 
-/// GitHub's bot that works on the issues assigned to it.
+/// Login of GitHub's bot that works on the issues assigned to it.
 const COPILOT: &str = "copilot-swe-agent";
 
 pub(super) fn assignable(ctx: &Ctx<'_>, repo: &Repo) -> Vec<Id> {
@@ -258,7 +258,8 @@ fn by_number(ctx: &Ctx<'_>, repo: Id, name: &str, args: &Args) -> Result<Val, Fa
 
 /// Returns the pull requests that the arguments of a `pullRequests` field select.
 ///
-/// The closure `of` selects pull requests, by repository and number of the object.
+/// `of` returns true if a pull request, given by its repository and its object number, belongs to
+/// the parent object.
 pub(super) fn pulls(ctx: &Ctx<'_>, args: &Args, of: impl Fn(Id, Id) -> bool) -> Val {
     let states = args.strings("states").filter(|states| !states.is_empty());
     let labels = args.strings("labels");
@@ -384,7 +385,7 @@ pub(super) fn protection_field(ctx: &Ctx<'_>, repo: Id, branch: &str, name: &str
     }))
 }
 
-/// Returns the rule of a protected branch from the viewpoint of an account that pushes.
+/// Returns the rules of a protected branch as an account that pushes sees them.
 pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
     let Some(rule) = ctx.state().protection(repo, branch).cloned() else {
         return Val::NULL;
@@ -416,7 +417,7 @@ pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
     )
 }
 
-/// Returns the number of open pull requests, for counts elsewhere.
+/// Returns the numbers of open and closed pull requests of a milestone.
 pub(super) fn open_pulls(ctx: &Ctx<'_>, milestone: Id) -> (usize, usize) {
     let state = ctx.state();
     let mut counts = (0, 0);

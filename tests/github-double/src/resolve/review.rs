@@ -1,4 +1,4 @@
-//! Reviews, threads and the comments in threads.
+//! Resolves reviews, threads and the comments in threads.
 
 use std::collections::BTreeMap;
 
@@ -83,8 +83,8 @@ fn opinionated(state: ReviewState) -> bool {
     )
 }
 
-/// Returns true if an account sees a thread: not while its only comment is in another account's
-/// pending review.
+/// Returns true if an account sees a thread. A thread is hidden while its only comment belongs to
+/// another account's pending review.
 fn thread_visible(state: &State, thread: Id, viewer: Id) -> bool {
     state
         .review_comments
@@ -99,16 +99,16 @@ fn comment_visible(state: &State, review: Id, viewer: Id) -> bool {
         .is_some_and(|review| review.state != ReviewState::Pending || review.author == viewer)
 }
 
-/// The latest opinions of reviewers with write access.
+/// The latest verdicts of reviewers who have write access.
 #[derive(Default)]
 pub(super) struct Verdicts {
-    /// Approving accounts, each with the approved commit.
+    /// Approving accounts, each with the commit that the account approved.
     pub(super) approvers: BTreeMap<Id, String>,
     /// Number of reviewers who request changes.
     pub(super) against: usize,
 }
 
-/// Returns the verdicts that count.
+/// Returns the verdicts that count for a merge.
 pub(super) fn verdicts(state: &State, pull: &Pull) -> Verdicts {
     let mut latest = BTreeMap::new();
     for review in state.reviews.values().filter(|it| it.pull == pull.id) {

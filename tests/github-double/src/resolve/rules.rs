@@ -1,4 +1,5 @@
-//! Unmet rules of a base branch for a pull request: protection, rulesets, and `CODEOWNERS`.
+//! Finds the unmet rules of a pull request's base branch, from branch protection, rulesets and
+//! `CODEOWNERS`.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +11,14 @@ use crate::{
     state::{Id, Permission, Pull, Repo, Reviewer, Source, State, Wanted},
 };
 
-/// An unmet rule, with GitHub's message.
+/// An unmet rule, with the message that GitHub sends for it.
 struct Unmet {
     source: Source,
     message: String,
 }
 
-/// Returns the rules that are unmet before a merge. `method` is the requested merge method; `None`
-/// stands for any method that the repository allows.
+/// Returns the rules that a merge would violate. `method` is the merge method; `None` stands for
+/// any method that the repository allows.
 fn unmet(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context], method: Option<&str>) -> Vec<Unmet> {
     let Ok(repo) = ctx.repo(pull.repo) else {
         return Vec::new();
@@ -99,7 +100,7 @@ fn reviews_missing(state: &State, pull: &Pull, wanted: &Wanted) -> Option<String
         .then(|| "New changes require approval from someone other than the last pusher.".to_owned())
 }
 
-/// Returns whether the rules require a review, and whether all required reviews exist.
+/// Returns two flags: whether the rules require a review, and whether all required reviews exist.
 pub(super) fn review_state(state: &State, pull: &Pull) -> (bool, bool) {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let missing = wanted
@@ -110,7 +111,7 @@ pub(super) fn review_state(state: &State, pull: &Pull) -> (bool, bool) {
 }
 
 fn checks_missing(wanted: &Wanted, contexts: &[Context]) -> Option<String> {
-    // "If a check and a status have the same name, both are required."
+    // GitHub's documentation: "If a check and a status have the same name, both are required."
     let passes = |(name, app): &&(String, Option<u64>)| {
         let is_it = |it: &&Context| {
             it.name == *name && app.is_none_or(|app| it.app.as_deref().map(app_id) == Some(app))
@@ -130,14 +131,14 @@ fn checks_missing(wanted: &Wanted, contexts: &[Context]) -> Option<String> {
     }
 }
 
-/// Returns true if a rule requires a context of this name, from this app.
+/// Returns true if a rule requires a check of this name from this app.
 pub(super) fn is_check_required(state: &State, pull: &Pull, name: &str, app: Option<&str>) -> bool {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     let mut checks = wanted.iter().flat_map(|it| &it.checks);
     checks.any(|(wanted, of)| wanted == name && of.is_none_or(|of| app.map(app_id) == Some(of)))
 }
 
-/// Returns the number of an app; that of GitHub Actions is the one on github.com.
+/// Returns the number of an app. GitHub Actions has the number that it has on github.com.
 pub(super) fn app_id(slug: &str) -> u64 {
     match slug {
         "github-actions" => 15_368,
@@ -175,7 +176,7 @@ fn method_refused(repo: &Repo, wanted: &Wanted, method: Option<&str>) -> Option<
     })
 }
 
-/// Returns GitHub's message for a disabled merge method.
+/// Returns the message that GitHub sends for a disabled merge method.
 pub(crate) fn not_allowed(method: &str) -> String {
     let what = match method {
         "SQUASH" => "Squash merges",
@@ -185,12 +186,13 @@ pub(crate) fn not_allowed(method: &str) -> String {
     format!("{what} are not allowed on this repository.")
 }
 
-/// Returns true if the rules block a merge, even for accounts that may bypass them.
+/// Returns true if the rules block a merge, even for an account that may bypass them.
 pub(super) fn is_blocked(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context]) -> bool {
     !unmet(ctx, pull, contexts, None).is_empty()
 }
 
-/// Returns the rule that requires the newest commits of the base, if the head lacks them.
+/// Returns the source of the rule that requires the head to contain the base branch, if the head
+/// does not.
 pub(super) fn is_behind(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     let strict = wanted.iter().find(|it| it.strict)?.source;
@@ -198,18 +200,18 @@ pub(super) fn is_behind(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     (!git::is_ancestor(&dir, &pull.base_oid, &pull.head_oid)).then_some(strict)
 }
 
-/// Circumstances of a refused merge.
+/// Circumstances of a merge that the rules may refuse.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
-    /// The method, if known.
+    /// The merge method, if it is known.
     pub(crate) method: Option<&'a str>,
-    /// Ignore rules that the viewer may bypass.
+    /// True to ignore the rules that the viewer may bypass.
     pub(crate) bypass: bool,
-    /// The merge is for the queue, which itself updates the head from the base.
+    /// True if the merge queue merges. The queue itself updates the head from the base.
     pub(crate) queue: bool,
 }
 
-/// Returns why the rules refuse a merge, in GitHub's wording.
+/// Returns GitHub's message on why the rules refuse a merge, or `None` if they allow it.
 pub(crate) fn refusal(ctx: &Ctx<'_>, pull: &Pull, how: Attempt<'_>) -> Option<String> {
     let contexts = super::contexts(ctx, pull.repo, &pull.head_oid);
     let mut found = unmet(ctx, pull, &contexts, how.method);
@@ -255,7 +257,7 @@ pub(super) fn may_bypass(ctx: &Ctx<'_>, pull: &Pull) -> bool {
     wanted.iter().all(|it| bypasses(ctx, pull, it.source))
 }
 
-/// Returns the source of the rule that requires a merge queue for the base branch.
+/// Returns the source of the rule that requires a merge queue, if the base branch has such a rule.
 fn queue_required(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
     let wanted = ctx.state().wanted(pull.repo, &pull.base_branch);
     wanted
@@ -264,14 +266,14 @@ fn queue_required(ctx: &Ctx<'_>, pull: &Pull) -> Option<Source> {
         .map(|it| it.source)
 }
 
-/// Returns the merge method of the base branch's queue, if it has a queue.
+/// Returns the merge method of the base branch's queue, if the branch has a queue.
 pub(crate) fn queue_method(state: &State, pull: &Pull) -> Option<String> {
     let wanted = state.wanted(pull.repo, &pull.base_branch);
     wanted.into_iter().find_map(|it| it.queue)
 }
 
-/// Returns for each changed file the owners with write access; empty if the base branch has no
-/// `CODEOWNERS`.
+/// Returns the owners with write access for each changed file. The list is empty if the base branch
+/// has no `CODEOWNERS`.
 pub(crate) fn owned_by(state: &State, pull: &Pull) -> Vec<Vec<Reviewer>> {
     let Some(repo) = state.repos.get(&pull.repo) else {
         return Vec::new();
@@ -295,8 +297,8 @@ pub(crate) fn owned_by(state: &State, pull: &Pull) -> Vec<Vec<Reviewer>> {
     owners.into_iter().collect()
 }
 
-/// Returns the account or team named in a line of `CODEOWNERS`. Accounts without write access own
-/// nothing.
+/// Returns the account or team that a line of `CODEOWNERS` names. An account without write access
+/// is never an owner.
 fn owner(state: &State, repo: &Repo, name: &str) -> Option<Reviewer> {
     let name = name.strip_prefix('@')?;
     if let Some((org, slug)) = name.split_once('/') {

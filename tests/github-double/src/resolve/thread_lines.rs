@@ -1,4 +1,4 @@
-//! Positions of a thread's lines after further commits, and the lines on which a thread can be
+//! Follows a thread's lines through later commits, and finds the lines on which a thread can be
 //! opened.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::{
     state::{Pull, Thread},
 };
 
-/// Position of a thread in the pull request's newest commit.
+/// Position of a thread in the newest commit of its pull request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Now {
     pub(crate) line: Option<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct Now {
     pub(crate) outdated: bool,
 }
 
-/// Follows a thread's lines to the pull request's newest commit.
+/// Returns the position of a thread in the newest commit of its pull request.
 pub(crate) fn now(ctx: &Ctx<'_>, pull: &Pull, thread: &Thread) -> Result<Now, Fail> {
     let here = Now {
         line: thread.line,
@@ -50,7 +50,7 @@ pub(crate) fn now(ctx: &Ctx<'_>, pull: &Pull, thread: &Thread) -> Result<Now, Fa
     })
 }
 
-/// A changed range of lines: first line and count before, count after.
+/// A changed range of lines: its first line, and the numbers of lines before and after the change.
 #[derive(Debug, Clone, Copy)]
 struct Hunk {
     old: u32,
@@ -84,7 +84,7 @@ fn range(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Returns the line's number after the hunks; `None` if a hunk changed the line itself.
+/// Returns the line's number after the hunks, or `None` if a hunk changed the line.
 fn follow(line: u32, hunks: &[Hunk]) -> Option<u32> {
     let mut moved = i64::from(line);
     for hunk in hunks {
@@ -98,7 +98,7 @@ fn follow(line: u32, hunks: &[Hunk]) -> Option<u32> {
     u32::try_from(moved).ok()
 }
 
-/// Returns the diff lines around a line, as GitHub shows them above a thread.
+/// Returns the lines of the diff that GitHub shows above a thread.
 ///
 /// Fails as GitHub does if the file or the line is not part of the diff.
 pub(crate) fn place(

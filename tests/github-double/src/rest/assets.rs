@@ -1,4 +1,4 @@
-//! Attachments: the store at `uploads.…`, as gh 2.103.3 uses it.
+//! Stores attachments: the server at `uploads.…`, as gh 2.103.3 uses it.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Comparison of two commits: as JSON and as a diff.
+//! Compares two commits, as JSON and as a diff.
 
 use serde_json::{Value, json};
 

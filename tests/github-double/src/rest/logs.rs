@@ -1,4 +1,4 @@
-//! Logs of jobs: a route that redirects, and the storage at the target of the redirect.
+//! Serves the logs of jobs: a route that redirects to the log storage, and the storage.
 
 use crate::{
     graphql::Ctx,
@@ -7,7 +7,7 @@ use crate::{
     state::{Id, Repo, State},
 };
 
-/// Path of the storage, on the host of the web pages.
+/// Path of the log storage on the host of the web pages.
 const STORAGE: &str = "/storage/logs/";
 
 pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
@@ -27,8 +27,8 @@ pub(super) fn redirect(ctx: &Ctx<'_>, repo: &Repo, job: &str) -> Reply {
     }
 }
 
-/// Answers for the log storage; `None` for another path. Requests with credentials other than the
-/// signature are refused, as by Azure.
+/// Answers a request to the log storage, or returns `None` for another path. As Azure does, the
+/// storage refuses a request with credentials other than the URL's signature.
 pub(crate) fn stored(state: &State, request: &Incoming) -> Option<Reply> {
     let id: Id = request.path.strip_prefix(STORAGE)?.parse().ok()?;
     if request.token.is_some() || !request.query.contains("sig=") {

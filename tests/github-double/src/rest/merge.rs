@@ -1,4 +1,4 @@
-//! Immediate and asynchronous merges; stacks are merged only asynchronously.
+//! Immediate and asynchronous merges. Stacks can be merged only asynchronously.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
     state::{AsyncMerge, Permission, PullState, Repo},
 };
 
-/// Merges immediately, as the mutation does.
+/// Merges immediately, as the GraphQL mutation does.
 pub(super) fn now(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     if let Err(reply) = require(ctx, repo, Permission::Write) {
         return reply;
@@ -50,7 +50,7 @@ pub(super) fn now(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) 
     Reply::json(200, &merged)
 }
 
-/// Records the merge and answers with the key for polling.
+/// Starts an asynchronous merge, and answers with the key for polling.
 pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     if let Err(reply) = require(ctx, repo, Permission::Write) {
         return reply;
@@ -94,7 +94,7 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     told(202, "pending", "Merge request enqueued.", Some(&key))
 }
 
-/// Formats the state of a merge for both routes.
+/// Formats the state of a merge for the routes that start and poll it.
 fn told(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
     let mut details = json!({ "message": message });
     if let Some(key) = key {
@@ -103,7 +103,7 @@ fn told(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
     Reply::json(status, &json!({ "status": state, "details": details }))
 }
 
-/// Answers with the progress of a merge.
+/// Answers with the state of an asynchronous merge.
 pub(super) fn poll(ctx: &Ctx<'_>, key: &str) -> Reply {
     let Some(mut merge) = ctx.state().async_merges.get(key).cloned() else {
         return reply::not_found();

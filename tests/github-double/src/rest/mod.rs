@@ -1,4 +1,4 @@
-//! The REST routes that pull request clients use in addition to GraphQL.
+//! The REST routes that clients use for pull requests in addition to GraphQL.
 
 mod assets;
 mod compare;
@@ -83,7 +83,7 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
     }
 }
 
-/// Decodes `%XX`.
+/// Decodes the `%XX` sequences in a text.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -106,7 +106,7 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the repository if the viewer may see it, otherwise the answer that hides it.
+/// Returns the repository if the viewer may see it. `Err` is the answer that hides it.
 fn find(ctx: &Ctx<'_>, owner: &str, name: &str) -> Result<Repo, Reply> {
     let found = ctx.state().repo(owner, name).cloned();
     let Some(repo) = found.filter(|repo| ctx.may_see(repo.id)) else {
@@ -117,7 +117,7 @@ fn find(ctx: &Ctx<'_>, owner: &str, name: &str) -> Result<Repo, Reply> {
     Ok(repo)
 }
 
-/// Checks the permission; `Err` is the answer to a viewer who lacks it.
+/// Checks the viewer's permission. `Err` is the answer to a viewer who lacks it.
 fn require(ctx: &Ctx<'_>, repo: &Repo, least: Permission) -> Result<(), Reply> {
     if ctx.token.read_only {
         return Err(reply::message(
@@ -140,7 +140,7 @@ fn user(ctx: &Ctx<'_>, login: &str) -> Reply {
     found.map_or_else(reply::not_found, |id| Reply::json(200, &account(ctx, id)))
 }
 
-/// Formats an account in REST's form.
+/// Formats an account as REST does.
 fn account(ctx: &Ctx<'_>, id: Id) -> Value {
     let state = ctx.state();
     let kind = match state.accounts.get(&id).map(|account| account.kind) {
@@ -177,7 +177,7 @@ fn rate_limit(ctx: &Ctx<'_>) -> Reply {
     )
 }
 
-/// Returns a parameter of the query string.
+/// Returns a parameter from the query string.
 fn query<'a>(request: &'a Incoming, name: &str) -> Option<&'a str> {
     request
         .query

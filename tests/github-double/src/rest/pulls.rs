@@ -1,4 +1,4 @@
-//! Pull requests as JSON, diff and mails, and the list of their files.
+//! Pull requests as JSON, as diff and as patch, and the list of their files.
 
 use serde_json::{Value, json};
 
@@ -205,7 +205,7 @@ fn row(ctx: &Ctx<'_>, pull: &Pull, file: &FileDiff, patch: Option<&String>, show
     row
 }
 
-/// Returns the hunks of each file of a diff, in order.
+/// Returns the hunks of each file in a diff, in order.
 fn patches(diff: &str) -> Vec<String> {
     let mut patches: Vec<String> = Vec::new();
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! Git refs.
+//! REST routes for git refs.
 
 use serde_json::json;
 

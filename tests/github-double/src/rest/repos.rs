@@ -1,4 +1,4 @@
-//! Repositories: creating, forking, deleting.
+//! REST routes that create, fork and delete repositories.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::{
     state::{Permission, Repo},
 };
 
-/// Formats a repository in REST's form.
+/// Formats a repository as REST does.
 pub(super) fn json(ctx: &Ctx<'_>, repo: &Repo) -> Value {
     let url = ctx.repo_url(repo.id);
     let full_name = ctx.state().full_name(repo.id);
@@ -120,7 +120,7 @@ pub(super) fn fork(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
         Ok(fork) => {
             let mut shown = json(ctx, &fork);
             if let (None, Some(shown)) = (had, shown.as_object_mut()) {
-                // gh distinguishes a new fork from an old one by the current time.
+                // gh compares this time with the current time to recognise a new fork.
                 shown.insert("created_at".to_owned(), json!(wall_time()));
             }
             Reply::json(202, &shown)
@@ -173,7 +173,7 @@ pub(super) fn delete(ctx: &Ctx<'_>, repo: &Repo) -> Reply {
             pull.head_repo = None;
         }
     }
-    // Remaining files are deleted with the double's directory.
+    // The double's directory is deleted at the end, so files that remain here do no harm.
     let _ = std::fs::remove_dir_all(&repo.git_dir);
     Reply {
         status: 204,

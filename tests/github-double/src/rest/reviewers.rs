@@ -1,4 +1,4 @@
-//! Review requests.
+//! REST routes for review requests.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::{
     state::{Permission, Repo, Reviewer},
 };
 
-/// Removes the named people and teams from the review requests, and keeps the others.
+/// Removes people and teams from a pull request's review requests.
 pub(super) fn remove(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     if let Err(reply) = require(ctx, repo, Permission::Triage) {
         return reply;
@@ -27,7 +27,7 @@ pub(super) fn remove(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &st
             .map(str::to_lowercase)
             .collect()
     };
-    // GitHub refuses a request without this list; an empty list is accepted.
+    // GitHub refuses a request without this list, but accepts an empty list.
     if body.get("reviewers").is_none() {
         return reply::message(422, "Invalid request.\n\n\"reviewers\" wasn't supplied.");
     }

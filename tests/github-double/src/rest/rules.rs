@@ -1,4 +1,5 @@
-//! The rules of a branch: rulesets for everybody with read access, protection for administrators.
+//! The rules of a branch. Everybody with read access sees the rulesets, but only administrators see
+//! the branch protection.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::{
     state::{Bypass, Enforcement, Permission, Protection, Repo, Ruleset, Source},
 };
 
-/// Answers with a page of the rules that apply to a branch, which need not exist.
+/// Answers with a page of the rules for a branch name. The branch need not exist.
 pub(super) fn of_branch(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, branch: &str) -> Reply {
     let in_force = repo.rulesets.iter().filter(|it| it.applies(repo, branch));
     let rows = in_force.flat_map(|ruleset| {
@@ -65,7 +66,7 @@ fn source(ctx: &Ctx<'_>, repo: &Repo, ruleset: &Ruleset) -> String {
     }
 }
 
-/// Answers with one ruleset, or with all rulesets without their rules.
+/// Answers with one ruleset, or with a list of all rulesets, which leaves out their rules.
 pub(super) fn rulesets(ctx: &Ctx<'_>, repo: &Repo, id: Option<&str>) -> Reply {
     let short = |ruleset: &Ruleset| {
         json!({

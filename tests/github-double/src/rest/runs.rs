@@ -1,4 +1,4 @@
-//! Workflow runs: rerunning failed jobs. The number of a run is that of its check suite.
+//! Reruns the failed jobs of a workflow run. A run has the number of its check suite.
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
-//! Stacks of pull requests: listing, creating, and adding at the top.
+//! Stacks of pull requests: listing them, creating one, and adding pull requests at the top.
 //!
-//! Routes, bodies and answers: docs.github.com/en/rest/pulls/stacks. The wording of refusals is
-//! that known from GitHub's own gh-stack.
+//! Routes, bodies and answers are in docs.github.com/en/rest/pulls/stacks. The refusals have the
+//! wording that GitHub's own gh-stack expects.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::{
     state::{Id, Permission, Pull, PullState, Repo, Stack, State},
 };
 
-/// Answers for the stacks of a repository; 404 if stacks are disabled.
+/// Answers a request about the stacks of a repository. The status is 404 if stacks are disabled.
 pub(super) fn answer(
     ctx: &Ctx<'_>,
     request: &Incoming,
@@ -32,7 +32,7 @@ pub(super) fn answer(
     }
 }
 
-/// Lists all stacks, or only the stack of `?pull_request=N`.
+/// Lists all stacks, or only the stack that contains pull request `N` of `?pull_request=N`.
 fn list(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
     let wanted = query(request, "pull_request");
     let state = ctx.state();
@@ -82,8 +82,8 @@ fn add(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
     }
 }
 
-/// Appends the requested pull requests to `have`; fails with the reason if they do not form a
-/// stack.
+/// Appends the requested pull requests to the stack `have`. Fails with the reason if they do not
+/// form a stack.
 fn chained(state: &State, repo: &Repo, have: &[Id], request: &Incoming) -> Result<Vec<Id>, String> {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let numbers = body.get("pull_requests").and_then(Value::as_array);

@@ -1,8 +1,8 @@
 //! The part of GitHub's public GraphQL schema that the double covers.
 //!
-//! The schema is reduced by type, not by field: a covered type has every field of GitHub's whose
-//! type is covered as well. A query on covered types is therefore valid here exactly if it is valid
-//! at GitHub.
+//! The schema is reduced by type, not by field: a covered type has all of its fields on GitHub
+//! whose types are also covered. A query that uses only covered types is therefore valid on the
+//! double exactly if it is valid on GitHub.
 
 mod reduce;
 
@@ -22,7 +22,7 @@ pub(crate) struct Parsed {
         apollo_compiler::collections::HashMap<apollo_compiler::Name, Implementers>,
 }
 
-/// Parses the schema once per process. `Err` describes the mistake in the SDL.
+/// Parses the schema once per process. `Err` describes the error in the SDL.
 pub(crate) fn parsed() -> Result<&'static Parsed, &'static str> {
     static PARSED: OnceLock<Result<Parsed, String>> = OnceLock::new();
     PARSED

@@ -7,13 +7,13 @@ use apollo_compiler::{
     ast::{self, Definition, Document, FieldDefinition, InputValueDefinition},
 };
 
-/// GitHub's schema could not be parsed, or lacks a covered type.
+/// Why GitHub's schema cannot be reduced.
 #[derive(Debug, thiserror::Error)]
 pub enum ReduceError {
-    /// The text is not GraphQL SDL; contains the parser's report.
+    /// The text is not GraphQL SDL. The value is the parser's report.
     #[error("the schema cannot be parsed: {0}")]
     Syntax(String),
-    /// The schema lacks a covered type.
+    /// The schema lacks the covered type with this name.
     #[error("the schema has no type {0}")]
     Missing(String),
 }
@@ -26,10 +26,10 @@ pub fn covered_types() -> impl Iterator<Item = &'static str> {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Reduces GitHub's SDL to the covered types, without descriptions.
+/// Reduces GitHub's SDL to the covered types, and removes descriptions.
 ///
-/// A field is kept if its type is covered and each of its required arguments can be given.
-/// Enumerations, scalars and input objects are kept if something that is kept needs them.
+/// A field remains if its type is covered and the types of its required arguments remain.
+/// Enumerations, scalars and input objects remain if a remaining field needs them.
 ///
 /// # Errors
 ///
@@ -191,7 +191,7 @@ fn bare_input(value: &mut Node<InputValueDefinition>, needed: &mut BTreeSet<Stri
     needed.insert(value.ty.inner_named_type().to_string());
 }
 
-/// Keeps deprecation marks, but not their reasons, which are prose.
+/// Keeps the mark of a deprecated item, but removes the reason, which is prose.
 fn keep_bare_deprecation(directives: &mut ast::DirectiveList) {
     directives.retain(|directive| directive.name == "deprecated");
     for directive in directives.iter_mut() {

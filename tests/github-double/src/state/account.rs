@@ -7,26 +7,26 @@ use super::Id;
 /// Kind of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountKind {
-    /// A person.
+    /// A person's account.
     User,
-    /// An organisation.
+    /// An organisation's account.
     Organization,
-    /// A GitHub App's bot.
+    /// The bot account of a GitHub App.
     Bot,
 }
 
-/// Permissions of an account in a repository, from least to most.
+/// Permissions of an account in a repository, from lowest to highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
-    /// Read.
+    /// May read.
     Read,
-    /// Read, label and close issues and pull requests.
+    /// May also label and close issues and pull requests.
     Triage,
-    /// Push and merge.
+    /// May also push and merge.
     Write,
-    /// Manage all settings except dangerous ones.
+    /// May also manage all settings, except dangerous ones.
     Maintain,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
@@ -48,17 +48,17 @@ impl Permission {
 pub struct Account {
     /// Number of the account.
     pub id: Id,
-    /// Login.
+    /// Login of the account.
     pub login: String,
-    /// Display name.
+    /// Display name of the account.
     pub name: Option<String>,
-    /// Kind.
+    /// Kind of the account.
     pub kind: AccountKind,
     /// Members of an organisation, with their permission in its repositories.
     pub members: BTreeMap<Id, Permission>,
-    /// Tokens must be authorised for this organisation through its SAML provider.
+    /// True if tokens must be authorised for this organisation through its SAML provider.
     pub sso: bool,
-    /// Time of creation.
+    /// Time at which the account was created.
     pub created_at: String,
 }
 
@@ -67,22 +67,22 @@ pub struct Account {
 pub struct Team {
     /// Number of the team.
     pub id: Id,
-    /// The organisation.
+    /// The organisation to which the team belongs.
     pub org: Id,
-    /// Name.
+    /// Display name of the team.
     pub name: String,
-    /// Name in URLs.
+    /// Name of the team in URLs.
     pub slug: String,
-    /// Members.
+    /// Members of the team.
     pub members: Vec<Id>,
-    /// Time of creation.
+    /// Time at which the team was created.
     pub created_at: String,
 }
 
-/// An access token and its scopes.
+/// An access token: its account, its scopes and its remaining points.
 #[derive(Clone)]
 pub struct Token {
-    /// Account of the token.
+    /// Account to which the token belongs.
     pub account: Id,
     /// Scopes of a classic token; `None` for a fine-grained token.
     pub scopes: Option<Vec<String>>,
@@ -91,19 +91,19 @@ pub struct Token {
     /// True for a fine-grained token without permission to read an organisation's members and
     /// teams.
     pub no_teams: bool,
-    /// Organisations with single sign-on for which the token is authorised.
+    /// Organisations with single sign-on that accept the token.
     pub authorised: Vec<Id>,
-    /// True for a revoked token, which is answered like an unknown token.
+    /// True for a revoked token. The double answers as for an unknown token.
     pub revoked: bool,
-    /// Points left in the hourly budget.
+    /// Points that are left in the hourly budget.
     pub remaining: u64,
 }
 
-/// Points per hour of a person's token.
+/// Points per hour that a person's token has.
 pub(crate) const POINTS_AN_HOUR: u64 = 5_000;
 
 impl Token {
-    /// Returns true if a classic token has any of the scopes, or the token is fine-grained.
+    /// Returns true if a classic token has any of the scopes, or if the token is fine-grained.
     pub fn has_scope(&self, any_of: &[&str]) -> bool {
         self.scopes
             .as_ref()

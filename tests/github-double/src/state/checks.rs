@@ -2,73 +2,73 @@
 
 use super::Id;
 
-/// The check runs of a workflow run, or of an app, on a commit.
+/// The check runs of one workflow run or of one app, on a commit.
 #[derive(Debug, Clone)]
 pub struct CheckSuite {
-    /// Number of the suite.
+    /// Number of the check suite.
     pub id: Id,
-    /// The repository.
+    /// The repository of the commit.
     pub repo: Id,
-    /// The commit.
+    /// The commit that the suite checks.
     pub commit: String,
-    /// Name of the app.
+    /// Name of the app that runs the suite.
     pub app: String,
     /// Name of the workflow, for a run of GitHub Actions.
     pub workflow: Option<String>,
-    /// The event that started the workflow.
+    /// Event that started the workflow.
     pub event: Option<String>,
-    /// Time of creation.
+    /// Time at which the suite was created.
     pub created_at: String,
 }
 
-/// A check run.
+/// A run of one check on a commit.
 #[derive(Debug, Clone)]
 pub struct CheckRun {
-    /// Number of the run.
+    /// Number of the check run.
     pub id: Id,
-    /// The suite.
+    /// The suite of the check run.
     pub suite: Id,
-    /// Name.
+    /// Name of the check run.
     pub name: String,
-    /// GitHub's name of the status.
+    /// GitHub's name for the status of the run.
     pub status: String,
-    /// GitHub's name of the conclusion.
+    /// GitHub's name for the conclusion of the run.
     pub conclusion: Option<String>,
-    /// Time of the start.
+    /// Time at which the run started.
     pub started_at: Option<String>,
-    /// Time of completion.
+    /// Time at which the run was completed.
     pub completed_at: Option<String>,
-    /// Page with details.
+    /// URL of a page with details of the run.
     pub details_url: Option<String>,
     /// Title of the run's output.
     pub title: Option<String>,
     /// Summary of the run's output.
     pub summary: Option<String>,
-    /// Annotations at lines of files: the level, the path, the line and the message.
+    /// Annotations on lines of files, each with a level, a path, a line and a message.
     pub annotations: Vec<(&'static str, String, u64, String)>,
-    /// Steps, with GitHub's name of the conclusion.
+    /// Steps of the run, each with GitHub's name for its conclusion.
     pub steps: Vec<(String, &'static str)>,
 }
 
-/// A commit status.
+/// The status that an account has set on a commit.
 #[derive(Debug, Clone)]
 pub struct CommitStatus {
-    /// Number of the status.
+    /// Number of the commit status.
     pub id: Id,
-    /// The repository.
+    /// The repository of the commit.
     pub repo: Id,
-    /// The commit.
+    /// The commit that has the status.
     pub commit: String,
-    /// Name.
+    /// Name of the status.
     pub context: String,
-    /// GitHub's name of the state.
+    /// GitHub's name for the state.
     pub state: String,
-    /// Description.
+    /// Description of the status.
     pub description: Option<String>,
-    /// Page with details.
+    /// URL of a page with details of the status.
     pub target_url: Option<String>,
     /// Account that set the status.
     pub creator: Id,
-    /// Time of creation.
+    /// Time at which the status was created.
     pub created_at: String,
 }

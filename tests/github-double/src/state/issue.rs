@@ -2,66 +2,66 @@
 
 use super::{Event, Id, PullState};
 
-/// An issue.
+/// An issue of a repository.
 #[derive(Debug, Clone)]
 pub struct Issue {
-    /// Number of the object.
+    /// Number of the object, unique in the double.
     pub id: Id,
-    /// The repository.
+    /// The repository of the issue.
     pub repo: Id,
-    /// Number in the repository.
+    /// Number of the issue in its repository.
     pub number: u64,
-    /// Title.
+    /// Title of the issue.
     pub title: String,
-    /// Body.
+    /// Body of the issue.
     pub body: String,
     /// Author of the issue.
     pub author: Id,
-    /// Open or closed.
+    /// State of the issue: open or closed.
     pub state: PullState,
-    /// Reason of the state, in GitHub's terms.
+    /// Reason for the state, under GitHub's name.
     pub reason: Option<String>,
-    /// The issue of which this one is a duplicate.
+    /// The issue that this one duplicates.
     pub duplicate_of: Option<Id>,
-    /// Labels.
+    /// Labels of the issue.
     pub labels: Vec<Id>,
-    /// Assignees.
+    /// Assignees of the issue.
     pub assignees: Vec<Id>,
-    /// Milestone.
+    /// Milestone of the issue.
     pub milestone: Option<Id>,
-    /// Type.
+    /// Issue type.
     pub issue_type: Option<Id>,
-    /// Reason of a lock; the outer `None` means that the issue is not locked.
+    /// Reason for locking the issue. The outer `None` means that the issue is not locked.
     pub locked: Option<Option<String>>,
     /// True if pinned to the top of the list.
     pub pinned: bool,
     /// Sub-issues, in order.
     pub sub_issues: Vec<Id>,
-    /// The issues that block this one, the oldest dependency first.
+    /// The issues that block this one, in the order in which they were added.
     pub blocked_by: Vec<Id>,
     /// Events of the issue.
     pub events: Vec<Event>,
-    /// Time of creation.
+    /// Time at which the issue was opened.
     pub created_at: String,
-    /// Time of the last change.
+    /// Time of the issue's last change.
     pub updated_at: String,
-    /// Time of closing.
+    /// Time at which the issue was closed.
     pub closed_at: Option<String>,
 }
 
-/// A type of issues of an organisation.
+/// An issue type that an organisation defines.
 #[derive(Debug, Clone)]
 pub struct IssueType {
-    /// Number of the object.
+    /// Number of the issue type.
     pub id: Id,
-    /// The organisation.
+    /// The organisation that defines the issue type.
     pub owner: Id,
-    /// Name.
+    /// Name of the issue type.
     pub name: String,
 }
 
 impl IssueType {
-    /// Returns the global id.
+    /// Returns the global node id of the issue type.
     pub(crate) fn node_id(&self) -> String {
         format!("IT_kwDO{:010}", self.id)
     }
@@ -72,71 +72,71 @@ impl IssueType {
 pub struct Comment {
     /// Number of the comment.
     pub id: Id,
-    /// The issue or pull request.
+    /// The issue or pull request that has the comment.
     pub subject: Id,
     /// Author of the comment.
     pub author: Id,
-    /// Text.
+    /// Text of the comment.
     pub body: String,
-    /// Time of creation.
+    /// Time at which the comment was written.
     pub created_at: String,
-    /// Time of the last change.
+    /// Time of the comment's last change.
     pub updated_at: String,
-    /// True after an edit.
+    /// True if the comment was edited.
     pub edited: bool,
-    /// Reason for minimizing the comment.
+    /// Reason for minimizing the comment; `None` if it is visible.
     pub minimized: Option<String>,
 }
 
-/// A label.
+/// A label of a repository.
 #[derive(Debug, Clone)]
 pub struct Label {
     /// Number of the label.
     pub id: Id,
-    /// The repository.
+    /// The repository of the label.
     pub repo: Id,
-    /// Name.
+    /// Name of the label.
     pub name: String,
-    /// Colour, six hexadecimal digits.
+    /// Colour of the label, as six hexadecimal digits.
     pub color: String,
-    /// Description.
+    /// Description of the label.
     pub description: Option<String>,
-    /// Time of creation.
+    /// Time at which the label was created.
     pub created_at: String,
 }
 
-/// A milestone.
+/// A milestone of a repository.
 #[derive(Debug, Clone)]
 pub struct Milestone {
-    /// Number of the object.
+    /// Number of the object, unique in the double.
     pub id: Id,
-    /// The repository.
+    /// The repository of the milestone.
     pub repo: Id,
-    /// Number in the repository.
+    /// Number of the milestone in its repository.
     pub number: u64,
-    /// Title.
+    /// Title of the milestone.
     pub title: String,
-    /// Description.
+    /// Description of the milestone.
     pub description: Option<String>,
-    /// Due date.
+    /// Date at which the milestone is due.
     pub due_on: Option<String>,
-    /// Account that made the milestone.
+    /// Account that created the milestone.
     pub creator: Id,
-    /// True if closed.
+    /// True if the milestone is closed.
     pub closed: bool,
-    /// Time of creation.
+    /// Time at which the milestone was created.
     pub created_at: String,
 }
 
-/// A reaction.
+/// A reaction to a comment, a pull request or another object.
 #[derive(Debug, Clone)]
 pub struct Reaction {
     /// Number of the reaction.
     pub id: Id,
     /// Account that reacted.
     pub user: Id,
-    /// GitHub's name of the reaction.
+    /// GitHub's name for the reaction.
     pub content: String,
-    /// Time of the reaction.
+    /// Time at which the account reacted.
     pub created_at: String,
 }

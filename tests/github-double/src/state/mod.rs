@@ -1,4 +1,4 @@
-//! State of the double: plain structs in maps by number, protected by a lock.
+//! State of the double: structs in maps by object number, behind one lock.
 
 mod account;
 mod checks;
@@ -29,94 +29,94 @@ pub(crate) use rules::{Source, Wanted};
 
 use super::git::{CommitInfo, DiffSummary};
 
-/// Number of an object. Numbers are unique in a double, across all kinds of objects.
+/// Number of an object, unique among all objects of a double.
 pub type Id = u64;
 
-/// The whole state of the double.
+/// All objects and settings of the double.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Directory of the bare repositories.
+    /// Directory that contains the bare repositories.
     pub root: PathBuf,
-    /// Users, organisations and bots.
+    /// Users, organisations and bots, by number.
     pub accounts: BTreeMap<Id, Account>,
-    /// Teams of organisations.
+    /// Teams of organisations, by number.
     pub teams: BTreeMap<Id, Team>,
-    /// Access tokens by their text.
+    /// Access tokens, by their text.
     pub tokens: HashMap<String, Token>,
-    /// Repositories.
+    /// Repositories, by number.
     pub repos: BTreeMap<Id, Repo>,
-    /// Repositories by their former names, `owner/name` in lower case.
+    /// Renamed repositories by their former name, which is `owner/name` in lower case.
     pub moved: BTreeMap<String, Id>,
-    /// Pull requests.
+    /// Pull requests, by object number.
     pub pulls: BTreeMap<Id, Pull>,
-    /// Issues.
+    /// Issues, by object number.
     pub issues: BTreeMap<Id, Issue>,
-    /// Labels.
+    /// Labels, by number.
     pub labels: BTreeMap<Id, Label>,
-    /// Milestones.
+    /// Milestones, by number.
     pub milestones: BTreeMap<Id, Milestone>,
-    /// Types of issues.
+    /// Issue types, by number.
     pub issue_types: BTreeMap<Id, IssueType>,
-    /// Comments on issues and pull requests, without review comments.
+    /// Comments on issues and pull requests, by number. Comments in review threads are separate.
     pub comments: BTreeMap<Id, Comment>,
-    /// Reviews.
+    /// Reviews, by number.
     pub reviews: BTreeMap<Id, Review>,
-    /// Review threads.
+    /// Review threads, by number.
     pub threads: BTreeMap<Id, Thread>,
-    /// Comments in review threads.
+    /// Comments in review threads, by number.
     pub review_comments: BTreeMap<Id, ReviewComment>,
-    /// Reactions, by the object that they belong to.
+    /// Reactions, by the number of the object that has them.
     pub reactions: BTreeMap<Id, Vec<Reaction>>,
-    /// Check suites.
+    /// Check suites, by number.
     pub suites: BTreeMap<Id, CheckSuite>,
-    /// Check runs.
+    /// Check runs, by number.
     pub runs: BTreeMap<Id, CheckRun>,
-    /// Logs of jobs, by check run.
+    /// Logs of jobs, by the number of the check run.
     pub logs: BTreeMap<Id, String>,
-    /// Commit statuses.
+    /// Commit statuses, by number.
     pub statuses: BTreeMap<Id, CommitStatus>,
-    /// Projects.
+    /// Projects, by object number.
     pub projects: BTreeMap<Id, Project>,
-    /// Items of projects.
+    /// Project items, by number.
     pub items: BTreeMap<Id, ProjectItem>,
     /// Uploaded files, in the order of their numbers.
     pub assets: Vec<Asset>,
-    /// Pull requests in merge queues, the front first.
+    /// Pull requests in merge queues, in the order of merging.
     pub queue: Vec<Id>,
-    /// Commits of all repositories whose signature is verified.
+    /// Commits with a verified signature, in all repositories.
     pub signed: BTreeSet<String>,
-    /// Successful deployments: environment and commit.
+    /// Successful deployments, as pairs of environment and commit.
     pub deployed: BTreeSet<(String, String)>,
-    /// Stacks of pull requests, the oldest first.
+    /// Stacks of pull requests, oldest first.
     pub stacks: Vec<Stack>,
     /// True if stacks are disabled in all repositories.
     pub stacks_off: bool,
-    /// Asynchronous merges, by key.
+    /// Asynchronous merges, by the key for polling.
     pub async_merges: BTreeMap<String, AsyncMerge>,
-    /// How often an asynchronous merge reports that it is pending.
+    /// Number of times that an asynchronous merge reports that it is pending.
     pub async_lag: u32,
-    /// How many requests read a stale merge state as `UNKNOWN` before it is known.
+    /// Number of requests that read a changed merge state as `UNKNOWN`.
     pub lag: u32,
-    /// Diff limits of the `.diff` media type.
+    /// Limits of diffs and bodies.
     pub limits: Limits,
     pub(crate) commit_cache: HashMap<(Id, String), CommitInfo>,
     pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
-    /// True to give all writes the same second.
+    /// True if all writes get the same time.
     pub same_second: bool,
-    /// Types and fields that introspection hides, as if the schema lacked them.
+    /// Pairs of type and field that introspection hides, as if the schema lacked them.
     pub hidden_fields: BTreeSet<(String, String)>,
     next: Id,
     seconds: i64,
 }
 
-/// Limits of the REST diff, as github.com documents them.
+/// Limits of diffs and bodies, as github.com documents them.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Maximum number of files in a diff.
     pub diff_files: usize,
     /// Maximum number of lines in a diff.
     pub diff_lines: usize,
-    /// Maximum number of files that `/files` lists.
+    /// Maximum number of files that the route `/files` lists.
     pub listed_files: usize,
     /// Maximum number of characters in a body.
     pub body: usize,
@@ -133,7 +133,7 @@ impl Default for Limits {
     }
 }
 
-/// Start of the double's clock: 2026-01-01T00:00:00Z in seconds since the epoch.
+/// Time at which the double's clock starts: 2026-01-01T00:00:00Z, in seconds since the epoch.
 const CLOCK_START: i64 = 1_767_225_600;
 
 impl State {
@@ -151,23 +151,24 @@ impl State {
         self.next
     }
 
-    /// Advances the clock by a second and returns the new time.
+    /// Advances the clock by one second, and returns the new time.
     pub fn tick(&mut self) -> String {
         self.seconds += i64::from(!self.same_second);
         self.now()
     }
 
-    /// Sets the clock to the system time, for values that are compared with it, such as leases.
+    /// Sets the clock to the system time, for tests that compare values such as leases with it.
     pub fn set_clock_to_now(&mut self) {
         self.set_clock_ahead(0);
     }
 
-    /// Sets the clock this many seconds ahead of the system time; a negative number sets it back.
+    /// Sets the clock ahead of the system time by `seconds`, or behind it if the number is
+    /// negative.
     pub fn set_clock_ahead(&mut self, seconds: i64) {
         self.seconds = chrono::Utc::now().timestamp() - CLOCK_START + seconds;
     }
 
-    /// Returns the clock's time, RFC 3339 in UTC.
+    /// Returns the clock's time in RFC 3339 and UTC.
     pub fn now(&self) -> String {
         format_time(CLOCK_START + self.seconds)
     }
@@ -177,22 +178,23 @@ impl State {
         CLOCK_START + self.seconds
     }
 
-    /// Finds an account by login, in any case.
+    /// Returns the account with this login, ignoring case.
     pub fn account(&self, login: &str) -> Option<&Account> {
         self.accounts
             .values()
             .find(|account| account.login.eq_ignore_ascii_case(login))
     }
 
-    /// Returns the login of an account; `ghost` if the account is deleted.
+    /// Returns the login of an account, or `ghost` if the account is deleted.
     pub fn login(&self, id: Id) -> &str {
         self.accounts
             .get(&id)
             .map_or("ghost", |account| account.login.as_str())
     }
 
-    /// Finds a repository by owner and name, in any case. A former name is found unless another
-    /// repository has it now, as in GraphQL's `repository`, and in REST after its redirect.
+    /// Returns a repository by owner and name, ignoring case. A former name also works unless
+    /// another repository has this name now. GitHub does the same in GraphQL's `repository`, and in
+    /// REST after a redirect.
     pub fn repo(&self, owner: &str, name: &str) -> Option<&Repo> {
         let now = self.repos.values().find(|repo| {
             repo.name.eq_ignore_ascii_case(name)
@@ -206,40 +208,40 @@ impl State {
         })
     }
 
-    /// Returns `owner/name` of a repository.
+    /// Returns the name of a repository as `owner/name`.
     pub fn full_name(&self, repo: Id) -> String {
         self.repos.get(&repo).map_or_else(String::new, |repo| {
             format!("{}/{}", self.login(repo.owner), repo.name)
         })
     }
 
-    /// Finds a pull request by its number in a repository.
+    /// Returns the pull request with this number in a repository.
     pub fn pull(&self, repo: Id, number: u64) -> Option<&Pull> {
         self.pulls
             .values()
             .find(|pull| pull.repo == repo && pull.number == number)
     }
 
-    /// Finds an issue by its number in a repository.
+    /// Returns the issue with this number in a repository.
     pub fn issue(&self, repo: Id, number: u64) -> Option<&Issue> {
         self.issues
             .values()
             .find(|issue| issue.repo == repo && issue.number == number)
     }
 
-    /// Returns the parent of an issue.
+    /// Returns the parent issue of an issue.
     pub fn parent(&self, issue: Id) -> Option<&Issue> {
         self.issues
             .values()
             .find(|it| it.sub_issues.contains(&issue))
     }
 
-    /// Returns the stack that contains a pull request.
+    /// Returns the stack to which a pull request belongs.
     pub fn stack_of(&self, pull: Id) -> Option<&Stack> {
         self.stacks.iter().find(|stack| stack.pulls.contains(&pull))
     }
 
-    /// Creates a stack of pull requests, from the bottom to the top, and returns its number.
+    /// Creates a stack of pull requests, given from bottom to top, and returns its number.
     pub fn add_stack(&mut self, repo: Id, pulls: Vec<Id>) -> u64 {
         let of_repo = self.stacks.iter().filter(|stack| stack.repo == repo);
         let number = of_repo.map(|stack| stack.number).max().unwrap_or(0) + 1;
@@ -253,7 +255,7 @@ impl State {
         number
     }
 
-    /// Takes the next number for an issue or pull request of a repository.
+    /// Returns the next unused issue or pull request number of a repository.
     pub fn next_number(&mut self, repo: Id) -> u64 {
         self.repos.get_mut(&repo).map_or(0, |repo| {
             repo.last_number += 1;
@@ -275,7 +277,7 @@ impl State {
         [by_owner, own, public].into_iter().flatten().max()
     }
 
-    /// Returns the branch protection that applies to a branch.
+    /// Returns the protection that applies to a branch.
     pub fn protection(&self, repo: Id, branch: &str) -> Option<&Protection> {
         self.repos
             .get(&repo)
@@ -283,7 +285,7 @@ impl State {
     }
 }
 
-/// Formats seconds since the epoch as GitHub writes times.
+/// Formats seconds since the epoch as GitHub formats times.
 pub(crate) fn format_time(seconds: i64) -> String {
     chrono::DateTime::from_timestamp(seconds, 0).map_or_else(
         || "1970-01-01T00:00:00Z".to_owned(),
@@ -291,13 +293,13 @@ pub(crate) fn format_time(seconds: i64) -> String {
     )
 }
 
-/// An uploaded file.
+/// A file that a user has uploaded as an attachment.
 #[derive(Debug, Clone)]
 pub struct Asset {
     /// The repository for which the file was uploaded.
     pub repo: Id,
-    /// File name.
+    /// Name of the file.
     pub name: String,
-    /// File content.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }

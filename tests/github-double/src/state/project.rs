@@ -1,25 +1,25 @@
-//! Projects, as far as commands for issues and pull requests use them.
+//! Projects, as far as commands for issues and pull requests need them.
 
 use std::collections::BTreeMap;
 
 use super::Id;
 
-/// A project of an account.
+/// A project of a user or an organisation.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// Number of the object.
+    /// Number of the object, unique in the double.
     pub id: Id,
-    /// The account.
+    /// The account that owns the project.
     pub owner: Id,
-    /// Number in the account.
+    /// Number of the project in its account.
     pub number: u64,
-    /// Title.
+    /// Title of the project.
     pub title: String,
-    /// True if closed.
+    /// True if the project is closed.
     pub closed: bool,
-    /// Fields of the project, the title first.
+    /// Fields of the project, with the title first.
     pub fields: Vec<ProjectField>,
-    /// Time of creation.
+    /// Time at which the project was created.
     pub created_at: String,
 }
 
@@ -28,29 +28,29 @@ pub struct Project {
 pub struct ProjectField {
     /// Number of the field.
     pub id: Id,
-    /// Name.
+    /// Name of the field.
     pub name: String,
-    /// GitHub's name of the field's type: `SINGLE_SELECT`, `TEXT`, …
+    /// GitHub's name for the type of the field, such as `SINGLE_SELECT` or `TEXT`.
     pub kind: String,
-    /// Options of a single select field.
+    /// Options of a single-select field.
     pub options: Vec<FieldOption>,
 }
 
-/// An option of a single select field.
+/// An option of a single-select field.
 #[derive(Debug, Clone)]
 pub struct FieldOption {
     /// Id of the option.
     pub id: String,
-    /// Name.
+    /// Name of the option.
     pub name: String,
-    /// GitHub's name of the option's colour.
+    /// GitHub's name for the colour of the option.
     pub color: String,
-    /// Description.
+    /// Description of the option.
     pub description: String,
 }
 
 impl Project {
-    /// Returns the field with that name, in any case.
+    /// Returns the field with this name, ignoring case.
     pub fn field(&self, name: &str) -> Option<&ProjectField> {
         self.fields
             .iter()
@@ -59,7 +59,7 @@ impl Project {
 }
 
 impl ProjectField {
-    /// Creates a single select field; the ids of its options contain the field's number.
+    /// Creates a single-select field. The ids of its options contain the number of the field.
     pub(crate) fn single_select(id: Id, name: &str, options: &[&str]) -> Self {
         let options = options.iter().enumerate().map(|(index, name)| FieldOption {
             id: format!("{id:04x}{index:04x}"),
@@ -81,13 +81,13 @@ impl ProjectField {
 pub struct ProjectItem {
     /// Number of the item.
     pub id: Id,
-    /// The project.
+    /// The project that contains the item.
     pub project: Id,
-    /// The pull request or issue.
+    /// The pull request or issue that the item stands for.
     pub content: Id,
-    /// Ids of the selected options, by field.
+    /// Ids of the selected options, by field number.
     pub values: BTreeMap<Id, String>,
-    /// True if archived.
+    /// True if the item is archived.
     pub archived: bool,
     /// Time at which the item was added.
     pub created_at: String,

@@ -5,16 +5,16 @@ use super::Id;
 /// State of a pull request or an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullState {
-    /// Open.
+    /// The subject is open.
     Open,
-    /// Closed without a merge.
+    /// The subject was closed without a merge.
     Closed,
-    /// Merged.
+    /// The pull request was merged.
     Merged,
 }
 
 impl PullState {
-    /// Returns GitHub's name of the state.
+    /// Returns GitHub's name for the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "OPEN",
@@ -24,48 +24,48 @@ impl PullState {
     }
 }
 
-/// Account or team whose review is requested.
+/// An account or team from which a review is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reviewer {
-    /// A user or a bot.
+    /// A user or a bot, by account number.
     Account(Id),
-    /// A team.
+    /// A team, by its number.
     Team(Id),
 }
 
-/// Computation of the merge state.
+/// Progress of the merge state's computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lazy {
-    /// The state must be computed again.
+    /// The state has changed, so that requests may still read `UNKNOWN`.
     Stale {
-        /// Number of requests that read the state.
+        /// Number of requests that have read the state since the change.
         reads: u32,
-        /// The last request that read the state.
+        /// Number of the last request that read the state.
         request: u64,
     },
-    /// The state is computed.
+    /// The state is computed, so that requests read it.
     Known,
 }
 
 /// Details of a completed merge.
 #[derive(Debug, Clone)]
 pub struct MergeInfo {
-    /// The commit that the merge added to the base.
+    /// The commit that the merge created on the base branch.
     pub commit: String,
-    /// Account that merged.
+    /// Account that merged the pull request.
     pub by: Id,
     /// Time of the merge.
     pub at: String,
 }
 
-/// An auto-merge: merges when every requirement is met.
+/// An enabled auto-merge, which merges once every requirement is met.
 #[derive(Debug, Clone)]
 pub struct AutoMerge {
     /// Account that enabled auto-merge.
     pub by: Id,
     /// Time at which auto-merge was enabled.
     pub at: String,
-    /// `MERGE`, `SQUASH` or `REBASE`.
+    /// Merge method: `MERGE`, `SQUASH` or `REBASE`.
     pub method: String,
     /// First line of the commit message.
     pub headline: Option<String>,
@@ -75,12 +75,12 @@ pub struct AutoMerge {
     pub email: Option<String>,
 }
 
-/// An asynchronous merge.
+/// An asynchronous merge, which clients poll.
 #[derive(Debug, Clone)]
 pub struct AsyncMerge {
-    /// The requested pull request; those below it are merged first.
+    /// The pull request to merge. Those below it in the stack are merged first.
     pub pull: Id,
-    /// `MERGE`, `SQUASH` or `REBASE`.
+    /// Merge method: `MERGE`, `SQUASH` or `REBASE`.
     pub method: String,
     /// First line of the commit message.
     pub headline: Option<String>,
@@ -88,26 +88,26 @@ pub struct AsyncMerge {
     pub body: Option<String>,
     /// True to bypass the rules that the viewer may bypass.
     pub bypass_rules: bool,
-    /// How often the merge was polled while pending.
+    /// Number of polls while the merge was pending.
     pub polls: u32,
-    /// Result: `merged`, or the reason of the failure.
+    /// Result of the merge: `merged` or the reason for the failure. `None` while it is pending.
     pub done: Option<Result<String, String>>,
 }
 
-/// A pull request.
+/// A pull request, with its state in the base repository.
 #[derive(Debug, Clone)]
 pub struct Pull {
-    /// Number of the object.
+    /// Number of the object, unique in the double.
     pub id: Id,
     /// The repository of the base branch.
     pub repo: Id,
-    /// Number in the repository.
+    /// Number of the pull request in its repository.
     pub number: u64,
-    /// Title.
+    /// Title of the pull request.
     pub title: String,
-    /// Body.
+    /// Body of the pull request.
     pub body: String,
-    /// True after an edit of body or title.
+    /// True if the body or the title was edited.
     pub edited: bool,
     /// Author of the pull request.
     pub author: Id,
@@ -115,45 +115,45 @@ pub struct Pull {
     pub state: PullState,
     /// True if the pull request is not ready for review.
     pub draft: bool,
-    /// Name of the base branch.
+    /// Name of the base branch, without the repository.
     pub base_branch: String,
-    /// Tip of the base; frozen when the pull request is closed or merged.
+    /// Tip of the base branch. It no longer changes once the pull request is closed or merged.
     pub base_oid: String,
-    /// Repository of the head branch; `None` if it was deleted.
+    /// Repository of the head branch; `None` if the repository was deleted.
     pub head_repo: Option<Id>,
-    /// Owner of the head branch.
+    /// Account that owns the head branch's repository.
     pub head_owner: Id,
-    /// Name of the head branch.
+    /// Name of the head branch, without the owner.
     pub head_branch: String,
-    /// Tip of the head.
+    /// Tip of the head branch.
     pub head_oid: String,
     /// Account that pushed the current head.
     pub pusher: Id,
     /// True if maintainers may push to the head branch.
     pub maintainer_can_modify: bool,
-    /// Labels.
+    /// Labels of the pull request.
     pub labels: Vec<Id>,
-    /// Assignees.
+    /// Assignees of the pull request.
     pub assignees: Vec<Id>,
-    /// Milestone.
+    /// Milestone of the pull request.
     pub milestone: Option<Id>,
-    /// Accounts and teams whose review is requested.
+    /// Accounts and teams from which a review is requested.
     pub requested: Vec<Reviewer>,
-    /// Reason of a lock; the outer `None` means that the pull request is not locked.
+    /// Reason for locking the pull request. The outer `None` means that it is not locked.
     pub locked: Option<Option<String>>,
-    /// Details of the merge, if merged.
+    /// Details of the merge; `None` if the pull request is not merged.
     pub merge: Option<MergeInfo>,
-    /// The auto-merge, if enabled.
+    /// The auto-merge; `None` if it is not enabled.
     pub auto_merge: Option<AutoMerge>,
-    /// Computation of the merge state.
+    /// Progress of the merge state's computation.
     pub lazy: Lazy,
     /// Events of the pull request.
     pub events: Vec<Event>,
-    /// Time of creation.
+    /// Time at which the pull request was opened.
     pub created_at: String,
-    /// Time of the last change.
+    /// Time of the pull request's last change.
     pub updated_at: String,
-    /// Time of closing or merging.
+    /// Time at which the pull request was closed or merged.
     pub closed_at: Option<String>,
 }
 
@@ -162,76 +162,76 @@ pub struct Pull {
 pub struct Event {
     /// Number of the event.
     pub id: Id,
-    /// Account that acted.
+    /// Account that caused the event.
     pub actor: Id,
     /// Time of the event.
     pub at: String,
-    /// Kind of the event.
+    /// What happened.
     pub kind: EventKind,
 }
 
-/// Kinds of events.
+/// What happened to a pull request or an issue.
 #[derive(Debug, Clone)]
 pub enum EventKind {
-    /// Closed.
+    /// The subject was closed.
     Closed,
-    /// Reopened.
+    /// The subject was reopened.
     Reopened,
-    /// Merged.
+    /// The pull request was merged.
     Merged,
-    /// Converted to draft.
+    /// The pull request was converted to a draft.
     ConvertedToDraft,
-    /// Marked as ready for review.
+    /// The pull request was marked as ready for review.
     ReadyForReview,
-    /// The head branch was force-pushed from one commit to another.
+    /// The head branch was force-pushed from the first commit to the second.
     ForcePushed(String, String),
     /// The head branch was deleted.
     HeadDeleted,
-    /// The title was changed from one to another.
+    /// The title was changed from the first text to the second.
     Renamed(String, String),
-    /// The base was changed from one branch to another.
+    /// The base branch was changed from the first name to the second.
     BaseChanged(String, String),
-    /// A label was added.
+    /// This label was added.
     Labeled(Id),
-    /// A label was removed.
+    /// This label was removed.
     Unlabeled(Id),
-    /// An account was assigned.
+    /// This account was assigned.
     Assigned(Id),
-    /// An account was unassigned.
+    /// This account was unassigned.
     Unassigned(Id),
-    /// An issue got a parent.
+    /// The issue got this parent.
     ParentAdded(Id),
-    /// An issue lost its parent.
+    /// The issue lost this parent.
     ParentRemoved(Id),
-    /// An issue got a sub-issue.
+    /// The issue got this sub-issue.
     SubIssueAdded(Id),
-    /// An issue lost a sub-issue.
+    /// The issue lost this sub-issue.
     SubIssueRemoved(Id),
-    /// An issue became blocked by another.
+    /// Another issue now blocks this issue.
     BlockedByAdded(Id),
-    /// An issue is no longer blocked by another.
+    /// Another issue no longer blocks this issue.
     BlockedByRemoved(Id),
-    /// An issue began to block another.
+    /// This issue now blocks another issue.
     BlockingAdded(Id),
-    /// An issue stopped blocking another.
+    /// This issue no longer blocks another issue.
     BlockingRemoved(Id),
-    /// The subject was added to a project.
+    /// The subject was added to this project.
     ProjectAdded(Id),
-    /// The status on a project changed from the first to the second.
+    /// The subject's status on this project was changed from the first name to the second.
     StatusChanged(Id, String, String),
-    /// A review was requested.
+    /// A review was requested from this account or team.
     ReviewRequested(Reviewer),
 }
 
-/// A stack of pull requests: each targets the head branch of the one below.
+/// A stack of pull requests. Each targets the head branch of the one below it.
 #[derive(Debug, Clone)]
 pub struct Stack {
-    /// The repository of all the pull requests.
+    /// The repository of all pull requests in the stack.
     pub repo: Id,
-    /// Number among the stacks of the repository.
+    /// Number of the stack in its repository.
     pub number: u64,
-    /// The pull requests, from the bottom to the top.
+    /// The pull requests, from bottom to top.
     pub pulls: Vec<Id>,
-    /// Time of creation.
+    /// Time at which the stack was created.
     pub created_at: String,
 }

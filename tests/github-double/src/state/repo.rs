@@ -7,16 +7,16 @@ use std::{
 
 use super::{Id, Permission, Ruleset};
 
-/// A repository; its git side is the bare repository at [`Repo::git_dir`].
+/// A repository. Its git data is in the bare repository at [`Repo::git_dir`].
 #[derive(Debug, Clone)]
 pub struct Repo {
     /// Number of the repository.
     pub id: Id,
-    /// The account that owns it.
+    /// The account that owns the repository.
     pub owner: Id,
-    /// Name.
+    /// Name of the repository.
     pub name: String,
-    /// Description.
+    /// Description of the repository.
     pub description: Option<String>,
     /// True if only accounts with a permission see the repository.
     pub private: bool,
@@ -26,13 +26,13 @@ pub struct Repo {
     pub default_branch: String,
     /// The repository from which this one was forked.
     pub parent: Option<Id>,
-    /// Path of the bare repository.
+    /// Path of the bare git repository.
     pub git_dir: PathBuf,
-    /// Permissions of accounts other than the owner.
+    /// Permissions of accounts other than the owner, by account number.
     pub collaborators: BTreeMap<Id, Permission>,
-    /// Protected branches by name.
+    /// Protected branches, by branch name.
     pub protections: BTreeMap<String, Protection>,
-    /// Rulesets of the repository and of its organisation.
+    /// Rulesets of the repository and its organisation.
     pub rulesets: Vec<Ruleset>,
     /// True if merge commits are allowed.
     pub allow_merge: bool,
@@ -42,18 +42,18 @@ pub struct Repo {
     pub allow_rebase: bool,
     /// True if auto-merge is allowed.
     pub allow_auto_merge: bool,
-    /// True if branches are deleted when their pull request is merged.
+    /// True if a merge deletes the head branch.
     pub delete_branch_on_merge: bool,
-    /// Last number given to an issue or pull request.
+    /// Last number that an issue or pull request got.
     pub last_number: u64,
-    /// Time of creation.
+    /// Time at which the repository was created.
     pub created_at: String,
     /// Time of the last push.
     pub pushed_at: String,
 }
 
 impl Repo {
-    /// Returns the allowed merge methods, as GraphQL names them.
+    /// Returns the allowed merge methods under their names in GraphQL.
     pub fn methods(&self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("MERGE", self.allow_merge),
@@ -71,30 +71,30 @@ pub struct Protection {
     pub approvals: u32,
     /// Names of the checks that must pass.
     pub checks: BTreeSet<String>,
-    /// The apps that checks must come from, by the checks' names.
+    /// Maps a check name to the number of the app that must report the check.
     pub apps: BTreeMap<String, u64>,
-    /// The head must contain the base.
+    /// True if the head must contain the base branch's tip.
     pub strict: bool,
-    /// Every thread must be resolved.
+    /// True if every thread must be resolved.
     pub conversations: bool,
-    /// The rules also apply to administrators.
+    /// True if the rules also apply to administrators.
     pub enforce_admins: bool,
-    /// A merge queue is required.
+    /// True if pull requests must go through a merge queue.
     pub merge_queue: bool,
-    /// An owner of each changed file must approve.
+    /// True if an owner of each changed file must approve.
     pub code_owners: bool,
-    /// A push dismisses approvals.
+    /// True if a push dismisses earlier approvals.
     pub dismiss_stale: bool,
-    /// The last push needs approval from an account other than its pusher.
+    /// True if an account other than the pusher must approve the last push.
     pub last_push: bool,
-    /// Merge commits are not allowed.
+    /// True if merge commits are not allowed.
     pub linear: bool,
-    /// Every commit must be signed.
+    /// True if every commit must be signed.
     pub signatures: bool,
-    /// Environments to which the head must be deployed.
+    /// Names of the environments to which the head must be deployed.
     pub deployments: BTreeSet<String>,
-    /// No push or merge changes the branch.
+    /// True if no push or merge may change the branch.
     pub locked: bool,
-    /// Only these accounts may push.
+    /// The only accounts that may push; `None` permits everybody with write access.
     pub pushers: Option<BTreeSet<Id>>,
 }

@@ -2,23 +2,23 @@
 
 use super::Id;
 
-/// State of a review.
+/// What a review says, or that it is not submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
-    /// Not yet submitted; only its author sees the review.
+    /// The review is not submitted, so that only its author sees it.
     Pending,
-    /// The review has no verdict.
+    /// The review gives no verdict.
     Commented,
-    /// The review approves.
+    /// The review approves the changes.
     Approved,
     /// The review requests changes.
     ChangesRequested,
-    /// A maintainer dismissed the review.
+    /// A maintainer has dismissed the review.
     Dismissed,
 }
 
 impl ReviewState {
-    /// Returns GitHub's name of the state.
+    /// Returns GitHub's name for the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -30,62 +30,62 @@ impl ReviewState {
     }
 }
 
-/// A review.
+/// A review of a pull request.
 #[derive(Debug, Clone)]
 pub struct Review {
     /// Number of the review.
     pub id: Id,
-    /// The pull request.
+    /// The reviewed pull request.
     pub pull: Id,
     /// Author of the review.
     pub author: Id,
     /// State of the review.
     pub state: ReviewState,
-    /// Text.
+    /// Text of the review.
     pub body: String,
-    /// The reviewed commit.
+    /// The commit that was reviewed.
     pub commit: String,
-    /// Time of creation.
+    /// Time at which the review was started.
     pub created_at: String,
-    /// Time of submission.
+    /// Time at which the review was submitted.
     pub submitted_at: Option<String>,
-    /// Time of the last change.
+    /// Time of the review's last change.
     pub updated_at: String,
-    /// True after an edit.
+    /// True if the review was edited.
     pub edited: bool,
-    /// Reason for minimizing the review.
+    /// Reason for minimizing the review; `None` if it is visible.
     pub minimized: Option<String>,
 }
 
-/// A thread on a file or on lines of a file.
+/// A thread on a file, or on lines of a file.
 #[derive(Debug, Clone)]
 pub struct Thread {
     /// Number of the thread.
     pub id: Id,
-    /// The pull request.
+    /// The pull request of the thread.
     pub pull: Id,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Last line; `None` for the whole file.
+    /// Last line of the thread; `None` if the thread is on the whole file.
     pub line: Option<u32>,
-    /// First line, if the thread is on several lines.
+    /// First line of the thread; `None` if the thread is on a single line or on the whole file.
     pub start_line: Option<u32>,
-    /// `LEFT` or `RIGHT`.
+    /// Side of the diff that has the last line: `LEFT` or `RIGHT`.
     pub side: String,
-    /// Side of the first line.
+    /// Side of the diff that has the first line.
     pub start_side: Option<String>,
-    /// Commit to which the line numbers refer.
+    /// The commit in which the lines have these numbers.
     pub commit: String,
-    /// Account that resolved the thread.
+    /// Account that resolved the thread; `None` if the thread is open.
     pub resolved_by: Option<Id>,
 }
 
 /// A comment in a thread.
 #[derive(Debug, Clone)]
 pub struct ReviewComment {
-    /// Number of the comment.
+    /// Number of the comment, unique in the double.
     pub id: Id,
-    /// The thread.
+    /// The thread that contains the comment.
     pub thread: Id,
     /// The review that contains the comment.
     pub review: Id,
@@ -93,16 +93,16 @@ pub struct ReviewComment {
     pub reply_to: Option<Id>,
     /// Author of the comment.
     pub author: Id,
-    /// Text.
+    /// Text of the comment.
     pub body: String,
-    /// Lines of the diff above the comment.
+    /// Lines of the diff that GitHub shows above the comment.
     pub hunk: String,
-    /// Time of creation.
+    /// Time at which the comment was written.
     pub created_at: String,
-    /// Time of the last change.
+    /// Time of the comment's last change.
     pub updated_at: String,
-    /// True after an edit.
+    /// True if the comment was edited.
     pub edited: bool,
-    /// Reason for minimizing the comment.
+    /// Reason for minimizing the comment; `None` if it is visible.
     pub minimized: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Rulesets, and the requirements that rulesets and branch protection place on a merge.
+//! Rulesets, and the requirements for a merge that come from rulesets and from branch protection.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Id, Permission, Protection, Repo, State};
 use crate::patterns;
 
-/// Enforcement of a ruleset.
+/// Whether a ruleset refuses violations, only records them, or is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Enforcement {
     /// The ruleset refuses violations.
@@ -19,49 +19,49 @@ pub enum Enforcement {
     Disabled,
 }
 
-/// Actors that may bypass the rules of a ruleset.
+/// An actor that may bypass the rules of a ruleset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bypass {
-    /// Everybody with at least this permission.
+    /// Every account with at least this permission.
     Role(Permission),
-    /// The members of a team.
+    /// Every member of this team.
     Team(Id),
-    /// A user.
+    /// The user with this number.
     User(Id),
 }
 
-/// A rule in REST's form.
+/// A rule in the form of the REST API.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// The rule's `type`, such as `required_status_checks`.
+    /// The `type` of the rule, such as `required_status_checks`.
     pub kind: String,
-    /// The rule's `parameters`; null if it has none.
+    /// The `parameters` of the rule; null if the rule has none.
     pub parameters: Value,
 }
 
-/// A ruleset for branches.
+/// A set of rules for branches.
 #[derive(Debug, Clone, Default)]
 pub struct Ruleset {
-    /// Number of the ruleset; assigned by the seed.
+    /// Number of the ruleset, which the seed assigns.
     pub id: Id,
-    /// Name.
+    /// Name of the ruleset.
     pub name: String,
     /// True if the ruleset belongs to the organisation, not to the repository.
     pub of_org: bool,
-    /// Enforcement of the ruleset.
+    /// Whether the ruleset refuses violations.
     pub enforcement: Enforcement,
-    /// Refs to which the ruleset applies: full names with globs, `~DEFAULT_BRANCH`, `~ALL`.
+    /// Refs to which the ruleset applies: full names with wildcards, `~DEFAULT_BRANCH` or `~ALL`.
     pub include: Vec<String>,
-    /// Refs to which the ruleset does not apply, in the same form.
+    /// Refs to which the ruleset does not apply, in the form of `include`.
     pub exclude: Vec<String>,
     /// Actors that may bypass the ruleset.
     pub bypass: Vec<Bypass>,
-    /// Rules of the ruleset.
+    /// Rules that the ruleset contains.
     pub rules: Vec<Rule>,
 }
 
 impl Ruleset {
-    /// Returns true if the ruleset is in force for a branch.
+    /// Returns true if the ruleset is active and applies to a branch.
     pub fn applies(&self, repo: &Repo, branch: &str) -> bool {
         let full = format!("refs/heads/{branch}");
         let matches = |pattern: &String| match pattern.as_str() {
@@ -75,17 +75,17 @@ impl Ruleset {
     }
 }
 
-/// Source of a requirement.
+/// Where a requirement comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Source {
-    /// Classic branch protection.
+    /// The requirement comes from branch protection.
     #[default]
     Protection,
-    /// A ruleset.
+    /// The requirement comes from the ruleset with this number.
     Ruleset(Id),
 }
 
-/// Requirements of a ruleset, or of a branch's protection, for a merge.
+/// Requirements for a merge from one ruleset, or from the protection of the branch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) source: Source,
@@ -94,21 +94,21 @@ pub(crate) struct Wanted {
     pub(crate) dismiss_stale: bool,
     pub(crate) last_push: bool,
     pub(crate) conversations: bool,
-    /// Names of checks, and the app that must report each.
+    /// Names of the required checks, each with the app that must report it.
     pub(crate) checks: Vec<(String, Option<u64>)>,
     pub(crate) strict: bool,
-    /// The merge method of the queue.
+    /// Merge method of the required queue; `None` if no queue is required.
     pub(crate) queue: Option<String>,
     pub(crate) linear: bool,
     pub(crate) signatures: bool,
     pub(crate) deployments: Vec<String>,
-    /// Why the branch must not change.
+    /// Reason why no push or merge may change the branch.
     pub(crate) closed: Option<&'static str>,
-    /// The only accounts that may push.
+    /// The only accounts that may push; `None` permits everybody with write access.
     pub(crate) pushers: Option<BTreeSet<Id>>,
-    /// The allowed merge methods.
+    /// The allowed merge methods; `None` permits every method.
     pub(crate) methods: Option<Vec<String>>,
-    /// The required beginning of a commit message.
+    /// Text with which a commit message must begin.
     pub(crate) message: Option<String>,
 }
 
@@ -200,8 +200,8 @@ impl Wanted {
 }
 
 impl State {
-    /// Returns the requirements for a merge into a branch: those of its protection and of every
-    /// ruleset in force.
+    /// Returns the requirements for a merge into a branch. They come from the branch's protection
+    /// and from every ruleset that applies.
     pub(crate) fn wanted(&self, repo: Id, branch: &str) -> Vec<Wanted> {
         let Some(repo) = self.repos.get(&repo) else {
             return Vec::new();
@@ -214,7 +214,7 @@ impl State {
             .collect()
     }
 
-    /// Returns true if an account may bypass the rules from a source.
+    /// Returns true if an account may bypass the rules that come from a source.
     pub(crate) fn may_bypass(&self, account: Id, repo: &Repo, branch: &str, of: Source) -> bool {
         let permission = self.permission(account, repo);
         let Source::Ruleset(id) = of else {

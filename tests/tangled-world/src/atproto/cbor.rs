@@ -1,6 +1,6 @@
 //! Converts DAG-CBOR to and from the JSON form of atproto's data model
-//! (<https://atproto.com/specs/data-model>). The doubles have their own implementation, so that a
-//! record's CID is not computed by the code under test.
+//! (<https://atproto.com/specs/data-model>). The doubles have a separate implementation, so that
+//! the code under test does not compute the CIDs that it is compared with.
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use serde_json::{Map, Number, Value};
@@ -16,10 +16,10 @@ const MAP: u8 = 5;
 const TAG: u8 = 6;
 const SIMPLE: u8 = 7;
 
-/// The tag of a CID.
+/// CBOR tag of a CID.
 const LINK: u64 = 42;
 
-/// Encodes a value; `None` if the data model does not allow it, such as a fraction.
+/// Encodes a value. Returns `None` if the data model does not allow the value, such as a fraction.
 pub(crate) fn encode(value: &Value) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     write(value, &mut out)?;
@@ -105,7 +105,7 @@ fn object(fields: &Map<String, Value>, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Decodes the first value in `bytes`; returns it with its length in bytes.
+/// Decodes the first value in `bytes`, and returns it with the number of bytes that it takes.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(Value, usize)> {
     let mut reader = Reader { bytes, at: 0 };
     let value = reader.value(0)?;

@@ -1,4 +1,4 @@
-//! Content ids (CIDs): version 1, SHA-256, in base 32.
+//! Content ids (CIDs) of version 1, with SHA-256 and base 32.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -16,12 +16,12 @@ fn of(codec: u8, bytes: &[u8]) -> String {
     text(&id)
 }
 
-/// Returns the CID of bytes in DAG-CBOR.
+/// Returns the CID of bytes that are DAG-CBOR.
 pub(crate) fn of_cbor(bytes: &[u8]) -> String {
     of(DAG_CBOR, bytes)
 }
 
-/// Returns the CID of a record; `None` if the record does not fit the data model.
+/// Returns the CID of a record, or `None` if the record does not fit the data model.
 pub(crate) fn of_record(record: &Value) -> Option<String> {
     cbor::encode(record).map(|bytes| of_cbor(&bytes))
 }
@@ -36,7 +36,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     format!("b{}", base32(bytes))
 }
 
-/// Encodes in base 32, in lower case without padding.
+/// Encodes bytes in base 32, in lower case without padding.
 pub(crate) fn base32(bytes: &[u8]) -> String {
     let mut out = String::new();
     let (mut held, mut bits) = (0_u32, 0_u32);
@@ -55,7 +55,7 @@ pub(crate) fn base32(bytes: &[u8]) -> String {
     out
 }
 
-/// Returns the bytes of a CID; `None` if the text is not a CID.
+/// Returns the bytes of a CID, or `None` if the text is not a CID.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (mut held, mut bits) = (0_u32, 0_u32);
     let mut out = Vec::new();
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn cids_of_known_values_match() {
-        // Both CIDs are well known: the empty blob and the empty map.
+        // Both CIDs are widely known: that of the empty blob, and that of the empty map.
         assert_eq!(
             of_blob(b""),
             "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku"

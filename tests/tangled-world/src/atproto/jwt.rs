@@ -1,4 +1,4 @@
-//! Tokens: sessions of a PDS (HS256) and service auth (ES256K).
+//! Tokens of two kinds: session tokens of a PDS (HS256) and service tokens (ES256K).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac};
@@ -7,7 +7,7 @@ use sha2::Sha256;
 
 use super::keys::{self, Key};
 
-/// A token that was parsed but not verified.
+/// A token that is parsed but not verified.
 pub(crate) struct Token<'a> {
     pub(crate) header: Value,
     pub(crate) claims: Value,
@@ -39,7 +39,7 @@ pub(crate) fn session(secret: &[u8], typ: &str, claims: &Value) -> String {
     )
 }
 
-/// Creates a service auth token.
+/// Creates a service token.
 pub(crate) fn service(key: &Key, claims: &Value) -> String {
     let signed = format!(
         "{}.{}",
@@ -51,7 +51,7 @@ pub(crate) fn service(key: &Key, claims: &Value) -> String {
 }
 
 impl<'a> Token<'a> {
-    /// Parses a token without verifying it; `None` if the text is not a token.
+    /// Parses a token without verifying it. Returns `None` if the text is not a token.
     pub(crate) fn read(token: &'a str) -> Option<Self> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -64,14 +64,14 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// Returns true if a PDS with this secret made the token.
+    /// Returns true if a PDS with this secret issued the token.
     pub(crate) fn is_sealed_with(&self, secret: &[u8]) -> bool {
         self.header["alg"] == "HS256"
             && seal(secret, self.signed)
                 .is_some_and(|mac| mac.verify_slice(&self.signature).is_ok())
     }
 
-    /// Returns true if the key of a DID document signed the token.
+    /// Returns true if the token is signed with a key from a DID document.
     pub(crate) fn is_signed_by(&self, multibase: &str) -> bool {
         self.header["alg"] == "ES256K"
             && keys::verifies(multibase, self.signed.as_bytes(), &self.signature)
@@ -109,7 +109,7 @@ mod tests {
         let token = service(&key, &json!({ "iss": "did:plc:a" }));
         let read = Token::read(&token).unwrap();
         assert!(read.is_signed_by(&key.multikey()) && !read.is_signed_by(&other.multikey()));
-        // A service token (ES256K) never passes for a session token (HS256).
+        // A service token (ES256K) must not be accepted as a session token (HS256).
         assert!(!read.is_sealed_with(b"s"));
     }
 }

@@ -1,4 +1,4 @@
-//! Signing keys of accounts: secp256k1.
+//! The secp256k1 keys with which accounts sign.
 
 use k256::ecdsa::{
     Signature, SigningKey, VerifyingKey,
@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 
 const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/// Prefix of a multikey of this curve.
+/// Bytes with which a multikey of the curve secp256k1 starts.
 const MULTICODEC: [u8; 2] = [0xe7, 0x01];
 
-/// A signing key.
+/// The signing key of an account.
 #[derive(Clone)]
 pub(crate) struct Key(SigningKey);
 
 impl Key {
-    /// Derives a key from a seed.
+    /// Derives a signing key from a seed.
     pub(crate) fn from_seed(seed: &str) -> Self {
         let mut bytes = Sha256::digest(seed);
         loop {
@@ -27,14 +27,15 @@ impl Key {
         }
     }
 
-    /// Returns the form in current DID documents: compressed, with the key type as prefix.
+    /// Returns the public key as current DID documents contain it: compressed, after a prefix for
+    /// the key type.
     pub(crate) fn multikey(&self) -> String {
         let mut bytes = MULTICODEC.to_vec();
         bytes.extend(self.0.verifying_key().to_encoded_point(true).as_bytes());
         format!("z{}", base58(&bytes))
     }
 
-    /// Returns the form in older DID documents: only the point.
+    /// Returns the public key as older DID documents contain it: only the point.
     pub(crate) fn point(&self) -> String {
         format!(
             "z{}",
@@ -42,14 +43,15 @@ impl Key {
         )
     }
 
-    /// Returns a signature in the form of tokens, 64 bytes.
+    /// Returns the signature of a message in the form that tokens need, which has 64 bytes.
     pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
         let signature: Signature = self.0.sign(message);
         signature.to_bytes().to_vec()
     }
 }
 
-/// Returns true if `signature` is over `message` by the key of a DID document, in either form.
+/// Returns true if the key in a DID document made `signature` for `message`. The key may have
+/// either form.
 pub(crate) fn verifies(multibase: &str, message: &[u8], signature: &[u8]) -> bool {
     let key = multibase
         .strip_prefix('z')

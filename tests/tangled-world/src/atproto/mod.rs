@@ -1,4 +1,4 @@
-//! Common parts of atproto: records as bytes, their ids, keys, tokens, clocks.
+//! Code that all atproto doubles share: encoding of records, CIDs, keys, tokens and TIDs.
 
 pub(crate) mod cbor;
 pub(crate) mod cid;

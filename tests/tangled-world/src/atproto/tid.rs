@@ -1,10 +1,10 @@
-//! TIDs: record keys that sort by time.
+//! Creates and reads TIDs, which are record keys that sort by time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ALPHABET: &[u8; 32] = b"234567abcdefghijklmnopqrstuvwxyz";
 
-/// Returns the TID of a time in microseconds since the epoch and a clock id (0 to 1023).
+/// Returns the TID for a time in microseconds since the epoch and a clock id (0 to 1023).
 pub(crate) fn of(micros: u64, clock: u64) -> String {
     let number = (micros << 10 | clock & 0x3ff) & (u64::MAX >> 1);
     (0..13)
@@ -25,7 +25,7 @@ pub(crate) fn micros(tid: &str) -> Option<u64> {
     Some(number >> 10)
 }
 
-/// Returns a TID for the current time, greater than all earlier ones.
+/// Returns a TID for the current time. It is greater than all TIDs returned before.
 pub(crate) fn next() -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = u64::try_from(chrono::Utc::now().timestamp_micros()).unwrap_or(0);
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn tid_time_round_trips() {
-        // The TID of a real record of 2 May 2026.
+        // This TID belongs to a real record of 2 May 2026.
         assert_eq!(
             micros("3mkuuamwfj322").map(|it| it / 86_400_000_000),
             Some(20_575)

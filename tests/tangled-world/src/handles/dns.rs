@@ -1,4 +1,4 @@
-//! A name server that serves only TXT records (RFC 1035, section 4).
+//! A name server that answers only queries for TXT records (RFC 1035, section 4).
 
 use std::{
     collections::BTreeMap,
@@ -10,23 +10,23 @@ use std::{
 
 use crate::{host::lock, worker::Worker};
 
-/// Behaviour of the name server.
+/// How the name server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DnsMood {
-    /// Answers correctly.
+    /// Sends correct answers.
     #[default]
     Fine,
-    /// Sends no answer.
+    /// Sends no answers.
     Silent,
-    /// Ignores this many of the next queries.
+    /// Ignores the next queries, as many as given.
     Loses(u32),
-    /// Answers with only the first record, marked as truncated.
+    /// Sends only the first record, and marks the answer as truncated.
     Truncates,
-    /// Answers with an additional record, larger than a resolver accepts.
+    /// Adds a record that is larger than a resolver accepts.
     Oversized,
-    /// Answers with a failure code.
+    /// Sends a failure code.
     Fails,
-    /// Sends a forged answer with a wrong query id before the real answer.
+    /// Sends a forged answer with a wrong query id, and then the real answer.
     AfterAForgery,
 }
 
@@ -37,7 +37,7 @@ struct State {
     questions: Vec<String>,
 }
 
-/// A name server on loopback. The server stops on drop.
+/// A name server on loopback. It stops when it is dropped.
 pub struct DnsDouble {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -63,7 +63,7 @@ impl DnsDouble {
                     continue;
                 };
                 for reply in replies(&known, &buffer[..length]) {
-                    // The client may be gone.
+                    // The client may have stopped waiting for the answer.
                     let _ = socket.send_to(&reply, from);
                 }
             }
@@ -87,12 +87,12 @@ impl DnsDouble {
         lock(&self.state).records.insert(name.to_owned(), texts);
     }
 
-    /// Sets the behaviour from now on.
+    /// Sets how the server answers from now on.
     pub fn set_mood(&self, mood: DnsMood) {
         lock(&self.state).mood = mood;
     }
 
-    /// Returns the number of queries about a name.
+    /// Returns the number of queries for a name.
     #[must_use]
     pub fn asked(&self, name: &str) -> usize {
         let state = lock(&self.state);
@@ -105,7 +105,7 @@ const TRUNCATED: u16 = 0x0200;
 const FAILED: u16 = 2;
 const NO_SUCH_NAME: u16 = 3;
 
-/// Returns the datagrams sent in reply to a question.
+/// Returns the datagrams that answer a question.
 fn replies(state: &Mutex<State>, question: &[u8]) -> Vec<Vec<u8>> {
     let mut state = lock(state);
     let name = name_in(question);
@@ -142,7 +142,7 @@ fn replies(state: &Mutex<State>, question: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// Returns the name that a question is about, in lower case.
+/// Returns the name that a question asks for, in lower case.
 fn name_in(question: &[u8]) -> String {
     let mut labels = Vec::new();
     let mut at = 12;
@@ -155,7 +155,7 @@ fn name_in(question: &[u8]) -> String {
     labels.join(".")
 }
 
-/// Returns an answer with these records, each split into as many strings as needed.
+/// Returns an answer with TXT records. Each text is split into as many strings as it needs.
 fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
     let count = u16::try_from(texts.len()).expect("a few records");
     let mut out = question[..2].to_vec();
@@ -170,7 +170,8 @@ fn reply(question: &[u8], flags: u16, texts: &[String]) -> Vec<u8> {
             data.push(u8::try_from(part.len()).expect("at most 255"));
             data.extend(part);
         }
-        // The question's name, type TXT, class IN, TTL of one minute.
+        // The record refers to the question's name, and has type TXT, class IN and a TTL of one
+        // minute.
         out.extend([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 60]);
         let length = u16::try_from(data.len()).expect("a short record");
         out.extend(length.to_be_bytes());

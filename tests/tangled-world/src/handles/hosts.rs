@@ -1,4 +1,4 @@
-//! The hosts of handles, over TLS: a proxy that plays all hosts.
+//! Serves the hosts of handles over TLS. One proxy acts as all of these hosts.
 
 use std::{
     collections::BTreeMap,
@@ -17,12 +17,12 @@ use rustls::{
 
 use crate::{host::lock, worker::Worker};
 
-/// A certificate of `*.handles.example` with its key.
+/// A certificate for `*.handles.example`. The file also has its key.
 const SERVER: &[u8] = include_bytes!("server.pem");
-/// Time within which a client must send its request.
+/// Time limit for a client to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answer of a host.
+/// The answer of a handle's host.
 #[derive(Debug, Clone)]
 pub struct Page {
     status: u16,
@@ -31,7 +31,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Answers with a text.
+    /// Creates an answer with status 200 and a text.
     #[must_use]
     pub fn text(body: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// Answers with a status and no body.
+    /// Creates an answer with a status and no body.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Page {
         }
     }
 
-    /// Answers with a redirect.
+    /// Creates a redirect to `to`.
     #[must_use]
     pub fn redirect(to: &str) -> Self {
         Self {
@@ -77,13 +77,13 @@ impl Page {
 #[derive(Default)]
 struct State {
     pages: BTreeMap<String, Page>,
-    /// Host and path of each request.
+    /// Host and path of every request so far.
     asked: Vec<(String, String)>,
 }
 
-/// Hosts below `handles.example`, each with one page for every path. A client uses [`Self::url`] as
-/// its proxy and trusts [`Self::authority`]. A host without a page does not exist. The hosts stop
-/// on drop.
+/// Hosts in the domain `handles.example`. Each host answers every path with one page, and a host
+/// without a page does not exist. A client uses [`Self::url`] as its proxy and trusts
+/// [`Self::authority`]. The hosts stop when this value is dropped.
 pub struct HandleHosts {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -91,7 +91,7 @@ pub struct HandleHosts {
 }
 
 impl HandleHosts {
-    /// Starts the server, without any host.
+    /// Starts the proxy without any host.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl HandleHosts {
                 };
                 let (known, tls) = (Arc::clone(&known), Arc::clone(&tls));
                 std::thread::spawn(move || {
-                    // A client that disconnects early is not an error.
+                    // A client may disconnect early, which is not an error.
                     let _ = serve(stream, &known, tls);
                 });
             }
@@ -128,20 +128,20 @@ impl HandleHosts {
         })
     }
 
-    /// Returns the proxy for `https`.
+    /// Returns the URL of the proxy for `https`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Returns the file with the certificate authority of the hosts.
+    /// Returns the path of the certificate authority's file, which the client must trust.
     #[must_use]
     pub fn authority() -> PathBuf {
         let path = "src/handles/authority.pem";
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
     }
 
-    /// Sets the answer of a host; with `None` the host does not exist.
+    /// Sets the answer of a host. With `None`, the host does not exist.
     pub fn set(&self, host: &str, page: Option<Page>) {
         let mut state = lock(&self.state);
         match page {
@@ -150,7 +150,7 @@ impl HandleHosts {
         };
     }
 
-    /// Returns the paths that were requested from a host.
+    /// Returns the paths that clients requested from a host.
     #[must_use]
     pub fn asked(&self, host: &str) -> Vec<String> {
         let state = lock(&self.state);
@@ -161,7 +161,7 @@ impl HandleHosts {
 
 impl Drop for HandleHosts {
     fn drop(&mut self) {
-        // A connection wakes the worker, which waits for one.
+        // The worker waits for a connection, so this connection wakes it.
         let address = self.address;
         self.worker.stop(|| TcpStream::connect(address).is_ok());
     }
@@ -179,7 +179,7 @@ fn tls() -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-/// Serves one connection: `CONNECT`, then the request inside.
+/// Serves one connection: the `CONNECT` request, and then the request inside the tunnel.
 fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let target = second_word(&head(&mut stream)?);
@@ -198,7 +198,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>, tls: Arc<ServerConfig>) ->
     stream.flush()
 }
 
-/// Reads up to the empty line.
+/// Reads up to the empty line after the headers.
 fn head(stream: &mut impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut one = [0];

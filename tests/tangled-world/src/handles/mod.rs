@@ -1,4 +1,4 @@
-//! Handle resolution: a name server, and the handles' own hosts.
+//! Servers that resolve handles: a name server, and the hosts of the handles.
 
 mod dns;
 mod hosts;

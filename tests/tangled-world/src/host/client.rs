@@ -1,4 +1,4 @@
-//! Requests to hosts of the world, sent by a test or by another host.
+//! Sends requests to the hosts of the world, for tests and for other hosts.
 
 use std::{
     io::{self, Read, Write},
@@ -9,19 +9,19 @@ use std::{
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// An answer to a [`Caller`].
+/// The answer to a request of a [`Caller`].
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// HTTP status.
+    /// HTTP status of the answer.
     pub status: u16,
-    /// Headers, with names in lower case.
+    /// Headers of the answer, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Body.
+    /// Body of the answer.
     pub bytes: Vec<u8>,
 }
 
 impl Answer {
-    /// Returns the body as JSON; null if it is not JSON.
+    /// Returns the body as JSON, or null if the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
@@ -39,20 +39,20 @@ impl Answer {
         self.json()
     }
 
-    /// Returns a header; empty if it is missing.
+    /// Returns the header with this lower-case name. The value is empty if the header is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(it, _)| it == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// Returns the name of the error.
+    /// Returns the name of the XRPC error.
     #[must_use]
     pub fn error(&self) -> String {
         self.json()["error"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Returns the message of the error.
+    /// Returns the message of the XRPC error.
     #[must_use]
     pub fn message(&self) -> String {
         self.json()["message"]
@@ -62,7 +62,8 @@ impl Answer {
     }
 }
 
-/// Calls a host with XRPC, signed in or anonymously, so that a test can act as another client.
+/// Calls XRPC methods of a host, logged in or anonymously, so that a test can act as another
+/// client.
 ///
 /// Every request uses a separate connection.
 #[derive(Debug, Clone)]
@@ -81,13 +82,13 @@ impl Caller {
         }
     }
 
-    /// Returns a caller of the same host with a token.
+    /// Returns a caller of the same host that sends a token.
     #[must_use]
     pub fn with_token(&self, token: &str) -> Self {
         self.with_authorization(&format!("Bearer {token}"))
     }
 
-    /// Returns a caller of the same host with an `Authorization` header.
+    /// Returns a caller of the same host that sends an `Authorization` header.
     #[must_use]
     pub fn with_authorization(&self, authorization: &str) -> Self {
         Self {
@@ -96,7 +97,7 @@ impl Caller {
         }
     }
 
-    /// Returns a caller of the same host, signed in with a password.
+    /// Logs in with a password, and returns a caller with the session.
     ///
     /// # Panics
     ///
@@ -108,7 +109,7 @@ impl Caller {
         self.with_token(session["accessJwt"].as_str().expect("a token"))
     }
 
-    /// Calls a query.
+    /// Calls an XRPC query.
     ///
     /// # Panics
     ///
@@ -128,7 +129,7 @@ impl Caller {
         self.send("GET", &format!("xrpc/{nsid}{query}"), &[], &[])
     }
 
-    /// Gets a path that is not an XRPC method.
+    /// Requests a path that is not an XRPC method.
     ///
     /// # Panics
     ///
@@ -138,7 +139,7 @@ impl Caller {
         self.send("GET", path.trim_start_matches('/'), &[], &[])
     }
 
-    /// Calls a procedure with JSON.
+    /// Calls an XRPC procedure with a JSON body.
     ///
     /// # Panics
     ///
@@ -148,7 +149,7 @@ impl Caller {
         self.post_bytes(nsid, "application/json", body.to_string().as_bytes())
     }
 
-    /// Calls a procedure without a body.
+    /// Calls an XRPC procedure without a body.
     ///
     /// # Panics
     ///
@@ -158,7 +159,7 @@ impl Caller {
         self.send("POST", &format!("xrpc/{nsid}"), &[], &[])
     }
 
-    /// Calls a procedure with bytes.
+    /// Calls an XRPC procedure with a body of bytes.
     ///
     /// # Panics
     ///
@@ -184,13 +185,13 @@ impl Caller {
     }
 }
 
-/// Gets an `http://` address; returns status and body.
+/// Requests an `http://` URL, and returns the status and the body.
 pub(crate) fn get(url: &str) -> io::Result<(u16, Vec<u8>)> {
     let answer = request("GET", url, &[], &[])?;
     Ok((answer.status, answer.bytes))
 }
 
-/// Uses HTTP 1.0, so that the answer is not chunked and ends with the connection.
+/// Sends a request in HTTP 1.0, so that the answer is not chunked and ends with the connection.
 fn request(verb: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<Answer> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{url}: {what}"));
     let rest = url
@@ -207,7 +208,8 @@ fn request(verb: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> io::
         head.push_str(&format!("content-length: {}\r\n", body.len()));
     }
     stream.write_all(format!("{head}\r\n").as_bytes())?;
-    // A host that refuses a large body answers before it has read the whole body.
+    // A host that refuses a large body answers before it has read all of it, so a failed write is
+    // ignored.
     let _ = stream.write_all(body);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);

@@ -5,29 +5,29 @@ use std::time::Duration;
 use forge_double_wire::Reply;
 use serde_json::json;
 
-/// Action of a fault on the request.
+/// What a fault does to a request.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// A delay only.
+    /// Only delays the answer.
     Pass,
-    /// A substitute answer.
+    /// Sends this answer instead of the correct one.
     Answer {
-        /// HTTP status.
+        /// HTTP status of the answer.
         status: u16,
-        /// Headers.
+        /// Headers of the answer.
         headers: Vec<(String, String)>,
-        /// Body.
+        /// Body of the answer.
         body: String,
     },
-    /// Truncates the correct answer after this many bytes of the body.
+    /// Sends the correct answer, but stops after this many bytes of the body.
     Truncate(usize),
-    /// Breaks the body of the correct answer, so that it is not JSON.
+    /// Sends the correct answer with a body that is broken and not JSON.
     Malformed,
     /// Resets the connection without an answer.
     Reset,
 }
 
-/// A fault and the requests it applies to. By default it acts once, on the next request.
+/// A fault, and the requests on which it acts. By default it acts once, on the next request.
 #[derive(Debug, Clone)]
 pub struct Fault {
     path: Option<String>,
@@ -82,14 +82,15 @@ impl Fault {
         )
     }
 
-    /// Creates a fault that answers with a gateway's page, which is not JSON.
+    /// Creates a fault that answers with the page of a gateway, which is not JSON.
     #[must_use]
     pub fn gateway(status: u16) -> Self {
         let body = format!("<html><head><title>{status}</title></head></html>");
         Self::answer(status, &[("content-type", "text/html")], body)
     }
 
-    /// Answers 429 as a PDS and the public index do, with the seconds until the next attempt.
+    /// Creates a fault that answers 429 as a PDS and the public index do, with the seconds until
+    /// the next attempt.
     #[must_use]
     pub fn rate_limited(seconds: u64) -> Self {
         let reset = chrono::Utc::now().timestamp() + i64::try_from(seconds).unwrap_or(0);
@@ -135,7 +136,7 @@ impl Fault {
         self
     }
 
-    /// Restricts the fault to requests with this text in the query or the body.
+    /// Restricts the fault to requests that contain this text in the query or the body.
     #[must_use]
     pub fn about(mut self, text: &str) -> Self {
         self.text = Some(text.to_owned());
@@ -163,7 +164,7 @@ impl Fault {
         self
     }
 
-    /// Adds a fault that acts only after this one is used up.
+    /// Adds a fault that acts once this one has acted as often as planned.
     #[must_use]
     pub fn then(mut self, next: Self) -> Self {
         self.next = Some(Box::new(next));
@@ -177,7 +178,7 @@ impl Fault {
         self
     }
 
-    /// Returns true if the request is executed despite the fault.
+    /// Returns true if the request is executed although the fault hides its answer.
     pub(super) fn lets_it_happen(&self) -> bool {
         self.committed || !matches!(self.action, Action::Answer { .. } | Action::Reset)
     }
@@ -197,14 +198,14 @@ impl Fault {
     }
 }
 
-/// The parts of a request that faults match.
+/// The parts of a request that faults compare.
 pub(super) struct Subject<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a str,
     pub(super) body: &'a [u8],
 }
 
-/// The faults that have yet to act.
+/// The faults that can still act.
 #[derive(Debug, Default)]
 pub(super) struct Plan(Vec<Fault>);
 
@@ -222,7 +223,7 @@ impl Plan {
         self.0.iter().filter(|it| it.times.is_some()).count()
     }
 
-    /// Takes the fault for a request: the first that matches and has skipped enough requests.
+    /// Takes the fault for a request: the first that matches and has let enough requests pass.
     pub(super) fn take(&mut self, subject: &Subject<'_>) -> Option<Fault> {
         for (index, fault) in self.0.iter_mut().enumerate() {
             if !fault.fits(subject) {
@@ -248,8 +249,8 @@ impl Plan {
     }
 }
 
-/// Applies a fault to an answer; `None` means a reset. The number is the length at which the body
-/// is cut.
+/// Applies a fault to an answer. `None` means that the connection is reset. The number is the
+/// length to which the body is cut.
 pub(super) fn disturb(mut reply: Reply, action: Option<Action>) -> Option<(Reply, Option<usize>)> {
     match action {
         None | Some(Action::Pass) => Some((reply, None)),

@@ -1,4 +1,4 @@
-//! An HTTP server on loopback with a separate thread: it records requests, injects faults, and
+//! An HTTP server on loopback, on a separate thread. It records requests, injects faults, and
 //! passes the other requests to a [`Service`].
 
 mod client;
@@ -39,17 +39,17 @@ pub use record::Recorded;
 pub(crate) use request::Incoming;
 pub use trap::Trap;
 
-/// Answers requests. Each request runs on a thread that may block.
+/// Answers requests. Each request runs on a thread, which may block.
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, request: &Incoming) -> Reply;
 }
 
-/// Locks a mutex even if a panicking request has poisoned it.
+/// Locks a mutex, even if a request that panicked has poisoned it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles the connections of a host instead of the host itself; see [`Host::put_behind`].
+/// Handles the connections of a host in place of the host. See [`Host::put_behind`].
 pub type Front = Arc<dyn Fn(std::net::TcpStream) + Send + Sync>;
 
 struct Desk {
@@ -59,7 +59,7 @@ struct Desk {
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
     trap: Mutex<Option<Trap>>,
-    /// Default names of methods, by their new names.
+    /// Default method names, by their new names.
     renamed: Mutex<BTreeMap<String, String>>,
     names: Mutex<Names>,
     down: AtomicBool,
@@ -68,9 +68,9 @@ struct Desk {
     busiest: AtomicU64,
 }
 
-/// A server of the world: its address, its recorded requests, and its faults.
+/// A server of the world, with its address, its recorded requests and its faults.
 ///
-/// The host stops on drop.
+/// The server stops when this value is dropped.
 pub struct Host {
     desk: Arc<Desk>,
     address: SocketAddr,
@@ -79,8 +79,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reserves a free port; [`Claimed::serve`] then starts on it. There are two steps because some
-    /// services must know their own address.
+    /// Reserves a free port, on which [`Claimed::serve`] later starts the server. There are two
+    /// steps because some services must know their address before they start.
     pub(crate) fn claim() -> io::Result<Claimed> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -111,7 +111,7 @@ impl Host {
         lock(&self.desk.plan).add(fault);
     }
 
-    /// Drops all faults.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         lock(&self.desk.plan).clear();
     }
@@ -122,28 +122,28 @@ impl Host {
         lock(&self.desk.plan).left()
     }
 
-    /// Delays each answer by `latency`.
+    /// Delays every answer by `latency`.
     pub fn set_latency(&self, latency: Duration) {
         *lock(&self.desk.latency) = latency;
     }
 
-    /// Lets a trap count the requests of this host; `None` removes the trap.
+    /// Sets a trap, which counts the requests of this host. `None` removes the trap.
     pub fn set_trap(&self, trap: Option<Trap>) {
         *lock(&self.desk.trap) = trap;
     }
 
-    /// Renames a method: it no longer answers by its default name.
+    /// Renames a method. The host no longer knows the default name.
     pub fn rename_method(&self, usual: &str, now: &str) {
         lock(&self.desk.renamed).insert(now.to_owned(), usual.to_owned());
     }
 
-    /// Makes the host use other names for fields and values, in addition to renamed methods.
+    /// Sets the names that the host uses for fields and values.
     pub fn speak(&self, names: Names) {
         *lock(&self.desk.names) = names;
     }
 
-    /// Passes every connection from now on to `front`. The returned host is the original host at a
-    /// new address.
+    /// Passes every later connection to `front`. Returns the original host, which gets a new
+    /// address.
     ///
     /// # Errors
     ///
@@ -154,7 +154,8 @@ impl Host {
         Ok(back)
     }
 
-    /// While the host is down, every connection is reset and nothing is recorded.
+    /// Sets whether the host is down. A host that is down resets every connection and records
+    /// nothing.
     pub fn set_down(&self, down: bool) {
         self.desk.down.store(down, Ordering::SeqCst);
     }
@@ -171,14 +172,15 @@ impl Host {
         lock(&self.desk.log).len()
     }
 
-    /// Returns the number of requests of an XRPC method.
+    /// Returns the number of requests that called an XRPC method.
     #[must_use]
     pub fn count_of(&self, nsid: &str) -> usize {
         let log = lock(&self.desk.log);
         log.iter().filter(|it| it.method() == Some(nsid)).count()
     }
 
-    /// Returns the maximum number of concurrent requests since the record was last reset.
+    /// Returns the maximum number of requests that the host has handled at once since the record
+    /// was last reset.
     #[must_use]
     pub fn most_at_once(&self) -> u64 {
         self.desk.busiest.load(Ordering::SeqCst)
@@ -207,7 +209,7 @@ impl Drop for Host {
     }
 }
 
-/// A reserved port without a server.
+/// A reserved port on which no server runs yet.
 pub(crate) struct Claimed {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -288,13 +290,14 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>, has_front: bool) {
                     front(stream);
                 }
             }
-            // Probably the process is out of file descriptors; wait until some are closed.
+            // This error usually means that the process has no free file descriptor, so wait until
+            // some are closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
 
-/// Signals that the connection has to be reset.
+/// Error that makes the server reset the connection.
 #[derive(Debug)]
 struct Hangup;
 
@@ -308,7 +311,7 @@ impl std::error::Error for Hangup {}
 
 async fn connection(stream: TcpStream, desk: Arc<Desk>) {
     let _ = stream.set_nodelay(true);
-    // A second handle of the socket sets how it closes while hyper owns the first.
+    // A second handle of the socket sets how it closes, because hyper owns the first handle.
     let handle: io::Result<OwnedFd> = stream.as_fd().try_clone_to_owned();
     let handle = Arc::new(handle.ok());
     let service = service_fn(move |request| {
@@ -323,13 +326,13 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
             answer
         }
     });
-    // An error here means that the client disconnected, or that a fault broke the connection.
+    // This error means that the client disconnected, or that a fault broke the connection.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
 
-/// Counts a request as in progress until dropped.
+/// Counts a request as in progress until it is dropped.
 struct Busy<'a>(&'a Desk);
 
 impl<'a> Busy<'a> {
@@ -358,7 +361,7 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
             execute(desk, incoming).await;
         }
         trap.spring();
-        // Wait until the client disconnects.
+        // The trapped request gets no answer, and waits until the client disconnects.
         return std::future::pending().await;
     }
     let index = desk.requests.fetch_add(1, Ordering::Relaxed) + 1;
@@ -398,7 +401,7 @@ async fn execute(desk: &Arc<Desk>, incoming: Incoming) -> Reply {
     let desk = Arc::clone(desk);
     let broken = || Reply::text(500, "text/plain", b"the double failed".to_vec());
     let reply = tokio::task::spawn_blocking(move || {
-        // A bug in a service must not stop the server: only the request fails.
+        // A bug in a service must not stop the server. Only the request fails.
         let work = AssertUnwindSafe(|| desk.service.answer(&incoming));
         std::panic::catch_unwind(work).unwrap_or_else(|_| broken())
     })

@@ -1,7 +1,7 @@
-//! Renames protocol names on the wire. A host uses the default names internally. Requests are
-//! translated to default names before they are executed, and answers to new names before they are
-//! sent. On the wire, a replaced default name is unknown. A record's CID is computed with the names
-//! on the wire.
+//! Renames names of the protocol on the wire. A host uses only default names internally. It
+//! translates requests to default names before it executes them, and answers to new names before it
+//! sends them. A default name that has a new name is unknown on the wire. A record's CID is
+//! computed with the names on the wire.
 
 use std::{
     collections::BTreeMap,
@@ -14,30 +14,29 @@ use serde_json::{Map, Value};
 use super::{Incoming, lock};
 use crate::atproto::cid;
 
-/// Where a field occurs.
+/// The kind of message in which a field occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In objects whose `$type` is this text.
+    /// Objects with this `$type`.
     Type(String),
-    /// In the query of this method.
+    /// The query of this method.
     Query(String),
-    /// In the input of this method.
+    /// The input of this method.
     Input(String),
-    /// In the answer of this method.
+    /// The answer of this method.
     Answer(String),
 }
 
-/// Renamed names of the protocol.
+/// New names for names of the protocol.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    /// Pairs of default and new name.
+    /// Default and new name of each renamed text.
     texts: Vec<(String, String)>,
     fields: Vec<Field>,
     words: Vec<Word>,
-    /// Pairs of default and new name.
+    /// Default and new name of each renamed attribute.
     attributes: Vec<(String, String)>,
-    /// The CIDs of records with default names, and the CIDs with new names. All copies share the
-    /// map.
+    /// Maps a record's CID with default names to its CID with new names. All clones share this map.
     cids: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
@@ -57,16 +56,16 @@ struct Word {
 }
 
 impl Names {
-    /// Renames an NSID everywhere in queries and JSON.
+    /// Renames an NSID in all queries and all JSON.
     pub fn text(&mut self, usual: &str, now: &str) {
         self.texts.push((usual.to_owned(), now.to_owned()));
-        // Longer names come first, because a name may begin with a shorter name.
+        // Longer names come first, because a name may begin with a shorter one.
         let length = |text: &(String, String)| std::cmp::Reverse(text.0.len());
         self.texts.sort_by_key(length);
     }
 
-    /// Renames a field. `path` has the default names of the keys that lead to it, joined by dots;
-    /// lists are traversed.
+    /// Renames a field. `path` contains the default names of the keys that lead to the field,
+    /// joined by dots. A list on the path stands for all of its items.
     pub fn field(&mut self, place: Place, path: &str, now: &str) {
         self.fields.push(Field {
             place,
@@ -76,7 +75,7 @@ impl Names {
         self.fields.sort_by_key(|field| field.path.len());
     }
 
-    /// Renames a value of a field, if the value is `usual`.
+    /// Renames a value of a field, where the value is `usual`.
     pub fn word(&mut self, place: Place, path: &str, usual: &str, now: &str) {
         self.words.push(Word {
             place,
@@ -86,12 +85,12 @@ impl Names {
         });
     }
 
-    /// Renames an attribute of the elements of a page.
+    /// Renames an attribute of the elements in HTML pages.
     pub fn attribute(&mut self, usual: &str, now: &str) {
         self.attributes.push((usual.to_owned(), now.to_owned()));
     }
 
-    /// Translates a request to default names.
+    /// Translates a request to the default names.
     pub(super) fn incoming(&self, mut request: Incoming) -> Incoming {
         let Some(method) = request.nsid().map(str::to_owned) else {
             return request;
@@ -164,7 +163,7 @@ impl Names {
         request
     }
 
-    /// Translates the answer of a method, or a page, to new names.
+    /// Translates the answer of a method, or a page, to the new names.
     pub(super) fn outgoing(&self, method: Option<&str>, mut reply: Reply) -> Reply {
         if is(&reply, "text/html") {
             let page = String::from_utf8_lossy(&reply.body).into_owned();
@@ -184,7 +183,7 @@ impl Names {
         let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else {
             return reply;
         };
-        // Errors have their own form, independent of the method.
+        // The form of an error does not depend on the method.
         if reply.status < 400 {
             self.rename(&mut value, &Place::Answer(method.to_owned()));
         }
@@ -196,7 +195,7 @@ impl Names {
         reply
     }
 
-    /// Computes the new CIDs of the records in an answer.
+    /// Computes and stores the new CIDs of the records in an answer.
     fn add_cids(&self, answer: &Value) {
         if let (Some(Value::String(usual)), Some(value)) = (answer.get("cid"), answer.get("value"))
             && let Ok(value) = serde_json::from_str(&self.with_new_cids(value.to_string()))
@@ -234,7 +233,7 @@ impl Names {
                 }
             });
         }
-        // Inner fields are renamed first: their paths use default names.
+        // Inner fields are renamed before outer ones, because their paths contain default names.
         for field in self.fields.iter().rev() {
             visit(value, field, here, &|map, key| {
                 if let Some(value) = map.remove(key) {
@@ -276,7 +275,7 @@ fn is(reply: &Reply, kind: &str) -> bool {
         .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.starts_with(kind))
 }
 
-/// Returns the CIDs of the records in the input of a write.
+/// Returns the CIDs of the records that the input of a write contains.
 fn written_cids(input: &Value) -> Vec<Option<String>> {
     let writes = input["writes"].as_array().into_iter().flatten();
     let records = input.get("record").into_iter();
@@ -288,7 +287,7 @@ fn split(path: &str) -> Vec<String> {
     path.split('.').map(str::to_owned).collect()
 }
 
-/// Replaces a name unless it continues with further characters.
+/// Replaces a name wherever it is complete, and not only the start of a longer name.
 fn replace(text: &str, from: &str, to: &str) -> String {
     let mut parts = text.split(from);
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -302,7 +301,8 @@ fn replace(text: &str, from: &str, to: &str) -> String {
 
 type Change<'a> = &'a dyn Fn(&mut Map<String, Value>, &str);
 
-/// Calls `change` for every object with the field, if the field's place is `here` or a type.
+/// Calls `change` for every object that contains the field, if the field belongs to `here` or to a
+/// record type.
 fn visit(value: &mut Value, field: &Field, here: &Place, change: Change<'_>) {
     match &field.place {
         Place::Type(of) => typed(value, of, &field.path, change),

@@ -1,4 +1,4 @@
-//! Records of the requests that a host has received; they contain no tokens.
+//! Records the requests that a host receives, without tokens.
 
 use std::time::Instant;
 
@@ -6,20 +6,20 @@ use forge_double_wire::longest_chain;
 
 use super::{Host, Incoming};
 
-/// A request that was answered.
+/// A request that the host has answered.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
-    /// Number of the request, from 1.
+    /// Number of the request, counted from 1.
     pub index: u64,
-    /// HTTP method, such as `POST`.
+    /// HTTP method of the request, such as `POST`.
     pub verb: String,
-    /// Path without the query.
+    /// Path of the request, without the query.
     pub path: String,
-    /// Query as sent.
+    /// Query string of the request, as sent.
     pub query: String,
-    /// `User-Agent`.
+    /// `User-Agent` header of the request.
     pub agent: String,
-    /// Body, as text.
+    /// Body of the request, as text.
     pub body: String,
     /// HTTP status of the answer; 0 if the connection was reset.
     pub status: u16,
@@ -29,13 +29,14 @@ pub struct Recorded {
     pub faulted: bool,
     /// True if the request was executed.
     pub executed: bool,
-    /// Time of arrival, and the time when the answer was ready.
+    /// Times at which the request arrived and its answer was ready.
     pub work: Option<(Instant, Instant)>,
 }
 
 impl Recorded {
     pub(super) fn of(index: u64, incoming: &Incoming) -> Self {
-        // Only session requests have secrets in their bodies.
+        // Only requests about sessions contain secrets in their bodies, so only these bodies are
+        // hidden.
         let secret = incoming.path.contains("com.atproto.server.");
         Self {
             index,
@@ -52,16 +53,16 @@ impl Recorded {
         }
     }
 
-    /// Returns the length of the longest chain of requests in which each arrived after the answer
-    /// to the previous one. If all requests take equally long, the total time is this many times
-    /// that.
+    /// Returns the length of the longest chain of requests in which each request arrives after the
+    /// answer to the one before. If all requests take the same time, the total time is this number
+    /// times that.
     #[must_use]
     pub fn longest_chain(hosts: &[&Host]) -> usize {
         let all = hosts.iter().flat_map(|host| host.requests());
         longest_chain(all.filter_map(|it| it.work).collect())
     }
 
-    /// Returns the XRPC method that was called.
+    /// Returns the XRPC method that the request called.
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         self.path.strip_prefix("/xrpc/")

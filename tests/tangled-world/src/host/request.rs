@@ -1,4 +1,4 @@
-//! A request that was read completely.
+//! A request that the host has read completely.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 pub(crate) struct Incoming {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// The renamed method that was requested, if it is not the default name.
+    /// The new name of the requested method; `None` if the client used the default name.
     pub(crate) asked: Option<String>,
     pub(crate) query: String,
     /// Headers, with names in lower case.
@@ -19,7 +19,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Returns a header by its name in lower case; empty if it is missing.
+    /// Returns the header with this lower-case name. The value is empty if the header is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .iter()
@@ -27,13 +27,13 @@ impl Incoming {
             .map_or("", |(_, value)| value)
     }
 
-    /// Returns the XRPC method that is called.
+    /// Returns the XRPC method that the request calls.
     pub(crate) fn nsid(&self) -> Option<&str> {
         self.path.strip_prefix("/xrpc/")
     }
 
-    /// Translates the method to its default name. `names` maps new names to default names; a
-    /// default name that was replaced is unknown.
+    /// Translates the method to its default name. `names` maps new names to default names. A
+    /// default name that has a new name is unknown.
     pub(super) fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
         let Some(asked) = self.nsid().map(str::to_owned) else {
             return self;
@@ -47,12 +47,12 @@ impl Incoming {
         self
     }
 
-    /// Returns a parameter of the query.
+    /// Returns a parameter of the query string.
     pub(crate) fn param(&self, name: &str) -> Option<String> {
         self.params(name).into_iter().next()
     }
 
-    /// Returns all values of a parameter.
+    /// Returns all values of a parameter in the query string.
     pub(crate) fn params(&self, name: &str) -> Vec<String> {
         self.query
             .split('&')
@@ -63,7 +63,7 @@ impl Incoming {
             .collect()
     }
 
-    /// Returns the token of a `Bearer` authorization.
+    /// Returns the token in a `Bearer` authorization.
     pub(crate) fn bearer(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization").split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token)

@@ -1,4 +1,4 @@
-//! A trap that stops a client at a request, to be killed there.
+//! Stops a client at a chosen request, so that a test can kill the client there.
 
 use std::{
     sync::{
@@ -15,14 +15,14 @@ struct State {
     sprung: AtomicBool,
 }
 
-/// Stops a client at one of its requests, counted over all hosts with this trap: that request is
-/// never answered.
+/// A trap that leaves one request unanswered. It counts the requests of all hosts that have this
+/// trap.
 #[derive(Clone)]
 pub struct Trap(Arc<State>);
 
 impl Trap {
-    /// Creates a trap at request `at`, counted from 1; 0 only counts. If `after` is true, the
-    /// request is executed first.
+    /// Creates a trap at request `at`, counted from 1. With 0, the trap only counts. If `after` is
+    /// true, the host executes the trapped request.
     #[must_use]
     pub fn new(at: u64, after: bool) -> Self {
         Self(Arc::new(State {
@@ -33,20 +33,20 @@ impl Trap {
         }))
     }
 
-    /// Returns the number of requests.
+    /// Returns the number of requests so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count.load(Ordering::SeqCst)
     }
 
-    /// Returns true if a client has reached the trap.
+    /// Returns true if a client has sent the trapped request.
     #[must_use]
     pub fn has_sprung(&self) -> bool {
         self.0.sprung.load(Ordering::SeqCst)
     }
 
-    /// Waits until a client reaches the trap, `over` returns true, or `patience` ends; returns true
-    /// if the trap was reached.
+    /// Waits until a client sends the trapped request, `over` returns true, or the time `patience`
+    /// has passed. Returns true if a client sent the trapped request.
     pub fn wait(&self, mut over: impl FnMut() -> bool, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         while !self.has_sprung() {
@@ -58,7 +58,7 @@ impl Trap {
         true
     }
 
-    /// Counts a request; returns true if it is the trapped request.
+    /// Counts a request, and returns true if it is the trapped one.
     pub(super) fn counts_down(&self) -> bool {
         self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
     }

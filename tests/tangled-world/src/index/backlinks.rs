@@ -1,5 +1,5 @@
-//! An index of backlinks like Constellation: which records refer to a subject, and from which
-//! field. The index stores references, not records.
+//! An index of backlinks like Constellation: it finds the records that refer to a subject in a
+//! given field. It stores references, not records.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -39,7 +39,7 @@ fn backlinks(index: &Index, request: &Incoming) -> Answer {
     answer(index, request, &subject, collection, path, "records")
 }
 
-/// Answers with the accounts of the records, a hundred per page.
+/// Answers with the accounts of the records that refer to a subject, a hundred per page.
 fn dids(index: &Index, request: &Incoming) -> Answer {
     let (subject, source) = (need(request, "subject")?, need(request, "source")?);
     let (collection, path) = source

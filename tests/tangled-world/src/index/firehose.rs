@@ -1,5 +1,5 @@
-//! Follows a real PDS by `com.atproto.sync.subscribeRepos`, whose frames are CBOR and contain the
-//! written records as blocks of an archive.
+//! Follows a real PDS with `com.atproto.sync.subscribeRepos`. Its frames are CBOR, and contain the
+//! written records as blocks of a CAR archive.
 
 use std::{
     collections::BTreeMap,
@@ -21,12 +21,12 @@ use crate::{
     worker::Worker,
 };
 
-/// Pause before reconnecting to a server.
+/// Pause before a new attempt to connect to a server.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Maximum time for which a server may be down.
+/// Maximum time that a server may be down.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads a firehose until dropped; reconnects to a server that restarts.
+/// Reads a firehose until the worker is dropped, and reconnects when its server restarts.
 pub(super) fn follower(url: &str, network: Network, identities: Identities) -> io::Result<Worker> {
     let mut socket = connect(url, 0)?;
     let url = url.to_owned();
@@ -42,7 +42,7 @@ pub(super) fn follower(url: &str, network: Network, identities: Identities) -> i
     })
 }
 
-/// Requests the events after `cursor`.
+/// Connects to a firehose, and requests the events after `cursor`.
 fn connect(url: &str, cursor: i64) -> io::Result<WebSocket<TcpStream>> {
     let authority = url
         .strip_prefix("ws://")
@@ -52,14 +52,14 @@ fn connect(url: &str, cursor: i64) -> io::Result<WebSocket<TcpStream>> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let (mut socket, _) = tungstenite::client(format!("{url}?cursor={cursor}"), stream)
         .map_err(|error| io::Error::other(error.to_string()))?;
-    // A short timeout lets the thread see when to stop.
+    // The thread checks after each timeout whether it has to stop.
     socket
         .get_mut()
         .set_read_timeout(Some(Duration::from_millis(50)))?;
     Ok(socket)
 }
 
-/// Reads until the connection breaks. `cursor` is the number of the last event.
+/// Reads events until the connection breaks. `cursor` gets the number of the last event.
 fn follow(
     socket: &mut WebSocket<TcpStream>,
     cursor: &mut i64,
@@ -86,7 +86,7 @@ fn follow(
     }
 }
 
-/// Returns the number of a frame and its changes; `None` if the frame is not a commit.
+/// Returns the number of a frame and its changes, or `None` if the frame is not a commit.
 fn commit(frame: &[u8], identities: &Identities) -> Option<(i64, Vec<Change>)> {
     let (header, used) = cbor::decode(frame)?;
     if header["t"] != "#commit" {
@@ -124,7 +124,7 @@ fn commit(frame: &[u8], identities: &Identities) -> Option<(i64, Vec<Change>)> {
     Some((number, changes))
 }
 
-/// Returns the blocks of an archive (CAR, version 1) by CID. Blocks that do not match their CID are
+/// Returns the blocks of a CAR archive of version 1, by CID. A block that does not match its CID is
 /// left out.
 fn blocks(archive: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut rest = archive;
@@ -157,7 +157,7 @@ fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Reads the blobs of a record from the author's PDS.
+/// Reads the blobs of a record from the PDS of the record's author.
 fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for blob in crate::pds::record::blobs(record) {
@@ -175,7 +175,7 @@ fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String,
     found
 }
 
-/// Reads an address, retrying while its server restarts.
+/// Requests an address, and tries again while its server restarts.
 fn patiently(url: &str) -> io::Result<(u16, Vec<u8>)> {
     let end = Instant::now() + PATIENCE;
     loop {

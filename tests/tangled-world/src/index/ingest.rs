@@ -1,4 +1,5 @@
-//! Ingestion as in tangled's own index: a record with any defect is dropped silently.
+//! Ingests records as tangled's own index does: it drops a record with any defect, and reports
+//! nothing.
 
 use std::{io::Read, time::Instant};
 
@@ -15,10 +16,10 @@ pub(super) const ISSUE: &str = "sh.tangled.repo.issue";
 pub(super) const ISSUE_STATE: &str = "sh.tangled.repo.issue.state";
 const LABEL_OP: &str = "sh.tangled.label.op";
 
-/// Maximum size of an uncompressed patch, in bytes.
+/// Maximum size of a patch after decompression, in bytes.
 const LARGEST_PATCH: u64 = 15 << 20;
 
-/// Ingests due changes.
+/// Ingests the changes that are due.
 pub(super) fn catch_up(index: &Index, state: &mut State) {
     let now = Instant::now();
     for change in index.network.since(state.cursor) {
@@ -119,7 +120,7 @@ fn pull(state: &State, change: &Change, entry: &Entry) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the patch of each round.
+/// Returns the patches of a pull request's rounds.
 fn patches(change: &Change, entry: &Entry) -> Result<Vec<String>, String> {
     let rounds = entry.value["rounds"].as_array().ok_or("no rounds")?;
     rounds.iter().map(|round| patch(change, round)).collect()
@@ -153,8 +154,8 @@ fn status(index: &Index, state: &State, entry: &Entry, subject: &str) -> Result<
     authorised(index, entry, subject, true)
 }
 
-/// Returns true if an account may set a state or a label. The author may set a state, but not a
-/// label.
+/// Returns true if an account may set a state or a label. The author of the subject may set a
+/// state, but not a label.
 fn authorised(
     index: &Index,
     entry: &Entry,

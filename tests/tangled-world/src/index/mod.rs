@@ -1,6 +1,5 @@
-//! An index that answers like tangled's own ("bobbin"), and can behave like older versions of
-//! bobbin. The index comes with an index of backlinks, and with the web pages that number pull
-//! requests.
+//! An index that answers as tangled's own ("bobbin") does, or as older versions of it. It runs
+//! together with an index of backlinks, and with the web pages that number pull requests.
 
 mod backlinks;
 mod firehose;
@@ -25,19 +24,20 @@ use super::{
     worker::Worker,
 };
 
-/// How the index handles records. For an index that answers 429, or not at all, see [`Host::fault`]
-/// and [`Host::set_down`].
+/// How the index handles records. [`Host::fault`] and [`Host::set_down`] cover an index that
+/// answers 429 or does not answer.
 #[derive(Debug, Clone)]
 pub struct Moods {
-    /// Delay between a commit and its ingestion.
+    /// Delay between the commit of a record and its ingestion.
     pub lag: Duration,
-    /// The index ingests pull requests. In 2025 no index did.
+    /// True if the index ingests pull requests. In 2025 no index did.
     pub pulls: bool,
-    /// The index ingests states of pull requests and issues. In May 2026 tangled's did not.
+    /// True if the index ingests states of pull requests and issues. In May 2026 tangled's index
+    /// did not.
     pub statuses: bool,
-    /// The index drops states and labels of accounts without push access.
+    /// True if the index drops states and labels that accounts without push access have set.
     pub drops_unauthorised: bool,
-    /// The index returns the CID of an older version instead of the current CID.
+    /// True if the index returns an older version's CID instead of the current one.
     pub other_cid: bool,
 }
 
@@ -53,7 +53,7 @@ impl Default for Moods {
     }
 }
 
-/// A record that the index knows.
+/// A record that the index has ingested.
 #[derive(Debug, Clone)]
 struct Entry {
     did: String,
@@ -66,23 +66,23 @@ struct Entry {
 #[derive(Default)]
 struct State {
     moods: Moods,
-    /// Number of the first change that is not yet ingested.
+    /// Number of the first change that is not ingested yet.
     cursor: usize,
-    /// The records that the index returns, by at-uri.
+    /// Records that the index returns, by at-uri.
     records: BTreeMap<String, Entry>,
-    /// At-uris of the records about a subject, by the subject's at-uri.
+    /// At-uris of the records about a subject, by the at-uri of the subject.
     about: BTreeMap<String, BTreeSet<String>>,
-    /// All records, for the backlinks.
+    /// All records, including dropped ones, for the index of backlinks.
     all: BTreeMap<String, Entry>,
-    /// Planned losses: a collection, and the number of records to lose.
+    /// Planned losses: the collection, and the number of records that are still to be lost.
     losses: Vec<(String, usize)>,
-    /// The pull requests of a repository in order of arrival, which determines their numbers.
+    /// At-uris of a repository's pull requests in order of arrival, which determines their numbers.
     numbers: BTreeMap<String, Vec<String>>,
-    /// The issues of a repository in order of arrival.
+    /// At-uris of a repository's issues in order of arrival.
     issues: BTreeMap<String, Vec<String>>,
-    /// The patches of the rounds of pull requests.
+    /// Patches of a pull request's rounds, by at-uri.
     patches: BTreeMap<String, Vec<String>>,
-    /// Dropped records, with reasons.
+    /// Dropped records, each with the reason.
     dropped: Vec<(String, String)>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Index {
     repos: Repos,
 }
 
-/// An index on loopback, with backlinks and web pages. The index stops on drop.
+/// An index on loopback, with backlinks and web pages. It stops when it is dropped.
 pub struct IndexDouble {
     host: Host,
     backlinks: Host,
@@ -127,12 +127,12 @@ impl IndexDouble {
         })
     }
 
-    /// Also follows the firehose of a real PDS from its beginning:
+    /// Makes the index follow the firehose of a real PDS from its beginning:
     /// `ws://…/xrpc/com.atproto.sync.subscribeRepos`.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be reached.
+    /// Fails if the firehose cannot be reached.
     pub(crate) fn follow(&mut self, firehose: &str) -> io::Result<()> {
         let network = self.index.network.clone();
         let identities = self.index.identities.clone();
@@ -140,13 +140,13 @@ impl IndexDouble {
         Ok(())
     }
 
-    /// Returns the host of the index: its address, requests and faults.
+    /// Returns the host of the index, with its address, its requests and its faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Returns the index of backlinks, which has all records whatever the behaviour of the index.
+    /// Returns the host of the index of backlinks. It has all records, however the index behaves.
     #[must_use]
     pub fn backlinks(&self) -> &Host {
         &self.backlinks
@@ -161,20 +161,20 @@ impl IndexDouble {
     /// Sets how the index handles records from now on.
     pub fn set_moods(&self, moods: Moods) {
         let mut state = lock(&self.index.state);
-        // Records already due are ingested under the old moods.
+        // Records that are already due are ingested under the old moods.
         ingest::catch_up(&self.index, &mut state);
         state.moods = moods;
     }
 
-    /// Loses the next `times` records of a collection: the index does not have a lost record until
-    /// the record is written again with a change.
+    /// Makes the index lose the next `times` records of a collection. It ingests a lost record only
+    /// after a write that changes the record.
     pub fn lose_next(&self, collection: &str, times: usize) {
         lock(&self.index.state)
             .losses
             .push((collection.to_owned(), times));
     }
 
-    /// Returns the dropped records: at-uri and reason.
+    /// Returns at-uri and reason of each dropped record.
     #[must_use]
     pub fn dropped(&self) -> Vec<(String, String)> {
         let mut state = lock(&self.index.state);
@@ -182,7 +182,7 @@ impl IndexDouble {
         state.dropped.clone()
     }
 
-    /// Returns the CID of a record in the index, if it is there.
+    /// Returns the CID of a record that the index has ingested, or `None` if it has not.
     #[must_use]
     pub fn knows(&self, uri: &str) -> Option<String> {
         let mut state = lock(&self.index.state);
@@ -190,7 +190,7 @@ impl IndexDouble {
         state.records.get(uri).map(|it| it.cid.clone())
     }
 
-    /// Returns the number of a pull request on the web.
+    /// Returns the number that the web pages give a pull request.
     #[must_use]
     pub fn number(&self, uri: &str) -> Option<usize> {
         let mut state = lock(&self.index.state);
@@ -220,7 +220,7 @@ impl State {
         }
     }
 
-    /// Returns the records of a collection that are about another record.
+    /// Returns the records of a collection that refer to `uri` as their subject.
     fn about<'a>(&'a self, uri: &str, collection: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.about
             .get(uri)
@@ -254,7 +254,7 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// Returns the at-uri of the record that this record is about.
+    /// Returns the at-uri of the record's subject.
     fn subject(&self) -> &str {
         ["/pull", "/issue", "/subject/uri", "/subject"]
             .iter()
@@ -263,7 +263,8 @@ impl Entry {
             .unwrap_or_default()
     }
 
-    /// Returns the sort key: the time of creation, otherwise the time in the record's key.
+    /// Returns the record's sort key. It is the time of creation, or the time in the record key if
+    /// there is none.
     fn order(&self) -> (i64, String) {
         let made = ["/createdAt", "/performedAt"]
             .iter()

@@ -1,4 +1,4 @@
-//! The queries of the index.
+//! Implements the queries of the index.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ fn param(request: &Incoming, name: &str) -> Result<String, Failure> {
     request.param(name).ok_or_else(missing)
 }
 
-/// Returns the subject, which must be a DID.
+/// Returns the parameter `subject`, which must be a DID.
 fn did(request: &Incoming) -> Result<String, Failure> {
     let subject = param(request, "subject")?;
     if subject.starts_with("did:") {
@@ -173,7 +173,7 @@ fn item(state: &State, entry: &Entry) -> Value {
     json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": entry.value })
 }
 
-/// Returns the newest state of a subject, by any account.
+/// Returns the newest state record about a subject, written by any account.
 fn newest<'a>(state: &'a State, uri: &str, collection: &'a str) -> Option<&'a Entry> {
     state.about(uri, collection).max_by_key(|it| it.order())
 }
@@ -238,7 +238,7 @@ fn page(
     if request.param("order").as_deref() != Some("asc") {
         found.reverse();
     }
-    // A cursor is bound to its query.
+    // A cursor is valid only for its own query.
     let subject = request.param("subject").unwrap_or_default();
     let question = format!("{nsid} {subject}");
     let mark = &cid::of_blob(question.as_bytes())[8..20];

@@ -1,5 +1,5 @@
-//! The web pages, as far as a client reads them: a page maps a pull request's number to its at-uri,
-//! and each round has its patch.
+//! Serves the web pages that clients read: a page maps a pull request's number to its at-uri, and
+//! each round has its patch.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ impl Service for Answers {
     }
 }
 
-/// `/<owner>/<name>/pulls/<number>[/round/<round>[.patch]]` or `/<owner>/<name>/issues/<number>`,
-/// with or without an `@`.
+/// Serves `/<owner>/<name>/pulls/<number>[/round/<round>[.patch]]` and
+/// `/<owner>/<name>/issues/<number>`. An `@` may come before the owner.
 fn page(index: &Index, path: &str) -> Option<Reply> {
     let mut parts = path
         .trim_start_matches('/')

@@ -1,5 +1,5 @@
-//! Tangled 1.0: repositories with an account on the knot. Implements only observed behaviour, from
-//! public pages and clients; nothing is guessed.
+//! Repositories of Tangled 1.0, which have an account on the knot. The double implements only
+//! behaviour that was observed on public pages and in clients. Nothing is guessed.
 
 use forge_double_wire::Reply;
 use serde_json::{Map, Value, json};
@@ -16,10 +16,10 @@ const TICKET: &str = "org.tangled.track.ticket";
 const PATCH: &str = "org.tangled.review.patch";
 const COMMENT: &str = "org.tangled.feed.comment";
 
-/// The field with the last writer.
+/// Field that names the last account to write a record.
 const EDITOR: &str = "x-tngl-editor";
 
-/// Serves the methods that answer with bytes.
+/// Serves the methods whose answer is bytes instead of JSON.
 pub(super) fn bytes(knot: &Knot, nsid: &str, request: &Incoming) -> Option<Reply> {
     let reply = match nsid {
         "com.atproto.sync.getBlob" => pds::blob::get(&knot.accounts, request),
@@ -59,8 +59,8 @@ pub(super) fn put(
     put_over(knot, repo, collection, rkey, record, None)
 }
 
-/// Writes a record over a given version (a CID, no version, or any). The check and the write are
-/// atomic.
+/// Writes a record over the given version, which is a CID, no version, or any version. The check
+/// and the write are atomic.
 fn put_over(
     knot: &Knot,
     repo: &str,
@@ -99,7 +99,7 @@ fn current(knot: &Knot, repo: &str, collection: &str, rkey: &str) -> Option<(Str
     Some((stored.cid.clone(), stored.value.clone()))
 }
 
-/// Adds the writer's DID to an incoming record.
+/// Adds the DID of the writing account to a record that a client sent.
 fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failure> {
     let Some(fields) = record.as_object_mut() else {
         return Err(Failure::invalid("record must be an object"));
@@ -114,7 +114,7 @@ fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failur
     Ok(record)
 }
 
-/// Removes a field, or a nested field such as `title.text`.
+/// Removes a field from a record. `path` may be nested, such as `title.text`.
 fn lose(fields: &mut Map<String, Value>, path: &str) {
     match path.split_once('.') {
         None => drop(fields.remove(path)),
@@ -126,8 +126,8 @@ fn lose(fields: &mut Map<String, Value>, path: &str) {
     }
 }
 
-/// Checks the observed rules of the knot: the body is not empty, and a comment names a current
-/// version.
+/// Checks the rules that were observed on the knot: a body must not be empty, and a comment must
+/// name a current version.
 fn check(knot: &Knot, collection: &str, record: &Value) -> Result<(), Failure> {
     if record["body"]["text"]
         .as_str()
@@ -181,8 +181,8 @@ fn create_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(written(&uri, &cid))
 }
 
-/// Checks permission to change a record: collaborators may change any, others only those they wrote
-/// last.
+/// Checks that an account may change a record. Collaborators may change any record, and others only
+/// records that they wrote last.
 fn may_change(repo: &Repo, caller: &str, current: Option<&Value>) -> Result<(), Failure> {
     if current.is_some_and(|it| it[EDITOR].as_str() == Some(caller)) {
         return Ok(());
@@ -208,7 +208,7 @@ fn put_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(written(&uri, &cid))
 }
 
-/// Deletes a record; only collaborators may do so.
+/// Deletes a record. Only collaborators may do this.
 fn delete_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let input = Input::read(request)?;
     let repo = account(knot, input.text("repo")?)?;
@@ -238,7 +238,8 @@ fn upload_blob(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     Ok(json!({ "blob": blob }))
 }
 
-/// Submits a round: two commits, which the knot fetches from the fork if necessary.
+/// Submits a round, which consists of two commits. If necessary, the knot fetches them from the
+/// fork.
 fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let input = Input::read(request)?;
     let repo = account(knot, input.text("repo")?)?;
@@ -282,12 +283,12 @@ fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
         "source": { "repo": source, "branch": branch },
         "createdAt": chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
     });
-    // A ref keeps the commits after the branch is deleted.
+    // The ref keeps the commits after their branch is deleted.
     let head = patch["head"]["oid"].as_str().unwrap_or_default();
     git.run(["update-ref", &format!("refs/keep/{head}"), head])
         .ok();
     let record = stamped(knot, record, &caller)?;
-    // The knot chooses the key, which looks like a CID.
+    // The knot chooses the record key, which looks like a CID.
     let rkey = pds::record::id(&record)?;
     let (uri, cid) = put(knot, &did, PATCH, &rkey, record)?;
     Ok(written(&uri, &cid))

@@ -1,10 +1,10 @@
-//! Service auth: an account's PDS signs a token with the account's key, for this knot and one
-//! method.
+//! Checks service tokens. A token is signed with an account's key, and is valid for one knot and
+//! one method.
 
 use super::{Audience, Knot, Repo};
 use crate::{atproto::jwt::Token, host::Incoming, xrpc::Failure};
 
-/// Seconds by which a signer's clock may be ahead.
+/// Seconds by which the clock of a token's signer may be ahead.
 const LEEWAY: i64 = 60;
 
 fn refused(why: &str) -> Failure {
@@ -12,12 +12,12 @@ fn refused(why: &str) -> Failure {
     Failure::new(403, "Auth", message)
 }
 
-/// Returns the caller of a method; the token must be for the host of this knot.
+/// Returns the account that calls a method. The token must name this knot's host as its audience.
 pub(super) fn caller(knot: &Knot, request: &Incoming, nsid: &str) -> Result<String, Failure> {
     verified(knot, request, nsid, &knot.did)
 }
 
-/// Returns the writer into the account of a repository of 1.0.
+/// Returns the account that writes to a repository of Tangled 1.0.
 pub(super) fn writer(
     knot: &Knot,
     request: &Incoming,
@@ -51,7 +51,7 @@ fn verified(
     if token.number("iat").is_some_and(|iat| iat > now + LEEWAY) {
         return Err(refused("token used before issued"));
     }
-    // A knot of 2025 did not check the method.
+    // A knot of 2025 does not check the method in a token.
     let method = request.asked.as_deref().unwrap_or(nsid);
     if !knot.options.legacy && token.text("lxm") != method {
         return Err(refused("bad jwt lexicon method (\"lxm\")"));
@@ -67,7 +67,7 @@ fn verified(
     Ok(did.to_owned())
 }
 
-/// Refuses an account without push access.
+/// Refuses an account without push access to the repository.
 pub(super) fn must_push(repo: &Repo, did: &str) -> Result<(), Failure> {
     if repo.may_push(did) {
         Ok(())

@@ -1,4 +1,4 @@
-//! `sh.tangled.repo.compare`: the patches between two revisions.
+//! Serves `sh.tangled.repo.compare`, which returns the patches between two revisions.
 
 use serde_json::{Value, json};
 

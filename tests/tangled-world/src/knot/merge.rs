@@ -1,4 +1,4 @@
-//! Checks and applies patches.
+//! Checks patches, and applies them to a branch.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-/// Returns the repository named in the body of a procedure: by owner and name, or by DID if the
-/// knot supports that.
+/// Returns the repository that the body of a procedure names: by owner and name, or by DID if the
+/// knot knows DIDs.
 pub(super) fn named(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     let by_did = input.optional("repo")?.filter(|_| !knot.options.legacy);
     let name = match by_did {
@@ -23,7 +23,7 @@ pub(super) fn named(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     knot.repo(&name).ok_or_else(read::not_found)
 }
 
-/// A clone with a branch checked out, to try merges in.
+/// A clone with a branch checked out, in which the knot tries merges.
 struct Trial {
     dir: TempDir,
 }
@@ -54,7 +54,7 @@ impl Trial {
     }
 }
 
-/// Returns the files to which a patch does not apply, from git's output.
+/// Returns the files to which a patch does not apply, from the output of git.
 fn conflicts(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut found: Vec<(String, &str)> = text
@@ -149,7 +149,7 @@ fn is_mail(patch: &str) -> bool {
         .is_some_and(|line| line.starts_with("From ") && line.len() > 45)
 }
 
-/// Commits a plain diff as one commit.
+/// Applies a plain diff as a single commit.
 fn commit(trial: &Trial, input: &Input) -> Result<(), Failure> {
     let subject = input.optional("commitMessage")?.unwrap_or("Merge patch");
     let body = input.optional("commitBody")?.unwrap_or_default();
@@ -169,8 +169,8 @@ fn commit(trial: &Trial, input: &Input) -> Result<(), Failure> {
     }
 }
 
-/// `sh.tangled.git.mergeCheck`: reports whether a commit merges into a branch. The commit may be in
-/// a fork on this knot.
+/// Serves `sh.tangled.git.mergeCheck`, which reports whether a commit merges into a branch without
+/// conflicts. The commit may be in a fork on this knot.
 pub(super) fn check_commit(knot: &Knot, request: &Incoming) -> Answer {
     let input = Input::read(request)?;
     let repo = knot.repo(input.text("repo")?).ok_or_else(read::not_found)?;

@@ -1,5 +1,6 @@
-//! A knot: git repositories behind XRPC that answer as tangled's Go knot of 2025 and 2026. For
-//! repositories of Tangled 1.0 it answers as the observed knot, which is also their PDS.
+//! A knot, which serves git repositories over XRPC. It answers as the Go knot that tangled ran in
+//! 2025 and 2026. For repositories of Tangled 1.0 it answers as the observed knot, which is also
+//! the PDS of these repositories.
 
 mod account;
 mod auth;
@@ -32,35 +33,35 @@ use super::{
     pds::{Account, Pds, PdsOptions},
 };
 
-/// Audience of a service token, on a knot of 1.0.
+/// Audience that a service token for a knot of Tangled 1.0 must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Audience {
-    /// `did:web:` of the knot's host.
+    /// The `did:web` of the knot's host.
     #[default]
     Host,
-    /// The DID of the repository that is written.
+    /// The DID of the repository to which the call writes.
     Repository,
 }
 
-/// How a knot behaves.
+/// Behaviour of a knot.
 #[derive(Debug, Clone)]
 pub struct KnotOptions {
-    /// A knot of 2025: it reports no version, ignores the audience of tokens, accepts no repository
-    /// DIDs, and misspells `is_default`.
+    /// True for a knot of 2025. It reports no version, ignores the audience of tokens, accepts no
+    /// DIDs of repositories, and misspells `is_default`.
     pub legacy: bool,
-    /// Capabilities in `sh.tangled.knot.version`; not reported if `legacy`.
+    /// Capabilities that `sh.tangled.knot.version` reports. A knot with `legacy` reports none.
     pub capabilities: Vec<String>,
-    /// `mergeCheck` fails internally, which the knot reports with status 200.
+    /// True if `mergeCheck` fails internally, which a knot reports with status 200.
     pub broken_merge_check: bool,
-    /// Anybody may push over HTTP. Real knots accept pushes only over SSH or, in 1.0, with a
-    /// service token. The double always accepts service tokens.
+    /// True if anybody may push over HTTP. A real knot accepts pushes only over SSH or, in Tangled
+    /// 1.0, with a service token. The double always accepts service tokens.
     pub open_push: bool,
-    /// Audience of tokens for record writes.
+    /// Audience that tokens for writing records must name.
     pub audience: Audience,
-    /// Fields of tickets that the knot loses when it writes them; `title.text` is a nested field.
+    /// Fields that the knot loses when it writes a ticket. `title.text` names a nested field.
     pub loses: Vec<String>,
-    /// A second host name without a port, for which tokens are also accepted. It serves clients
-    /// whose PDS does not accept the port of a knot.
+    /// A second host name without a port, whose tokens the knot also accepts. Clients need it if
+    /// their PDS does not accept a port in the audience.
     pub alias: Option<String>,
 }
 
@@ -78,7 +79,7 @@ impl Default for KnotOptions {
     }
 }
 
-/// Protocol of a repository.
+/// Version of the protocol that a repository uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     Sh2025,
@@ -91,7 +92,7 @@ pub(crate) struct Repo {
     pub(crate) owner: String,
     pub(crate) name: String,
     pub(crate) rkey: String,
-    /// DID of the repository; `None` for a repository of 2025.
+    /// DID of the repository; `None` for a repository of 2025, which has no DID.
     pub(crate) did: Option<String>,
     pub(crate) era: Era,
     pub(crate) collaborators: BTreeSet<String>,
@@ -108,7 +109,7 @@ impl Repo {
     }
 }
 
-/// The repositories of all knots of a world, for permission checks.
+/// The repositories of all knots in a world, so that any host can check permissions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Repos(Arc<Mutex<Vec<Repo>>>);
 
@@ -117,7 +118,7 @@ impl Repos {
         lock(&self.0).iter().find(|it| fits(it)).cloned()
     }
 
-    /// Finds a repository by its DID, its at-uri, or its owner's DID and its name.
+    /// Returns a repository by its DID, by its at-uri, or by its owner's DID and its name.
     pub(crate) fn named(&self, name: &str) -> Option<Repo> {
         self.find(|it| {
             it.did.as_deref() == Some(name)
@@ -135,18 +136,18 @@ impl Repos {
     }
 }
 
-/// A repository of the world.
+/// A repository of the world, as tests use it.
 #[derive(Debug)]
 pub struct Repository {
-    /// The owner's DID.
+    /// DID of the repository's owner.
     pub owner: String,
     /// Name of the repository.
     pub name: String,
     /// DID of the repository; empty for a repository of 2025.
     pub did: String,
-    /// The at-uri of the repository's record in the owner's account.
+    /// At-uri of the repository's record in the owner's account.
     pub uri: String,
-    /// The bare repository that the knot serves.
+    /// The bare git repository that the knot serves.
     pub git: GitDir,
 }
 
@@ -157,9 +158,9 @@ pub(crate) struct Knot {
     pub(crate) did: String,
     pub(crate) authority: String,
     pub(crate) root: PathBuf,
-    /// The accounts of repositories of 1.0.
+    /// The PDS that holds the accounts of Tangled 1.0 repositories.
     pub(crate) accounts: Pds,
-    /// Seconds by which the knot's clock is ahead.
+    /// Seconds by which the knot's clock is ahead of the system time.
     clock_ahead: AtomicI64,
 }
 
@@ -177,7 +178,7 @@ impl Knot {
     }
 }
 
-/// A knot on loopback. The knot stops on drop.
+/// A knot on loopback. It stops when it is dropped.
 pub struct KnotDouble {
     host: Host,
     knot: Arc<Knot>,
@@ -220,33 +221,34 @@ impl KnotDouble {
         })
     }
 
-    /// Returns the host, with its address, requests and faults.
+    /// Returns the host of the knot, with its address, its requests and its faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Moves the knot's clock, so that tokens by another clock are expired or not yet valid.
+    /// Sets the knot's clock ahead by `seconds_ahead`. Tokens that another clock issued are then
+    /// expired, or not valid yet.
     pub fn set_clock(&self, seconds_ahead: i64) {
         let clock = &self.knot.clock_ahead;
         clock.store(seconds_ahead, Ordering::SeqCst);
     }
 
-    /// Lets an account push and merge.
+    /// Gives an account the right to push and merge.
     pub fn add_collaborator(&self, repository: &Repository, did: &str) {
         self.knot.repos.change(&name_of(repository), |it| {
             it.collaborators.insert(did.to_owned());
         });
     }
 
-    /// Revokes an account's right to push and merge.
+    /// Removes an account's right to push and merge.
     pub fn remove_collaborator(&self, repository: &Repository, did: &str) {
         self.knot.repos.change(&name_of(repository), |it| {
             it.collaborators.remove(did);
         });
     }
 
-    /// Returns the address to clone from.
+    /// Returns the URL from which clients clone a repository.
     #[must_use]
     pub fn clone_url(&self, repository: &Repository) -> String {
         format!(
@@ -257,8 +259,8 @@ impl KnotDouble {
         )
     }
 
-    /// Adds a repository with a record as in 2025: it is found by its name and has no DID. Returns
-    /// the record for the owner's PDS.
+    /// Adds a repository of 2025, which is found by its name and has no DID. Returns it with the
+    /// record for the owner's PDS.
     pub(crate) fn add_2025(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let repo = self.add(owner, name, &tid::next(), None, Era::Sh2025);
         let record = json!({
@@ -267,7 +269,8 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// Adds a repository of 2026, with a DID, whose record key is its name.
+    /// Adds a repository of 2026, which has a DID and a record with its name as the key. Returns it
+    /// with the record for the owner's PDS.
     pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
         let repo = self.add(
@@ -283,8 +286,8 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// Adds a repository of 1.0, whose account is on this knot. Returns the owner's declaration for
-    /// the owner's PDS.
+    /// Adds a repository of Tangled 1.0, whose account is on this knot. Returns it with the owner's
+    /// declaration for the owner's PDS.
     pub(crate) fn add_1_0(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
         self.directory.set_service(
@@ -338,12 +341,12 @@ impl KnotDouble {
         repo
     }
 
-    /// Writes a record into the account of a repository of 1.0 without a request; returns at-uri
-    /// and CID.
+    /// Writes a record to the account of a Tangled 1.0 repository without a request. Returns the
+    /// at-uri and the CID.
     ///
     /// # Panics
     ///
-    /// Panics if the knot lacks the account, or `record` is invalid.
+    /// Panics if the knot does not have the account, or if `record` is invalid.
     pub fn put_record(
         &self,
         repo: &str,
@@ -355,7 +358,8 @@ impl KnotDouble {
             .expect("a record of an account here")
     }
 
-    /// Returns the records of a collection of a repository of 1.0, oldest key first.
+    /// Returns at-uri, CID and value of a Tangled 1.0 repository's records in a collection, oldest
+    /// key first.
     #[must_use]
     pub fn records(&self, repo: &str, collection: &str) -> Vec<(String, String, Value)> {
         let state = lock(&self.knot.accounts.state);
@@ -393,7 +397,7 @@ impl Repository {
         }
     }
 
-    /// Returns the path of the bare repository.
+    /// Returns the path of the bare git repository.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.git.path()

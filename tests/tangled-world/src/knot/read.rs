@@ -1,5 +1,5 @@
-//! Queries of `sh.tangled.repo.*` with the answers of the Go knot: many are the knot's own types as
-//! JSON and differ from the lexicons.
+//! Serves the queries of `sh.tangled.repo.*` with the answers of the Go knot. Many answers are the
+//! knot's internal types as JSON, and differ from the lexicons.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -24,12 +24,12 @@ pub(super) fn param(request: &Incoming, name: &str) -> Result<String, Failure> {
 /// Returns the repository that a query names.
 pub(super) fn repo(knot: &Knot, request: &Incoming) -> Result<Repo, Failure> {
     let name = param(request, "repo")?;
-    // A knot of 2025 finds repositories only by owner and name.
+    // A knot of 2025 finds a repository only by its owner and its name.
     let known = |it: &Repo| !knot.options.legacy || name == format!("{}/{}", it.owner, it.name);
     knot.repo(&name).filter(known).ok_or_else(not_found)
 }
 
-/// A commit as go-git prints it.
+/// A commit in the form in which go-git prints it.
 struct Commit {
     oid: String,
     tree: String,
@@ -111,7 +111,7 @@ pub(super) fn branches(knot: &Knot, request: &Incoming) -> Answer {
             "refs/heads",
         ])
         .text();
-    // Old knots misspell this key.
+    // Knots of 2025 misspell this key.
     let key = if knot.options.legacy {
         "is_deafult"
     } else {

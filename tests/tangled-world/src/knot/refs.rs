@@ -1,4 +1,4 @@
-//! Procedures that move refs, with their permission checks.
+//! Procedures that move refs, and their permission checks.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-/// Returns the repository that `repo` names: in 2025 by at-uri, later by DID.
+/// Returns the repository that `repo` names. The value is an at-uri in 2025, and a DID later.
 fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     let name = input.text("repo")?;
     if knot.options.legacy && !name.starts_with("at://") {
@@ -17,13 +17,14 @@ fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     knot.repo(name).ok_or_else(read::not_found)
 }
 
-/// Returns the upstream of a fork, from its git configuration.
+/// Returns the upstream of a fork, which its git configuration names.
 fn upstream(repo: &Repo) -> Option<String> {
     let output = repo.git().run(["config", "remote.origin.url"]).output();
     (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Fetches a branch of the upstream for comparison: `refs/hidden/<fork ref>/<remote ref>`.
+/// Fetches a branch of the upstream to `refs/hidden/<fork ref>/<remote ref>`, for comparison with
+/// the fork.
 pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let caller = auth::caller(knot, request, nsid)?;
     let input = Input::read(request)?;
@@ -46,8 +47,9 @@ pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer 
     Ok(json!({ "success": true, "ref": name }))
 }
 
-/// Compares a fork's branch with the upstream's: 0 up to date, 1 can be fast-forwarded, 2 conflict,
-/// 3 has only commits of its own.
+/// Compares the branch of a fork with the upstream's branch. Returns 0 if they are equal, 1 if the
+/// fork's can be fast-forwarded, 2 if both have new commits, and 3 if only the fork's has new
+/// commits.
 pub(super) fn fork_status(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     auth::caller(knot, request, nsid)?;
     let input = Input::read(request)?;

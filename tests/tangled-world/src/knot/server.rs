@@ -1,4 +1,4 @@
-//! Routes a request to a part of the knot.
+//! Passes a request to the part of the knot that answers it.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Service for Answers {
     }
 }
 
-/// Returns the document of the knot's `did:web`.
+/// Returns the DID document of the knot's `did:web`.
 fn document(knot: &Knot) -> Value {
     json!({
         "@context": ["https://www.w3.org/ns/did/v1"],
@@ -81,8 +81,8 @@ fn call(knot: &Knot, nsid: &str, request: &Incoming) -> Answer {
     })
 }
 
-/// Returns true if a request names a repository of 1.0, for which no `sh.tangled.repo.*` method was
-/// observed.
+/// Returns true if a request names a repository of Tangled 1.0. For these, no `sh.tangled.repo.*`
+/// method was observed.
 fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let named = ["repo", "repoDid", "subject"].into_iter().filter_map(|it| {
@@ -93,7 +93,7 @@ fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
     repos.any(|it| it.era == Era::Org10)
 }
 
-/// Returns true for methods that a knot of 2025 lacks.
+/// Returns true if a knot of 2025 does not have this method.
 fn is_new(nsid: &str) -> bool {
     !nsid.starts_with("sh.tangled.")
         || nsid.ends_with("Collaborator")
@@ -106,7 +106,7 @@ fn is_new(nsid: &str) -> bool {
         )
 }
 
-/// Returns repository and service of a path of git's protocol: `/<repo did>/…`, or
+/// Returns the repository and the service that the path of a git request names: `/<repo did>/…`, or
 /// `/<owner>/<name>/…` with the owner's DID or handle.
 fn git_target<'a>(knot: &Knot, path: &'a str) -> Option<(Repo, &'a str)> {
     let path = path.strip_prefix('/')?;

@@ -1,4 +1,4 @@
-//! Authentication: the tokens of sessions.
+//! Authenticates requests by the tokens of sessions.
 
 use forge_double_wire::Reply;
 
@@ -9,13 +9,13 @@ use crate::{
     xrpc::Failure,
 };
 
-/// Secret that signs all session tokens.
+/// Secret with which the PDS signs all session tokens.
 pub(super) const SECRET: &[u8] = b"the secret of a PDS double";
 
-/// DID of this PDS in tokens.
+/// DID of this PDS, as tokens contain it.
 pub(super) const SELF: &str = "did:web:localhost";
 
-/// A signed-in account.
+/// The account that sends a request.
 #[derive(Debug)]
 pub(super) struct Viewer {
     pub(super) did: String,
@@ -26,7 +26,7 @@ fn refused() -> Failure {
     Failure::new(400, "InvalidToken", "Token could not be verified")
 }
 
-/// Returns the token of a request if this PDS issued it, of this type, and it has not expired.
+/// Returns the token of a request. It must be of this type, issued by this PDS, and not expired.
 fn token<'a>(request: &'a Incoming, typ: &str, now: i64) -> Result<Token<'a>, Failure> {
     let header = request.header("authorization");
     if header.is_empty() {
@@ -54,7 +54,7 @@ fn token<'a>(request: &'a Incoming, typ: &str, now: i64) -> Result<Token<'a>, Fa
     Ok(token)
 }
 
-/// Returns the account of an access token.
+/// Returns the account that an access token belongs to.
 pub(super) fn access(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     let state = lock(&pds.state);
     let token = token(request, "at+jwt", state.now())?;
@@ -68,7 +68,7 @@ pub(super) fn access(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     })
 }
 
-/// Returns the account as [`access`] does, if it may write.
+/// Returns the account as [`access`] does, and refuses an account that may not write.
 pub(super) fn writer(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     let viewer = access(pds, request)?;
     let active = lock(&pds.state)
@@ -86,7 +86,7 @@ pub(super) fn writer(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     }
 }
 
-/// Returns the session of a refresh token, with its `jti`.
+/// Returns the session of a refresh token, and the token's `jti`.
 pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Result<(String, Session), Failure> {
     let state = lock(&pds.state);
     let token = token(request, "refresh+jwt", state.now())?;
@@ -104,7 +104,7 @@ pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Result<(String, Session)
     }
 }
 
-/// Adds a challenge for a client that uses DPoP.
+/// Adds a challenge to the answer, for clients that use DPoP.
 pub(super) fn challenge(reply: &mut Reply) {
     reply.set("dpop-nonce", "a-nonce");
     reply.set(

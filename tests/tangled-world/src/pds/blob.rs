@@ -8,7 +8,7 @@ use crate::{
     xrpc::{Answer, Failure},
 };
 
-/// Detects the content type by the first bytes.
+/// Detects a content type from the first bytes of a file.
 fn sniff(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (&[0x1f, 0x8b], "application/gzip"),

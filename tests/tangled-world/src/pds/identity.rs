@@ -1,4 +1,4 @@
-//! Handles, and the server's description of itself.
+//! Handles of accounts, and the server's description of itself.
 
 use forge_double_wire::Reply;
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(super) fn resolve_handle(pds: &Pds, request: &Incoming) -> Answer {
     }
 }
 
-/// Serves `https://<handle>/.well-known/atproto-did`: the handle is the requested host.
+/// Serves `https://<handle>/.well-known/atproto-did`. The requested host is the handle.
 pub(super) fn well_known(pds: &Pds, request: &Incoming) -> Reply {
     let host = request.header("host");
     let handle = host.split_once(':').map_or(host, |(handle, _)| handle);
@@ -47,7 +47,7 @@ pub(super) fn well_known(pds: &Pds, request: &Incoming) -> Reply {
     }
 }
 
-/// Serves the document of the `did:web` account of this host.
+/// Serves the DID document of the `did:web` account on this host.
 pub(super) fn did_json(pds: &Pds, request: &Incoming) -> Reply {
     let did = format!("did:web:{}", request.header("host").replace(':', "%3A"));
     match pds.directory.document(&did) {

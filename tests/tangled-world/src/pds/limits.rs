@@ -1,4 +1,4 @@
-//! Rate limits in points per time window.
+//! Rate limits, which count points per time window.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Limits {
         }
     }
 
-    /// Returns the limits that a request counts against, with its points.
+    /// Returns the rate limits to which a request counts, each with the request's points.
     fn draws(&self, nsid: &str, request: &Incoming) -> Vec<(String, Rule, u64)> {
         let rule = |points, window| Rule { points, window };
         let mut draws = vec![("all".to_owned(), rule(3_000, 300), 1)];
@@ -84,7 +84,7 @@ fn cost(write: &Value) -> u64 {
     }
 }
 
-/// Spends the points of a request, if enough are left.
+/// Subtracts the points of a request from its limits, or refuses the request if too few are left.
 pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Failure> {
     let now = lock(&pds.state).now();
     let mut limits = lock(&pds.limits);
@@ -116,7 +116,7 @@ pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Fai
     }
 }
 
-/// Adds the state of the tightest limit to an answer.
+/// Adds headers to an answer that describe the limit with the fewest points left.
 pub(super) fn tell(pds: &Pds, nsid: &str, request: &Incoming, reply: &mut Reply) {
     let now = lock(&pds.state).now();
     let limits = lock(&pds.limits);

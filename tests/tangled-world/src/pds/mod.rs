@@ -1,6 +1,6 @@
-//! A light PDS: sessions, records, blobs and service auth as in the reference implementation, over
-//! a store in memory. Repositories are maps, not trees: their commits have ids and revisions, but
-//! no proofs.
+//! A light PDS in memory: sessions, records, blobs and service tokens as in the reference
+//! implementation. Repositories are maps instead of trees, so their commits have ids and revisions
+//! but no proofs.
 
 mod auth;
 pub(super) mod blob;
@@ -31,11 +31,12 @@ use super::{
 /// Configuration of a PDS.
 #[derive(Debug, Clone)]
 pub struct PdsOptions {
-    /// Lifetime of an access token, in seconds.
+    /// Time for which an access token is valid, in seconds.
     pub access_lifetime: i64,
-    /// Requests are rate-limited, and answers state the remaining points.
+    /// True if requests are rate-limited and answers state the remaining points.
     pub rate_limits: bool,
-    /// Points for writes per hour, with `rate_limits`: a create costs 3, an update 2, a delete 1.
+    /// Points per hour for writes, if `rate_limits` is true. A create costs 3 points, an update 2,
+    /// and a delete 1.
     pub write_points: u64,
     /// Maximum size of a blob, in bytes.
     pub largest_blob: usize,
@@ -52,19 +53,19 @@ impl Default for PdsOptions {
     }
 }
 
-/// An account of a PDS.
+/// An account on a PDS.
 #[derive(Debug, Clone)]
 pub struct Account {
-    /// The DID, `did:plc:…` or `did:web:…`.
+    /// DID of the account, a `did:plc` or a `did:web`.
     pub did: String,
-    /// The handle, such as `alice.test`.
+    /// Handle of the account, such as `alice.test`.
     pub handle: String,
-    /// The password of the account.
+    /// Password of the account.
     pub password: String,
 }
 
-/// Creates an access token for a session at a PDS with a known secret, a double or a real one. The
-/// token expires in `seconds`; a negative number makes it expired.
+/// Creates an access token for a session at a PDS with a known secret. The PDS may be a double or a
+/// real one. The token expires in `seconds`; a negative number makes it expired.
 #[must_use]
 pub fn session_token(secret: &str, did: &str, seconds: i64) -> String {
     let now = chrono::Utc::now().timestamp();
@@ -84,7 +85,7 @@ pub(crate) struct Pds {
     pub(crate) url: String,
 }
 
-/// A PDS on loopback. The PDS stops on drop.
+/// A PDS on loopback. It stops when it is dropped.
 pub struct PdsDouble {
     host: Host,
     pds: Arc<Pds>,
@@ -103,14 +104,14 @@ impl PdsDouble {
         Ok(Self { host, pds })
     }
 
-    /// Returns the host, with its address, requests and faults.
+    /// Returns the host of the PDS, with its address, its requests and its faults.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Creates an account with a handle such as `alice.test`. The same handle gives the same DID in
-    /// every world.
+    /// Creates an account with a handle such as `alice.test`. The same handle always leads to the
+    /// same DID.
     ///
     /// # Panics
     ///
@@ -124,8 +125,8 @@ impl PdsDouble {
         }
     }
 
-    /// Creates an account whose DID is the `did:web:` of this PDS, which serves the account's
-    /// document. A PDS has at most one such account.
+    /// Creates an account with the `did:web` of this PDS as its DID. The PDS serves the account's
+    /// DID document, and can have only one such account.
     ///
     /// # Panics
     ///
@@ -151,11 +152,11 @@ impl PdsDouble {
         account.add_app_password(&format!("test {}", account.app_passwords.len()))
     }
 
-    /// Writes a record without a request, and returns its at-uri and CID. The `$type` is added.
+    /// Writes a record without a request, adding its `$type`. Returns the at-uri and the CID.
     ///
     /// # Panics
     ///
-    /// Panics if the account does not exist, or the record is none.
+    /// Panics if the account does not exist, or if `record` is invalid.
     pub fn put(&self, did: &str, collection: &str, rkey: &str, record: Value) -> (String, String) {
         let mut state = lock(&self.pds.state);
         let record = record::prepare(record, collection).expect("a record");
@@ -165,7 +166,7 @@ impl PdsDouble {
         (format!("at://{did}/{collection}/{rkey}"), id)
     }
 
-    /// Writes as [`Self::put`] does, with a new TID as the key.
+    /// Writes a record as [`Self::put`] does, with a new TID as its key.
     pub fn add(&self, did: &str, collection: &str, record: Value) -> (String, String) {
         self.put(did, collection, &tid::next(), record)
     }
@@ -174,11 +175,11 @@ impl PdsDouble {
     pub fn delete(&self, did: &str, collection: &str, rkey: &str) {
         let mut state = lock(&self.pds.state);
         let write = Write::delete(collection, rkey);
-        // A missing record needs no deletion.
+        // A record that is missing need not be deleted, so the error is ignored.
         let _ = write::commit(&mut state, &self.pds.network, did, vec![write]);
     }
 
-    /// Stores a blob without a request; returns the reference that records contain.
+    /// Stores a blob without a request, and returns the reference with which records name it.
     ///
     /// # Panics
     ///
@@ -189,7 +190,7 @@ impl PdsDouble {
         account.add_blob(mime, bytes.to_vec())
     }
 
-    /// Returns the bytes of a blob that a record refers to.
+    /// Returns the content of a blob to which a record refers.
     #[must_use]
     pub fn blob_bytes(&self, did: &str, cid: &str) -> Option<Vec<u8>> {
         let state = lock(&self.pds.state);
@@ -197,7 +198,7 @@ impl PdsDouble {
         blob.permanent.then(|| blob.bytes.clone())
     }
 
-    /// Returns the CID and value of a record, by its at-uri.
+    /// Returns CID and value of the record with this at-uri.
     #[must_use]
     pub fn record(&self, uri: &str) -> Option<(String, Value)> {
         let (did, rest) = uri.strip_prefix("at://")?.split_once('/')?;
@@ -207,8 +208,7 @@ impl PdsDouble {
         Some((stored.cid.clone(), stored.value.clone()))
     }
 
-    /// Returns every version of a record, oldest first: CID and value. Deleted versions are left
-    /// out.
+    /// Returns CID and value of every version of a record, oldest first, without deletions.
     #[must_use]
     pub fn versions(&self, uri: &str) -> Vec<(String, Value)> {
         let changes = self.pds.network.since(0).into_iter();
@@ -216,7 +216,7 @@ impl PdsDouble {
         own.filter_map(|it| it.record).collect()
     }
 
-    /// Returns the records of a collection, oldest key first: at-uri, CID and value.
+    /// Returns at-uri, CID and value of the records in a collection, oldest key first.
     #[must_use]
     pub fn records(&self, did: &str, collection: &str) -> Vec<(String, String, Value)> {
         let state = lock(&self.pds.state);
@@ -233,13 +233,14 @@ impl PdsDouble {
             .collect()
     }
 
-    /// Moves the clock of the PDS: tokens issued before are then expired or from the future.
+    /// Sets the clock of the PDS ahead by `seconds_ahead`. Tokens issued before are then expired,
+    /// or were issued in the future.
     pub fn set_clock(&self, seconds_ahead: i64) {
         lock(&self.pds.state).clock_ahead = seconds_ahead;
     }
 
-    /// Ends the sessions of an account: their refresh tokens are revoked, as after a change of the
-    /// password elsewhere.
+    /// Ends the sessions of an account by revoking their refresh tokens, as a change of the
+    /// password does.
     pub fn revoke_sessions(&self, did: &str) {
         lock(&self.pds.state).revoke_sessions(did, None);
     }
@@ -251,21 +252,21 @@ impl PdsDouble {
         }
     }
 
-    /// Returns the secret that signs session tokens, for [`session_token`].
+    /// Returns the secret with which the PDS signs session tokens, for [`session_token`].
     #[must_use]
     pub fn session_secret(&self) -> String {
         String::from_utf8_lossy(auth::SECRET).into_owned()
     }
 
-    /// Returns the account's signing key, in the form of DID documents.
+    /// Returns the public signing key of an account, as DID documents contain it.
     #[must_use]
     pub fn signing_key(&self, did: &str) -> Option<String> {
         let state = lock(&self.pds.state);
         Some(state.accounts.get(did)?.key.multikey())
     }
 
-    /// Creates a service token without a request, signed by the account: for `aud` and `lxm`, valid
-    /// for `seconds`.
+    /// Creates a service token for audience `aud` and method `lxm` without a request. The account
+    /// signs the token, which is valid for `seconds`.
     ///
     /// # Panics
     ///
@@ -302,8 +303,8 @@ impl Pds {
         }
     }
 
-    /// Creates an account; `None` if its handle is taken. Without a given DID the account gets a
-    /// `did:plc`.
+    /// Creates an account, or returns `None` if the handle is taken. Without a given DID, the
+    /// account gets a `did:plc`.
     fn new_account(
         &self,
         handle: &str,

@@ -1,4 +1,4 @@
-//! Validation of records.
+//! Checks records before they are stored.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use super::state::AccountState;
 use crate::{atproto::cid, xrpc::Failure};
 
-/// Returns a record with its `$type`, checked against the data model.
+/// Returns a record with its `$type`, after checking it against the data model.
 pub(crate) fn prepare(record: Value, collection: &str) -> Result<Value, Failure> {
     prepare_at(record, collection, "$.record")
 }
 
-/// Checks as [`prepare`] does a record that is elsewhere in the body.
+/// Checks a record as [`prepare`] does. `path` says where the record is in the request's body.
 pub(super) fn prepare_at(record: Value, collection: &str, path: &str) -> Result<Value, Failure> {
     let Value::Object(mut fields) = record else {
         return Err(Failure::invalid(format!(
@@ -59,13 +59,13 @@ fn walk(value: &Value, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// Returns the CID of a blob in the form of records before 2023.
+/// Returns the CID of a blob reference in the form that records had before 2023.
 fn legacy_blob(fields: &Map<String, Value>) -> Option<&str> {
     let cid = fields.get("cid")?.as_str()?;
     (fields.len() == 2 && fields.contains_key("mimeType")).then_some(cid)
 }
 
-/// Returns the blobs in a record.
+/// Returns the blob references in a record.
 pub(crate) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     match value {
         Value::Array(items) => items.iter().flat_map(blobs).collect(),
@@ -77,7 +77,7 @@ pub(crate) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     }
 }
 
-/// Checks that the account has the blobs of a record; returns their CIDs.
+/// Checks that the account has the blobs of a record, and returns their CIDs.
 pub(crate) fn check_blobs(
     account: &AccountState,
     record: &Value,
@@ -99,7 +99,7 @@ pub(crate) fn check_blobs(
             .unwrap_or_default();
         let size = blob.get("size").and_then(Value::as_u64);
         let length = u64::try_from(stored.bytes.len()).ok();
-        // The type of a permanent blob is not checked again.
+        // The PDS checks the type of a blob only until a record refers to it.
         if !stored.permanent && mime != stored.mime {
             return Err(Failure::new(
                 400,
@@ -125,7 +125,7 @@ pub(crate) fn check_blobs(
     Ok(found)
 }
 
-/// Returns the CID of a prepared record.
+/// Returns the CID of a record that [`prepare`] has returned.
 pub(crate) fn id(record: &Value) -> Result<String, Failure> {
     cid::of_record(record).ok_or_else(|| Failure::invalid("Could not encode the record"))
 }

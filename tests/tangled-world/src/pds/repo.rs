@@ -1,4 +1,4 @@
-//! Queries of repositories.
+//! Queries that read repositories.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) fn param(request: &Incoming, nsid: &str, name: &str) -> Result<String
     })
 }
 
-/// Finds the account whose repository a request is about, by DID or handle.
+/// Returns the DID and the account of a repository, which a request names by DID or handle.
 fn account<'a>(state: &'a State, repo: &str) -> Result<(String, &'a AccountState), Failure> {
     let missing = || Failure::invalid(format!("Could not find repo: {repo}"));
     let did = state.find(repo).ok_or_else(missing)?;
@@ -119,14 +119,14 @@ pub(crate) fn list(pds: &Pds, request: &Incoming) -> Answer {
         pick(all.into_iter().rev(), limit, entry)
     };
     let mut answer = json!({ "records": page });
-    // A full page always has a cursor, even the last one: only an empty page has none.
+    // A full page always has a cursor, even if it is the last page. Only an empty page has none.
     if let Some(last) = last {
         answer["cursor"] = last.into();
     }
     Ok(answer)
 }
 
-/// Returns the first entries, and the key of the last of them.
+/// Returns the first `limit` entries, and the key of the last one.
 fn pick<'a, T>(
     entries: impl Iterator<Item = (&'a String, T)>,
     limit: usize,
@@ -141,7 +141,7 @@ fn pick<'a, T>(
     (page, last)
 }
 
-/// Returns the requested number of entries.
+/// Returns the number of entries that a request asks for.
 fn limit(request: &Incoming, nsid: &str, default: usize, most: usize) -> Result<usize, Failure> {
     let Some(text) = request.param("limit") else {
         return Ok(default);

@@ -1,4 +1,4 @@
-//! Routes a request to its method.
+//! Passes a request to the method that answers it.
 
 use std::sync::Arc;
 

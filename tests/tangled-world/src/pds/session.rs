@@ -1,4 +1,4 @@
-//! `com.atproto.server.*`: accounts, sessions, app passwords, service auth.
+//! Implements `com.atproto.server.*`: accounts, sessions, app passwords and service tokens.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,8 @@ use crate::{
 
 const REFRESH_LIFETIME: i64 = 90 * 86_400;
 
-/// Time for which a used refresh token is accepted again, for clients that lost the first answer.
+/// Seconds for which a used refresh token is accepted again, for clients that did not receive the
+/// first answer.
 const GRACE: i64 = 2 * 3_600;
 
 const HOUR: i64 = 3_600;
@@ -55,7 +56,7 @@ fn new_session(state: &mut State, did: &str, app_password: Option<String>) -> (S
     (jti, session)
 }
 
-/// Returns the description of an account for its own session.
+/// Returns what an account's own session may know about the account.
 fn profile(pds: &Pds, state: &State, did: &str) -> Value {
     let account = state.accounts.get(did);
     let mut profile = json!({
@@ -269,8 +270,8 @@ pub(super) fn service_auth(pds: &Pds, request: &Incoming) -> Answer {
     Ok(json!({ "token": token }))
 }
 
-/// Returns true if a token can be for this service: a `did:plc`, or a `did:web` of a host. Only
-/// `localhost` may have a port, written `%3A`.
+/// Returns true if a token may name this audience: a `did:plc`, or the `did:web` of a host. Only
+/// `localhost` may have a port, written with `%3A`.
 fn is_audience(aud: &str) -> bool {
     let did = aud.split_once('#').map_or(aud, |(did, _)| did);
     if let Some(id) = did.strip_prefix("did:plc:") {

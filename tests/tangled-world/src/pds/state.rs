@@ -1,4 +1,4 @@
-//! State of a PDS.
+//! The state of a PDS.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::atproto::{cid, keys::Key, tid};
 
-/// The newest version of a record.
+/// The current version of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) cid: String,
     pub(crate) value: Value,
-    /// CIDs of the blobs in the record.
+    /// CIDs of the blobs to which the record refers.
     pub(crate) blobs: BTreeSet<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct AccountState {
     pub(crate) handle: String,
     pub(crate) email: Option<String>,
     pub(crate) password: String,
-    /// Names and passwords.
+    /// Name and password of each app password.
     pub(crate) app_passwords: Vec<(String, String)>,
     pub(crate) key: Key,
     pub(crate) active: bool,
@@ -51,7 +51,7 @@ impl AccountState {
         password
     }
 
-    /// Stores a blob and returns the reference that records contain.
+    /// Stores a blob, and returns the reference with which records name it.
     pub(crate) fn add_blob(&mut self, mime: &str, bytes: Vec<u8>) -> Value {
         let id = cid::of_blob(&bytes);
         let size = bytes.len();
@@ -66,7 +66,7 @@ impl AccountState {
         json!({ "$type": "blob", "ref": { "$link": id }, "mimeType": mime, "size": size })
     }
 
-    /// Creates a commit of the current records.
+    /// Creates a commit of the records as they are now.
     pub(crate) fn advance(&mut self, did: &str) {
         self.rev = tid::next();
         let commit = json!({ "did": did, "version": 3, "rev": self.rev, "prev": self.commit });
@@ -74,13 +74,14 @@ impl AccountState {
     }
 }
 
-/// A session, identified by the `jti` of its refresh token.
+/// A session. The `jti` of its refresh token identifies it.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) did: String,
     pub(crate) app_password: Option<String>,
     pub(crate) expires: i64,
-    /// The `jti` that replaced this one, and until when this one is still accepted.
+    /// The `jti` of the token that replaced this one, and the time until which this one is still
+    /// accepted.
     pub(crate) next: Option<(String, i64)>,
 }
 
@@ -89,7 +90,7 @@ pub(crate) struct State {
     pub(crate) accounts: BTreeMap<String, AccountState>,
     pub(crate) sessions: BTreeMap<String, Session>,
     pub(crate) clock_ahead: i64,
-    /// Number of issued tokens.
+    /// Number of tokens issued so far.
     pub(crate) issued: u64,
 }
 
@@ -106,7 +107,7 @@ impl State {
             .to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
     }
 
-    /// Finds the DID of an account by DID, handle or e-mail address.
+    /// Returns the DID of an account that is named by its DID, handle or e-mail address.
     pub(crate) fn find(&self, name: &str) -> Option<String> {
         if self.accounts.contains_key(name) {
             return Some(name.to_owned());
@@ -141,7 +142,7 @@ impl State {
         self.accounts.insert(did.to_owned(), account);
     }
 
-    /// Ends the sessions of an account, or only those of one app password.
+    /// Ends the sessions of an account, or only those that an app password started.
     pub(crate) fn revoke_sessions(&mut self, did: &str, app_password: Option<&str>) {
         self.sessions.retain(|_, it| {
             it.did != did || app_password.is_some() && it.app_password.as_deref() != app_password

@@ -1,4 +1,4 @@
-//! Writes to repositories: each request makes one commit or none.
+//! Writes to repositories. Each request makes one commit or none.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,7 @@ use crate::{
 
 const MOST_WRITES: usize = 200;
 
-/// Effect of a write on its record.
+/// What a write does to its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Create,
@@ -28,7 +28,7 @@ enum Action {
     Delete,
 }
 
-/// A change of a record.
+/// A write of one record.
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
     action: Action,
@@ -71,7 +71,7 @@ impl Write {
     }
 }
 
-/// Executes all writes or none; returns the CIDs of the written records.
+/// Executes either all writes or none, and returns the CIDs of the written records.
 pub(crate) fn commit(
     state: &mut State,
     network: &Network,
@@ -84,7 +84,7 @@ pub(crate) fn commit(
     for write in writes {
         let exists = account.record(&write.collection, &write.rkey).is_some();
         let twice = !seen.insert((write.collection.clone(), write.rkey.clone()));
-        // The reference implementation answers both cases with the same general error.
+        // The reference implementation answers both errors with the same general one.
         if twice || (write.action == Action::Create) == exists {
             return Err(Failure::internal());
         }
@@ -148,7 +148,7 @@ fn drop_unused(account: &mut AccountState, released: &BTreeSet<String>) {
     }
 }
 
-/// Checks that the written repository is the viewer's own.
+/// Checks that the repository to write is the viewer's own.
 fn own_repo(state: &State, viewer: &str, repo: &str) -> Result<(), Failure> {
     if state.find(repo).as_deref() == Some(viewer) {
         Ok(())
@@ -175,7 +175,8 @@ fn check_key(rkey: &str, path: &str) -> Result<(), Failure> {
     }
 }
 
-/// Returns the CID that a swap requires; the outer `None` means that no swap is requested.
+/// Returns the CID that a compare-and-swap requires. The outer `None` means that the input requests
+/// none.
 fn swap<'a>(input: &'a Input, name: &str) -> Result<Option<Option<&'a str>>, Failure> {
     match input.get(name) {
         None => Ok(None),
@@ -214,7 +215,7 @@ fn check_record(current: Option<&Stored>, wanted: Option<Option<&str>>) -> Resul
     }
 }
 
-/// Tangled's lexicons are unknown here, so requests for validation are refused.
+/// Refuses a request for validation, because this PDS does not know tangled's lexicons.
 fn check_validation(input: &Input, collections: &[&str]) -> Result<Option<&'static str>, Failure> {
     match (input.get("validate"), collections) {
         (Some(Value::Bool(true)), [first, ..]) => {
@@ -298,7 +299,7 @@ pub(crate) fn put(pds: &Pds, request: &Incoming) -> Answer {
     let account = state.accounts.get(&viewer).ok_or_else(Failure::internal)?;
     let current = account.record(collection, rkey);
     if current.is_some_and(|it| it.cid == id) {
-        // An unchanged record is not checked and creates no commit.
+        // Writing an unchanged record checks nothing, and creates no commit.
         return Ok(written(&uri, &id, None, status));
     }
     check_record(current, swap_record)?;

@@ -1,4 +1,4 @@
-//! Tests of the index and its moods.
+//! Tests the index with each of its moods.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn pull_requests_are_listed_with_their_states() {
         (&json!(cid), &json!("open"), &json!(0))
     );
     let _ = it.status(&it.bob, &uri, "closed", "2026-08-03T00:00:00Z");
-    // The latest status counts, unless the index checks permissions.
+    // The latest status decides, unless the index checks permissions.
     let _ = it.status(&it.alice, &uri, "open", "2026-08-02T00:00:00Z");
     assert_eq!(list(&it, &[])["items"][0]["state"], "closed");
     assert_eq!(list(&it, &[("status", "open")])["items"], json!([]));
@@ -116,7 +116,7 @@ fn invalid_record_is_dropped_with_reason() {
     assert_eq!(list(&it, &[])["items"].as_array().unwrap().len(), 1);
 }
 
-/// Go's reader continues after the end of a member, and refuses other bytes there.
+/// Go's reader continues with the next gzip member, and refuses any other bytes after a member.
 #[test]
 fn all_gzip_members_of_a_patch_are_read() {
     let it = Fixture::new();

@@ -1,4 +1,4 @@
-//! Tests of the knot of 2025 and 2026, which reads and merges in real repositories.
+//! Tests the knot of 2025 and 2026, which reads and merges real git repositories.
 
 use forge_tangled_world::{Caller, KnotOptions, PdsOptions, World};
 use forge_testkit::{GitDir, Scratch};
@@ -8,7 +8,7 @@ use super::Fixture;
 
 const MERGE: &str = "sh.tangled.repo.merge";
 
-/// Adds two commits on `topic`.
+/// Adds two commits to branch `topic`.
 fn topic(git: &GitDir) {
     git.commit("topic", "Add one", &[("one.txt", Some("1\n"))]);
     git.commit("topic", "Add two", &[("two.txt", Some("2\n"))]);
@@ -109,7 +109,7 @@ fn merge_keeps_commits_and_authors() {
         "Ada Lovelace Add two\nAda Lovelace Add one\nAda Lovelace First commit"
     );
     assert_eq!(it.repo.git.show("main", "one.txt"), "1\n");
-    // A merged patch does not apply a second time.
+    // A patch that is merged does not apply a second time.
     let again = it.knot(&it.alice, MERGE).post(MERGE, &input(&it, &patch));
     assert_eq!(
         (again.status, again.error().as_str()),

@@ -1,4 +1,4 @@
-//! Tests of the knot of 1.0, which is the PDS of its repositories.
+//! Tests the knot of Tangled 1.0, which is also the PDS of its repositories.
 
 use forge_tangled_world::{
     Account, Audience, Caller, KnotOptions, PdsOptions, Repository, World, XrpcAnswer,
@@ -97,7 +97,7 @@ fn pull_request_is_a_ticket_with_patches() {
         json!({ "repo": fork.did, "branch": "topic" })
     );
     assert_eq!(it.repo.git.oid(&format!("{head}^{{commit}}")), Some(head));
-    // Every atproto client can read the ticket from the repository's account.
+    // Any atproto client can read the ticket from the account of the repository.
     let knot = Caller::new(&it.world.knot().host().url());
     let listed = knot
         .get(

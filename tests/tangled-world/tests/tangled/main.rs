@@ -1,4 +1,4 @@
-//! The doubles of tangled's world, called over HTTP as any client calls them.
+//! Calls the doubles of tangled's world over HTTP, as any client does.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,7 +26,7 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A world with a repository of Alice and a second account.
+/// A world with a repository of Alice's, and a second account.
 struct Fixture {
     world: World,
     alice: Account,
@@ -52,7 +52,7 @@ impl Fixture {
         Caller::new(&self.world.pds().host().url()).sign_in(&who.handle, &who.password)
     }
 
-    /// Returns a caller of the knot with a token from the account's PDS.
+    /// Returns a caller of the knot with a token from the PDS of the account.
     fn knot(&self, who: &Account, nsid: &str) -> Caller {
         let aud = self.world.knot().host().did();
         let token = self
@@ -69,7 +69,7 @@ impl Fixture {
         Caller::new(&self.world.index().host().url())
     }
 
-    /// Creates a pull request of Bob with one round; returns at-uri and CID.
+    /// Creates a pull request of Bob's with one round, and returns the at-uri and the CID.
     fn pull(&self, rkey: &str, patch: &str) -> (String, String) {
         let pds = self.world.pds();
         let blob = pds.blob(&self.bob.did, "application/gzip", &gzip(patch));

@@ -1,4 +1,4 @@
-//! Tests of light PDS features that are not compared with a real PDS.
+//! Tests features of the light PDS for which no test compares it with a real PDS.
 
 use forge_tangled_world::KnotOptions;
 use forge_tangled_world::{Caller, DocumentForm, Fault, PdsOptions, World};
