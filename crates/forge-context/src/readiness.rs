@@ -221,7 +221,7 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    /// The pull request `key` in `state`.
+    /// Creates the pull request `key` in `state`.
     #[must_use]
     pub fn new(key: PrKey, state: Option<PrState>) -> Self {
         Self { key, state }

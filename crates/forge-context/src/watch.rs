@@ -369,8 +369,8 @@ impl WatchSeen {
         changes
     }
 
-    /// The start of the head's id. A host can send any text as the id; text that is not an id is
-    /// not shown, because the line has no quotes.
+    /// Returns the start of the head's id. A host can send any text as the id; text that is not an
+    /// id is not shown, because the line has no quotes.
     fn short_head(&self) -> String {
         let is_id = |head: &&str| head.bytes().all(|b| b.is_ascii_alphanumeric());
         let head = self.head_sha.as_deref().filter(is_id).unwrap_or("unknown");

@@ -1,6 +1,6 @@
 //! Globs for file paths.
 
-/// Whether `path` or its base name matches `pattern`.
+/// Returns true if `path` or its base name matches `pattern`.
 ///
 /// `*` and `?` do not match a `/`, `**` does; `[a-z]` and `[!a-z]` are sets; `\` makes the next
 /// character literal.
@@ -52,7 +52,7 @@ fn whole(pattern: &[char], text: &[char]) -> bool {
     true
 }
 
-/// The next position in the pattern, if the pattern's element at `p` matches `c`.
+/// Returns the next position in the pattern, if the pattern's element at `p` matches `c`.
 fn single(pattern: &[char], p: usize, c: Option<char>) -> Option<usize> {
     let c = c?;
     match *pattern.get(p)? {

@@ -24,7 +24,7 @@ pub fn check_expected_head(
     Err(head_moved(pull, expected.unwrap_or_default(), head))
 }
 
-/// Whether the head of `pull` is the expected commit; true if none is expected.
+/// Returns true if the head of `pull` is the expected commit; true if none is expected.
 ///
 /// # Errors
 /// `invalid_input` if `expected` is not a full object id.
@@ -78,7 +78,8 @@ pub fn check_expected_base(
     )))
 }
 
-/// The error for a head that is `actual` instead of `expected`; `actual` is empty if unknown.
+/// Returns the error for a head that is `actual` instead of `expected`; `actual` is empty if
+/// unknown.
 #[must_use]
 pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
     let (message, hint) = match actual {
@@ -106,18 +107,18 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
     Error::new(kind, message).with_hint(hint)
 }
 
-/// Whether `text` is a full object id of git in hex: 40 digits (SHA-1) or 64 (SHA-256).
+/// Returns true if `text` is a full object id of git in hex: 40 digits (SHA-1) or 64 (SHA-256).
 #[must_use]
 pub fn is_full_oid(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether `text` is a full object id or a CID.
+/// Returns true if `text` is a full object id or a CID.
 fn is_full_id(text: &str) -> bool {
     is_cid(text) || is_full_oid(text)
 }
 
-/// Whether `text` has the form of an atproto CID: version 1 and SHA-256, in base 32.
+/// Returns true if `text` has the form of an atproto CID: version 1 and SHA-256, in base 32.
 fn is_cid(text: &str) -> bool {
     let is_base32 = |b: u8| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b);
     text.len() == 59 && text.starts_with("baf") && text.bytes().all(is_base32)

@@ -55,25 +55,25 @@ impl Hint {
         }
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether the sentence is a constant of this program, without text from elsewhere.
+    /// Returns true if the sentence is a constant of this program, without text from elsewhere.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         matches!(self.text, Cow::Borrowed(_))
     }
 
-    /// The call that carries out the sentence.
+    /// Returns the call that carries out the sentence.
     #[must_use]
     pub fn action(&self) -> Option<&Action> {
         self.action.as_ref()
     }
 
-    /// The same action with another sentence.
+    /// Returns the same action with another sentence.
     #[must_use]
     pub fn map_text(self, text: impl FnOnce(&str) -> String) -> Self {
         Self {
@@ -143,7 +143,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// The stable name: the operation's name, or `again`, `auth.login` and so on.
+    /// Returns the stable name: the operation's name, or `again`, `auth.login` and so on.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -342,19 +342,19 @@ impl Action {
         self
     }
 
-    /// The operation to call.
+    /// Returns the operation to call.
     #[must_use]
     pub fn call(&self) -> Call {
         self.call
     }
 
-    /// The target pull request, issue or record; `None` for the target of the failed call.
+    /// Returns the target pull request, issue or record; `None` for the target of the failed call.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
     }
 
-    /// The arguments, in the order in which they were given.
+    /// Returns the arguments, in the order in which they were given.
     #[must_use]
     pub fn args(&self) -> &[(Param, Arg)] {
         &self.args

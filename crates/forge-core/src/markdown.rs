@@ -13,7 +13,7 @@ pub use hidden::{Hidden, hidden};
 /// characters of at most four bytes. The parser's tree takes fifty times the memory of the text.
 pub const MAX_TEXT: usize = 4 * 65_536;
 
-/// The part of a text that is read as Markdown, and the number of bytes after that part.
+/// Returns the part of a text that is read as Markdown, and the number of bytes after that part.
 #[must_use]
 pub fn beginning(text: &str) -> (&str, usize) {
     let end = text.floor_char_boundary(MAX_TEXT);
@@ -21,7 +21,7 @@ pub fn beginning(text: &str) -> (&str, usize) {
     (read, rest.len())
 }
 
-/// The HTML comments of a Markdown text, and similar hidden parts, in order.
+/// Returns the HTML comments of a Markdown text, and similar hidden parts, in order.
 ///
 /// A comment spans from `<!--` to `-->` or `--!>`. In HTML, browsers also turn `<? … >`, any other
 /// `<! … >`, and `</` before a non-letter into comments.
@@ -109,7 +109,7 @@ enum InTag {
 }
 
 impl InTag {
-    /// The state after `c`, which does not end the tag.
+    /// Returns the state after `c`, which does not end the tag.
     fn next(self, c: char) -> Self {
         let space = c.is_ascii_whitespace();
         match self {
@@ -139,7 +139,7 @@ struct HtmlScan<'a> {
 }
 
 impl HtmlScan<'_> {
-    /// Whether the following text is hidden.
+    /// Returns true if the following text is hidden.
     fn is_open(&self) -> bool {
         matches!(self.at, HtmlState::Comment(_) | HtmlState::Bogus(_))
     }

@@ -57,7 +57,7 @@ pub enum MentionTarget {
 }
 
 impl MentionTarget {
-    /// The number and the kind, if known, of a reference to something in `repo`.
+    /// Returns the number and the kind, if known, of a reference to something in `repo`.
     #[must_use]
     pub fn number_in(&self, repo: &RepoId) -> Option<(Option<SubjectKind>, u64)> {
         let own = |other: &RepoId| other.comparison_key() == repo.comparison_key();
@@ -76,7 +76,7 @@ impl MentionTarget {
         }
     }
 
-    /// The link from a text of `repo` to this reference, without title and state.
+    /// Returns the link from a text of `repo` to this reference, without title and state.
     #[must_use]
     pub fn link(&self, repo: &RepoId) -> Link {
         let pull = Some(SubjectKind::PullRequest);
@@ -104,15 +104,15 @@ impl MentionTarget {
 pub struct Mention {
     /// The referenced thing.
     pub named: MentionTarget,
-    /// Whether a closing keyword directly precedes the reference: `fixes #7`.
+    /// True if a closing keyword directly precedes the reference: `fixes #7`.
     pub closes: bool,
-    /// Whether a relating phrase directly precedes the reference: `part of #7`, `see #7`.
+    /// True if a relating phrase directly precedes the reference: `part of #7`, `see #7`.
     pub relates: bool,
 }
 
-/// The references in `text`, in order; `hosts` maps hosts to forges and resolves `owner/name`. If a
-/// text has more than 500, the first 500 are returned, and `warnings` gets one warning for all
-/// texts.
+/// Returns the references in `text`, in order; `hosts` maps hosts to forges and resolves
+/// `owner/name`. If a text has more than 500, the first 500 are returned, and `warnings` gets one
+/// warning for all texts.
 #[must_use]
 pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
     let prose = prose(text);
@@ -130,7 +130,7 @@ pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<M
     found
 }
 
-/// The issues closed by a pull request of `repo` with this description, without repetition.
+/// Returns the issues closed by a pull request of `repo` with this description, without repetition.
 #[must_use]
 pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
     let prose = prose(text);
@@ -156,7 +156,7 @@ pub struct Ticket {
     pub relates: bool,
 }
 
-/// The tickets that `text` refers to outside of code, in order.
+/// Returns the tickets that `text` refers to outside of code, in order.
 ///
 /// `key_of` extracts the key at the start of a word, usually with [`ticket_key`].
 #[must_use]
@@ -175,7 +175,7 @@ pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket>
     found.take(MAX_MENTIONS).collect()
 }
 
-/// The ticket key at the start of a text, unless the word continues after it.
+/// Returns the ticket key at the start of a text, unless the word continues after it.
 ///
 /// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1` is not
 /// a key, because the word continues. Names of standards such as `UTF-8` are not keys.
@@ -199,14 +199,14 @@ pub fn ticket_shape(text: &str) -> Option<&str> {
         .filter(|_| is_ticket)
 }
 
-/// Whether a key names a standard, such as `UTF-8`.
+/// Returns true if a key names a standard, such as `UTF-8`.
 #[must_use]
 pub fn is_standard(key: &str) -> bool {
     let project = key.split_once('-').map_or(key, |(project, _)| project);
     STANDARDS.contains(&project)
 }
 
-/// Whether the word continues after a key: `a` of `PROJ-1a`, `-3` of `PROJ-1-3`.
+/// Returns true if the word continues after a key: `a` of `PROJ-1a`, `-3` of `PROJ-1-3`.
 #[must_use]
 pub fn goes_on(behind: &str) -> bool {
     behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -215,7 +215,7 @@ pub fn goes_on(behind: &str) -> bool {
             .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The references in a text without code, in order.
+/// Returns the references in a text without code, in order.
 fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
     words(prose).filter_map(move |word| {
         let named = named(word.text, hosts)?;
@@ -257,7 +257,7 @@ fn words(prose: &str) -> impl Iterator<Item = ProseWord<'_>> {
     })
 }
 
-/// Whether the previous words are `words`.
+/// Returns true if the previous words are `words`.
 fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
     let from = before.len().saturating_sub(words.len());
     before
@@ -265,7 +265,7 @@ fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
         .is_some_and(|last| last.iter().zip(words).all(|(a, b)| a == b))
 }
 
-/// The visible words of a Markdown text without its code, with the addresses of its links.
+/// Returns the visible words of a Markdown text without its code, with the addresses of its links.
 fn prose(text: &str) -> String {
     let (text, _) = crate::text::truncate_chars(text, MAX_TEXT_BYTES);
     let comments: Vec<Range<usize>> = hidden(&text).into_iter().map(|part| part.range).collect();
@@ -316,13 +316,13 @@ fn prose(text: &str) -> String {
     prose
 }
 
-/// The comments that end after `at`.
+/// Returns the comments that end after `at`.
 fn from_on(comments: &[Range<usize>], at: usize) -> impl Iterator<Item = &Range<usize>> {
     let before = comments.partition_point(|comment| comment.end <= at);
     comments.iter().skip(before)
 }
 
-/// The visible text of an HTML block without comments: no tags, no preformatted text.
+/// Returns the visible text of an HTML block without comments: no tags, no preformatted text.
 fn shown_of_html(html: &str) -> String {
     let start = html.trim_start().get(..4).unwrap_or_default();
     if start.eq_ignore_ascii_case("<pre") {
@@ -339,7 +339,8 @@ fn shown_of_html(html: &str) -> String {
     shown
 }
 
-/// The text after a tag whose `<` is consumed. A `>` in a quoted value does not end the tag.
+/// Returns the text after a tag whose `<` is consumed. A `>` in a quoted value does not end the
+/// tag.
 fn behind_tag(html: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, c) in html.char_indices() {
@@ -357,7 +358,7 @@ fn behind_tag(html: &str) -> &str {
     ""
 }
 
-/// The reference in a word, ignoring punctuation around the reference.
+/// Returns the reference in a word, ignoring punctuation around the reference.
 fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
     if let Some(digits) = word.strip_prefix('#') {
@@ -388,7 +389,7 @@ fn named(word: &str, hosts: &Hosts) -> Option<MentionTarget> {
     }
 }
 
-/// The issue of `file:///…#issue-7`, possibly followed by punctuation.
+/// Returns the issue of `file:///…#issue-7`, possibly followed by punctuation.
 fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     let number = number(rest.strip_prefix(ISSUE_SUFFIX)?)?;
     // A path of this machine is a reference only as a `file:` address.
@@ -401,7 +402,7 @@ fn local_issue(address: &str, rest: &str, hosts: &Hosts) -> Option<IssueId> {
     }
 }
 
-/// The number at the start of a text, unless the word continues after it.
+/// Returns the number at the start of a text, unless the word continues after it.
 fn number(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())

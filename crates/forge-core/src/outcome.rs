@@ -31,7 +31,7 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// A write without warnings that the forge shows at once.
+    /// Builds a write without warnings that the forge shows at once.
     pub fn immediate(value: T) -> Self {
         Self {
             value,
@@ -43,7 +43,7 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// A write that was unnecessary, because `value` was current already.
+    /// Returns a write that was unnecessary, because `value` was current already.
     pub fn unchanged(value: T, warning: Warning) -> Self {
         Self {
             already: true,
@@ -65,7 +65,8 @@ impl<T> Outcome<T> {
         self.unchanged &= !self.steps.iter().any(|step| step.done);
     }
 
-    /// The steps done although the requested state existed before, separated by commas, or `None`.
+    /// Returns the steps done although the requested state existed before, separated by commas, or
+    /// `None`.
     pub fn done_all_the_same(&self) -> Option<String> {
         let done = self.steps.iter().filter(|step| step.done);
         let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
@@ -126,7 +127,7 @@ pub enum Ingestion {
 }
 
 impl Ingestion {
-    /// The word: `immediate`, `confirmed`, `pending`, `pds_only` or `ineffective`.
+    /// Returns the word: `immediate`, `confirmed`, `pending`, `pds_only` or `ineffective`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -171,7 +172,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The step `name`, and whether it was done.
+    /// Builds the step `name`, and whether it was done.
     pub fn new(name: impl Into<String>, done: bool) -> Self {
         Self {
             name: name.into(),
@@ -195,7 +196,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning without a hint.
+    /// Builds a warning without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -262,7 +263,7 @@ impl Warning {
     }
 }
 
-/// The first few names, and the number of the others.
+/// Returns the first few names, and the number of the others.
 fn few(names: &[String], count: usize) -> String {
     const MOST: usize = 3;
     let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();

@@ -17,7 +17,7 @@ pub struct PageReq {
 }
 
 impl PageReq {
-    /// The first page of at most `limit` items.
+    /// Returns the first page of at most `limit` items.
     #[must_use]
     pub fn first(limit: usize) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl PageReq {
         }
     }
 
-    /// The page after `cursor`.
+    /// Returns the page after `cursor`.
     #[must_use]
     pub fn after(cursor: Cursor, limit: usize) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl PageReq {
         }
     }
 
-    /// The position in the cursor; `None` for the first page.
+    /// Returns the position in the cursor; `None` for the first page.
     ///
     /// # Errors
     /// The errors of [`Cursor::position`].
@@ -69,7 +69,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A last page of `items`, without the total number.
+    /// Builds a last page of `items`, without the total number.
     #[must_use]
     pub fn new(items: Vec<T>) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// A page that contains all items.
+    /// Builds a page that contains all items.
     #[must_use]
     pub fn complete(items: Vec<T>) -> Self {
         let total = Some(items.len() as u64);
@@ -102,7 +102,7 @@ impl<T> Page<T> {
 pub struct Cursor(String);
 
 impl Cursor {
-    /// A cursor of backend `scheme` for `query` at `position`.
+    /// Builds a cursor of backend `scheme` for `query` at `position`.
     #[must_use]
     pub fn new(scheme: &str, query: &impl Hash, position: &str) -> Self {
         Self(format!("{scheme}:{:016x}:{position}", fingerprint(query)))
@@ -114,13 +114,13 @@ impl Cursor {
         Self(text.into())
     }
 
-    /// The text for callers.
+    /// Returns the text for callers.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The position, if this cursor belongs to `scheme` and `query`.
+    /// Returns the position, if this cursor belongs to `scheme` and `query`.
     ///
     /// # Errors
     /// `invalid_input` for a cursor of another backend or query, or a malformed one.

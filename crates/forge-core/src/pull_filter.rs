@@ -43,12 +43,12 @@ pub struct SearchCandidate<'a> {
     pub head: &'a str,
     /// State.
     pub state: PrState,
-    /// Whether the pull request is a draft.
+    /// True if the pull request is a draft.
     pub draft: bool,
     /// Combined decision of the reviews. Used, like the next two fields, if
     /// [`Filter::needs_reviews`].
     pub decision: Option<ReviewDecision>,
-    /// Whether there is any review.
+    /// True if there is any review.
     pub reviewed: bool,
     /// Logins of requested reviewers.
     pub pending_reviewers: Vec<&'a str>,
@@ -96,7 +96,7 @@ enum Decision {
 }
 
 impl Filter {
-    /// The filter of `query`.
+    /// Returns the filter of `query`.
     ///
     /// # Errors
     /// `invalid_input` for a malformed search.
@@ -148,33 +148,33 @@ impl Filter {
         Ok(Self { state, terms })
     }
 
-    /// A superset of the states that the filter shows.
+    /// Returns a superset of the states that the filter shows.
     #[must_use]
     pub fn state(&self) -> StateFilter {
         self.state
     }
 
-    /// Whether the filter drops some pull requests of [`Self::state()`].
+    /// Returns true if the filter drops some pull requests of [`Self::state()`].
     #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
     }
 
-    /// Whether a term tests labels.
+    /// Returns true if a term tests labels.
     #[must_use]
     pub fn needs_labels(&self) -> bool {
         let asks = |t: &SearchTerm| matches!(t.test, TermTest::Label(_));
         self.terms.iter().any(asks)
     }
 
-    /// Whether a term tests assignees.
+    /// Returns true if a term tests assignees.
     #[must_use]
     pub fn needs_assignees(&self) -> bool {
         let asks = |t: &SearchTerm| matches!(t.test, TermTest::Assignee(_));
         self.terms.iter().any(asks)
     }
 
-    /// Whether a term tests reviews or review requests.
+    /// Returns true if a term tests reviews or review requests.
     #[must_use]
     pub fn needs_reviews(&self) -> bool {
         let asks =
@@ -182,12 +182,12 @@ impl Filter {
         self.terms.iter().any(asks)
     }
 
-    /// The logins in the filter, including `@me`, for the caller to replace.
+    /// Returns the logins in the filter, including `@me`, for the caller to replace.
     pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut String> {
         self.terms.iter_mut().filter_map(SearchTerm::login_mut)
     }
 
-    /// Whether the filter shows `pull`.
+    /// Returns true if the filter shows `pull`.
     #[must_use]
     pub fn matches(&self, pull: &SearchCandidate<'_>) -> bool {
         self.state.shows(pull.state) && self.terms.iter().all(|t| t.test.matches(pull) != t.negated)
@@ -203,7 +203,7 @@ impl SearchTerm {
     }
 }
 
-/// Whether two logins, or two label names, are the same.
+/// Returns true if two logins, or two label names, are the same.
 #[must_use]
 pub fn same_login(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()

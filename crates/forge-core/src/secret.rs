@@ -11,7 +11,8 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text of the credential, for the one place that writes the credential into a header.
+    /// Returns the text of the credential, for the one place that writes the credential into a
+    /// header.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

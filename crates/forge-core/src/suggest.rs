@@ -11,7 +11,7 @@ const MIN_PART_LENGTH: usize = 3;
 /// Words are cut to this length, because comparison takes quadratic time.
 const MAX_COMPARED_LENGTH: usize = 128;
 
-/// The candidates that `word` probably means, nearest first, at most three.
+/// Returns the candidates that `word` probably means, nearest first, at most three.
 ///
 /// Two names are similar if they are equal ignoring case, if at most one letter in three is wrong,
 /// missing, extra or swapped, or if the candidate contains `word` (of three letters or more).
@@ -44,7 +44,7 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
         .collect()
 }
 
-/// The suggestions as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
+/// Returns the suggestions as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
 #[must_use]
 pub fn did_you_mean<'a>(
     word: &str,
@@ -59,9 +59,9 @@ pub fn did_you_mean<'a>(
     })
 }
 
-/// The hint for a missing name: similar names from `known`, and all names if there are few. Without
-/// a similar name, a long list shows its first names. `what` is the plural noun for the names, such
-/// as `labels`.
+/// Returns the hint for a missing name: similar names from `known`, and all names if there are few.
+/// Without a similar name, a long list shows its first names. `what` is the plural noun for the
+/// names, such as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -80,7 +80,7 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
     }
 }
 
-/// The failed call with `word` replaced by the nearest name in the arguments `params`.
+/// Returns the failed call with `word` replaced by the nearest name in the arguments `params`.
 #[must_use]
 pub fn corrected<'a>(
     params: &[Param],

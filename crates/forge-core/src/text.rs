@@ -63,8 +63,8 @@ pub fn neutralise_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether bytes contain a terminal escape: ESC, or a C1 control in UTF-8 that begins or ends a
-/// control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
+/// Returns true if bytes contain a terminal escape: ESC, or a C1 control in UTF-8 that begins or
+/// ends a control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
 #[must_use]
 pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     let c1 = |pair: &[u8]| matches!(pair, [0xC2, 0x90 | 0x98 | 0x9B | 0x9C | 0x9D | 0x9E | 0x9F]);
@@ -114,7 +114,7 @@ pub fn strip_ansi(text: &str) -> String {
     out
 }
 
-/// The first `max` characters of a text, and the number of dropped ones.
+/// Returns the first `max` characters of a text, and the number of dropped ones.
 #[must_use]
 pub fn truncate_chars(text: &str, max: usize) -> (Cow<'_, str>, usize) {
     match text.char_indices().nth(max) {
@@ -143,7 +143,7 @@ fn neutralise_all(bytes: &[u8]) -> Vec<u8> {
 pub struct Neutraliser {
     /// The first bytes of a character, at most three.
     held: Vec<u8>,
-    /// Whether a carriage return waits for the next byte.
+    /// True if a carriage return waits for the next byte.
     carriage_return: bool,
     before: PreviousChar,
 }
@@ -167,7 +167,7 @@ enum PreviousChar {
 }
 
 impl Neutraliser {
-    /// A neutraliser at the beginning of a text.
+    /// Builds a neutraliser at the beginning of a text.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -253,7 +253,7 @@ impl Neutraliser {
         }
     }
 
-    /// Whether a character may be written unchanged, and the state after it.
+    /// Returns true if a character may be written unchanged, and the state after it.
     fn judge(&self, c: char) -> (bool, PreviousChar) {
         match c {
             '0'..='9' | '#' | '*' => (true, PreviousChar::Keycap),
@@ -282,7 +282,7 @@ impl Neutraliser {
     }
 }
 
-/// Whether a character is made visible always or in some positions.
+/// Returns true if a character is made visible always or in some positions.
 fn is_suspect(c: char) -> bool {
     matches!(c,
         // Control characters.

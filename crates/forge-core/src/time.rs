@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct Timestamp(DateTime<FixedOffset>);
 
 impl Timestamp {
-    /// The current time in UTC, to the second (git's own precision).
+    /// Returns the current time in UTC, to the second (git's own precision).
     #[must_use]
     pub fn now() -> Self {
         let secs = SystemTime::now()
@@ -34,7 +34,7 @@ impl Timestamp {
         self.0.timestamp()
     }
 
-    /// The calendar date in the timestamp's own offset, `2026-11-21`.
+    /// Returns the calendar date in the timestamp's own offset, `2026-11-21`.
     #[must_use]
     pub fn date(&self) -> String {
         self.0.format("%Y-%m-%d").to_string()

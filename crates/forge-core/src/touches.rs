@@ -16,7 +16,7 @@ pub const MAX_TOUCH_SCAN: u64 = 300;
 pub struct PathFilter(Vec<String>);
 
 impl PathFilter {
-    /// The path filter of a query; `None` if the query has no paths.
+    /// Returns the path filter of a query; `None` if the query has no paths.
     ///
     /// # Errors
     /// `invalid_input` (field `touches`) for a path that names no file below the repository's top.
@@ -46,7 +46,7 @@ impl PathFilter {
         paths.collect::<Result<Vec<_>>>().map(Self)
     }
 
-    /// Whether the filter matches `path`.
+    /// Returns true if the filter matches `path`.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let is_below = |dir: &str| {
@@ -58,7 +58,7 @@ impl PathFilter {
         all.any(|named| is_below(named) || is_glob(named) && glob::matches(named, path))
     }
 
-    /// Whether the filter matches one of `files`, by path or previous path.
+    /// Returns true if the filter matches one of `files`, by path or previous path.
     #[must_use]
     pub fn is_touched_by(&self, files: &[FileChange]) -> bool {
         let mut names = files.iter().flat_map(FileChange::names);

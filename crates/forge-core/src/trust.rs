@@ -24,7 +24,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// Whether git starts none of the programs that the repository's configuration names.
+    /// Returns true if git starts none of the programs that the repository's configuration names.
     #[must_use]
     pub fn is_guarded(self) -> bool {
         self != Self::Person
@@ -56,7 +56,7 @@ pub fn hide_variable(name: &str) {
     }
 }
 
-/// The variables passed to [`hide_variable`].
+/// Returns the variables passed to [`hide_variable`].
 #[must_use]
 pub fn hidden_variables() -> BTreeSet<String> {
     let hidden = HIDDEN.lock();

@@ -21,7 +21,7 @@ pub fn check_version(
     }
 }
 
-/// The error of [`check_version`] for a version that changed.
+/// Returns the error of [`check_version`] for a version that changed.
 #[must_use]
 pub fn version_moved(
     target: &dyn fmt::Display,

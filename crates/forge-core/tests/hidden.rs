@@ -15,7 +15,7 @@ use html5ever::{ParseOpts, parse_document, tendril::TendrilSink as _};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 use proptest::prelude::*;
 
-/// The rendered page of a text.
+/// Returns the rendered page of a text.
 fn page(text: &str) -> String {
     let mut options = Options::default();
     options.extension.table = true;
@@ -25,7 +25,7 @@ fn page(text: &str) -> String {
     format!("<!DOCTYPE html><html><head></head><body>{html}</body></html>")
 }
 
-/// The text visible on the page.
+/// Returns the text visible on the page.
 fn visible(html: &str) -> String {
     let dom = parse_document(RcDom::default(), ParseOpts::default()).one(html);
     text_of(&dom.document)
@@ -56,7 +56,7 @@ fn children(node: &Handle) -> String {
     node.children.borrow().iter().map(text_of).collect()
 }
 
-/// The words of a text that begin with `w` and a digit, with their offsets.
+/// Returns the words of a text that begin with `w` and a digit, with their offsets.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let all = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_word = |w: &&str| w.starts_with('w') && w[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -64,7 +64,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     all.filter(is_word).map(|w| (at(w), w)).collect()
 }
 
-/// The words that only [`hidden`] or only the page hides.
+/// Returns the words that only [`hidden`] or only the page hides.
 fn differences(text: &str) -> Vec<String> {
     let html = page(text);
     let shown = visible(&html);
@@ -200,7 +200,7 @@ const BLOCKS: &[&str] = &[
     "<svg><text>W</text></svg>",
 ];
 
-/// The text with a unique word for each `W`.
+/// Returns the text with a unique word for each `W`.
 fn numbered(text: &str) -> String {
     let mut parts = text.split('W');
     let mut out = parts.next().unwrap().to_owned();
@@ -211,7 +211,7 @@ fn numbered(text: &str) -> String {
     out
 }
 
-/// A block in different surroundings.
+/// Returns a block in different surroundings.
 fn contexts(block: &str) -> Vec<String> {
     let behind = |first: &str, rest: &str| {
         let lines = block.split('\n').enumerate();
@@ -241,7 +241,7 @@ fn contexts(block: &str) -> Vec<String> {
     [flat, nested].concat()
 }
 
-/// A part of a line in different surroundings.
+/// Returns a part of a line in different surroundings.
 fn lines(span: &str) -> Vec<String> {
     let of_line = [
         span.to_owned(),

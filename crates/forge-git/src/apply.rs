@@ -41,7 +41,7 @@ pub enum ApplyResult {
 }
 
 impl Mail {
-    /// Whether `patch` is a mail rather than a bare diff.
+    /// Returns true if `patch` is a mail rather than a bare diff.
     #[must_use]
     pub fn begins(patch: &[u8]) -> bool {
         let text = patch.trim_ascii_start();
@@ -51,8 +51,8 @@ impl Mail {
 }
 
 impl Git {
-    /// The mails of a `git format-patch` series, in order. Mails without a diff (a cover letter)
-    /// are left out.
+    /// Returns the mails of a `git format-patch` series, in order. Mails without a diff (a cover
+    /// letter) are left out.
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for a mail that git cannot parse or without an author, and

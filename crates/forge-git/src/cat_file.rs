@@ -54,7 +54,7 @@ pub enum ObjectLookup {
 }
 
 impl ObjectLookup {
-    /// The object, or `None` if it is missing.
+    /// Returns the object, or `None` if it is missing.
     ///
     /// # Errors
     /// `protocol` if the object cannot be read.
@@ -118,7 +118,7 @@ impl CatFile {
         Self { git, process: None }
     }
 
-    /// The object `name` with its content; `None` if there is none.
+    /// Returns the object `name` with its content; `None` if there is none.
     ///
     /// # Errors
     /// `protocol` if the object is damaged or larger than 32 MiB; `git` if git cannot be run.
@@ -135,8 +135,8 @@ impl CatFile {
         Ok(self.info_many(&[name]).await?.pop().flatten())
     }
 
-    /// The objects of all `names`, in order; queries are sent without waiting for answers. Beyond
-    /// 64 MiB in all, only smaller objects are read.
+    /// Returns the objects of all `names`, in order; queries are sent without waiting for answers.
+    /// Beyond 64 MiB in all, only smaller objects are read.
     ///
     /// # Errors
     /// `git` if git cannot be run or crashes; a failure of one object is in its [`ObjectLookup`].
@@ -244,7 +244,8 @@ impl CatFile {
     }
 }
 
-/// The error for an object that is damaged, or that a partial clone lacks and may not fetch.
+/// Returns the error for an object that is damaged, or that a partial clone lacks and may not
+/// fetch.
 fn unreadable(name: &str, stderr: &[u8]) -> Error {
     let said = failed("cat-file", 128, stderr);
     match said.hint() {
@@ -262,8 +263,8 @@ fn damaged(name: &str, why: &str) -> Error {
     .with_hint("run `git fsck`, which names the damaged objects")
 }
 
-/// The commands for `names`. An empty name, or a name with a newline, becomes `^`, which finds
-/// nothing.
+/// Returns the commands for `names`. An empty name, or a name with a newline, becomes `^`, which
+/// finds nothing.
 fn questions<S: AsRef<str>>(command: &str, names: &[S]) -> Vec<u8> {
     let mut all = String::new();
     for name in names {
@@ -286,7 +287,7 @@ async fn write_queries(stdin: &mut ChildStdin, questions: &[u8]) -> std::io::Res
     stdin.flush().await
 }
 
-/// The next header line; `None` if git has ended.
+/// Returns the next header line; `None` if git has ended.
 async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader> {
     let mut line = Vec::new();
     stdout.read_until(b'\n', &mut line).await.ok()?;
@@ -304,7 +305,7 @@ async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader
     }))
 }
 
-/// The next object, of at most `left` bytes; `None` if git has ended.
+/// Returns the next object, of at most `left` bytes; `None` if git has ended.
 async fn read_object(stdout: &mut BufReader<ChildStdout>, left: u64) -> Option<ObjectLookup> {
     let info = match read_header(stdout).await? {
         ObjectHeader::Info(info) => info,

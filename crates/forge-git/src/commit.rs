@@ -54,7 +54,7 @@ impl<'a> RawCommit<'a> {
         (!commit.tree.is_empty()).then_some(commit)
     }
 
-    /// The encoded object.
+    /// Returns the encoded object.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = format!("tree {}\n", self.tree).into_bytes();

@@ -39,7 +39,7 @@ pub enum CurrentPull {
     },
 }
 
-/// The current branch; `None` on a detached head.
+/// Returns the current branch; `None` on a detached head.
 ///
 /// # Errors
 /// `not_found` outside of a repository; `git` when git fails.

@@ -56,9 +56,9 @@ impl Git {
         Ok(())
     }
 
-    /// Whether the commit `oid` is in the object store. Nothing is fetched, even in a partial
-    /// clone, because the forge chooses the id and the repository could name the program that
-    /// fetches.
+    /// Returns true if the commit `oid` is in the object store. Nothing is fetched, even in a
+    /// partial clone, because the forge chooses the id and the repository could name the program
+    /// that fetches.
     pub async fn has_commit(&self, oid: &str) -> bool {
         let commit = format!("{oid}^{{commit}}");
         let git = self.clone().without_lazy_fetch();

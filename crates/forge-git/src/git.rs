@@ -155,7 +155,7 @@ impl Git {
         self.purpose
     }
 
-    /// The level of trust.
+    /// Returns the level of trust.
     #[must_use]
     pub fn trust(&self) -> Trust {
         self.trust
@@ -175,19 +175,19 @@ impl Git {
         self
     }
 
-    /// The working directory of commands.
+    /// Returns the working directory of commands.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The program.
+    /// Returns the program.
     #[must_use]
     pub fn program(&self) -> &OsStr {
         &self.program
     }
 
-    /// The version of the program, read once per process.
+    /// Returns the version of the program, read once per process.
     ///
     /// # Errors
     /// `config` if the version is older than [`MINIMUM`](crate::MINIMUM); `git` if the program
@@ -196,7 +196,7 @@ impl Git {
         version::ensure(self).await
     }
 
-    /// The process of a command, for callers that connect the process to the terminal.
+    /// Returns the process of a command, for callers that connect the process to the terminal.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
@@ -331,7 +331,7 @@ impl Git {
         Ok(stream::of(child, name))
     }
 
-    /// A process for object lookups, which starts with the first lookup.
+    /// Returns a process for object lookups, which starts with the first lookup.
     #[must_use]
     pub fn cat_file(&self) -> CatFile {
         CatFile::new(self.clone())
@@ -394,7 +394,7 @@ impl Output {
     }
 }
 
-/// The first argument that is not an option of git itself (`-c key=value`).
+/// Returns the first argument that is not an option of git itself (`-c key=value`).
 fn subcommand(args: &[OsString]) -> String {
     let mut args = args.iter();
     while let Some(arg) = args.next() {

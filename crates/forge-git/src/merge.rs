@@ -54,9 +54,9 @@ impl Git {
         }
     }
 
-    /// The newest merge commit of `base..head` whose tree differs from git's automatic merge of its
-    /// two parents. An octopus merge always counts. No other commit has the changes of such a
-    /// merge.
+    /// Returns the newest merge commit of `base..head` whose tree differs from git's automatic
+    /// merge of its two parents. An octopus merge always counts. No other commit has the changes of
+    /// such a merge.
     ///
     /// # Errors
     /// `git` if a commit is missing.
@@ -87,7 +87,7 @@ impl Git {
         Ok(None)
     }
 
-    /// Whether `commit` is an ancestor of `of`, or `of` itself.
+    /// Returns true if `commit` is an ancestor of `of`, or `of` itself.
     ///
     /// # Errors
     /// `git` if the program cannot be run.

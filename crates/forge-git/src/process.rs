@@ -18,7 +18,7 @@ pub(crate) enum Purpose {
     Write,
     /// A remote is contacted.
     Remote {
-        /// Whether tokens in the environment are passed on, for a credential helper.
+        /// True if tokens in the environment are passed on, for a credential helper.
         tokens: bool,
     },
 }
@@ -133,7 +133,7 @@ pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process
 }
 
 impl Git {
-    /// The repository's own settings that name programs, read on first use by one process.
+    /// Returns the repository's own settings that name programs, read on first use by one process.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.
@@ -195,7 +195,7 @@ impl Git {
         Ok(git)
     }
 
-    /// The error of a merge that needed a replaced driver.
+    /// Returns the error of a merge that needed a replaced driver.
     pub(crate) async fn driver_refusal(&self, stderr: &[u8]) -> Option<Error> {
         if !String::from_utf8_lossy(stderr).contains(REFUSAL) {
             return None;
@@ -206,7 +206,7 @@ impl Git {
         Some(refused("a merge of these files", &keys))
     }
 
-    /// The purpose of a process for a remote. In a guarded repository, the repository's own
+    /// Returns the purpose of a process for a remote. In a guarded repository, the repository's own
     /// configuration may not choose a program, a proxy or a certificate. In a person's repository,
     /// such a choice means that no tokens are passed on.
     ///
@@ -221,7 +221,8 @@ impl Git {
         Ok(Purpose::Remote { tokens })
     }
 
-    /// The error of a fetch for a read in a person's repository, if the fetch needs a program.
+    /// Returns the error of a fetch for a read in a person's repository, if the fetch needs a
+    /// program.
     pub(crate) async fn refused_fetch(&self, remote: &str, wanted: &[&str]) -> Error {
         let settings = match self.program_settings().await {
             Ok(settings) => settings,
@@ -245,22 +246,22 @@ impl Git {
     }
 }
 
-/// Whether a key names a program, a proxy or a certificate for connections to remotes.
+/// Returns true if a key names a program, a proxy or a certificate for connections to remotes.
 fn is_program_for_remotes(key: &str) -> bool {
     is_for_remotes(key) && !leads_elsewhere(key)
 }
 
-/// Whether a key influences connections to remotes.
+/// Returns true if a key influences connections to remotes.
 fn is_for_remotes(key: &str) -> bool {
     !is_merge_driver(key) && !key.starts_with("filter.") && key != "core.worktree"
 }
 
-/// Whether a key names another remote, which gets only the credentials for its own host.
+/// Returns true if a key names another remote, which gets only the credentials for its own host.
 fn leads_elsewhere(key: &str) -> bool {
     key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
 }
 
-/// Whether a key names a merge driver.
+/// Returns true if a key names a merge driver.
 fn is_merge_driver(key: &str) -> bool {
     key.starts_with("merge.")
 }
@@ -295,8 +296,8 @@ mod tests {
     use super::*;
     use crate::Merged;
 
-    /// A repository whose configuration and hooks write to `log`, with two branches that change the
-    /// same file.
+    /// Returns a repository whose configuration and hooks write to `log`, with two branches that
+    /// change the same file.
     async fn hostile() -> (tempfile::TempDir, std::path::PathBuf, [String; 2]) {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());

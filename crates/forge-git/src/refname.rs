@@ -6,7 +6,7 @@ const MAX_PART: usize = 240;
 /// Maximum length of a name in bytes. The path of a file has at most 4096.
 const MAX_NAME: usize = 2000;
 
-/// The problem of `name` as a full ref name (`refs/heads/x`), or `None` if it is valid.
+/// Returns the problem of `name` as a full ref name (`refs/heads/x`), or `None` if it is valid.
 #[must_use]
 pub fn refname_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {
@@ -18,7 +18,7 @@ pub fn refname_problem(name: &str) -> Option<&'static str> {
     component_problem(name)
 }
 
-/// The problem of `name` as a branch name (`feature/x`), or `None` if it is valid.
+/// Returns the problem of `name` as a branch name (`feature/x`), or `None` if it is valid.
 #[must_use]
 pub fn branch_problem(name: &str) -> Option<&'static str> {
     if name.is_empty() {

@@ -145,13 +145,13 @@ impl GitConfig {
         config
     }
 
-    /// The remote with this name.
+    /// Returns the remote with this name.
     #[must_use]
     pub fn remote(&self, name: &str) -> Option<&Remote> {
         self.remotes.iter().find(|remote| remote.name == name)
     }
 
-    /// The settings of a branch; empty if there are none.
+    /// Returns the settings of a branch; empty if there are none.
     #[must_use]
     pub fn branch(&self, name: &str) -> BranchConfig {
         self.branches.get(name).cloned().unwrap_or_default()
@@ -181,8 +181,8 @@ fn rewrite(url: &str, instead: &[(String, String)]) -> String {
         .map_or_else(|| url.to_owned(), |(_, base, rest)| format!("{base}{rest}"))
 }
 
-/// The directory that identifies the repository: its main work tree, or the git directory if that
-/// directory is not called `.git` (a bare or separate git directory). `GIT_DIR` applies.
+/// Returns the directory that identifies the repository: its main work tree, or the git directory
+/// if that directory is not called `.git` (a bare or separate git directory). `GIT_DIR` applies.
 ///
 /// # Errors
 /// `not_found` outside of a repository; `git` if git refuses the repository.
@@ -222,7 +222,7 @@ fn shown_dir(git: &Git) -> String {
         .to_string()
 }
 
-/// The path in git's output; lossy UTF-8 on systems whose paths are text.
+/// Returns the path in git's output; lossy UTF-8 on systems whose paths are text.
 #[cfg(unix)]
 #[must_use]
 pub fn path_of(bytes: &[u8]) -> PathBuf {
@@ -230,7 +230,7 @@ pub fn path_of(bytes: &[u8]) -> PathBuf {
     std::ffi::OsStr::from_bytes(bytes).into()
 }
 
-/// The path in git's output; lossy UTF-8 on systems whose paths are text.
+/// Returns the path in git's output; lossy UTF-8 on systems whose paths are text.
 #[cfg(not(unix))]
 #[must_use]
 pub fn path_of(bytes: &[u8]) -> PathBuf {

@@ -11,13 +11,14 @@ pub struct Setting {
     pub key: String,
     /// Value; `None` for a key without a value, which means true.
     pub value: Option<String>,
-    /// Whether the setting is in the repository's own configuration, not the user's or the
+    /// True if the setting is in the repository's own configuration, not the user's or the
     /// system's.
     pub of_repository: bool,
 }
 
 impl Git {
-    /// The settings whose key matches the regular expression, in order of increasing precedence.
+    /// Returns the settings whose key matches the regular expression, in order of increasing
+    /// precedence.
     ///
     /// # Errors
     /// `git` if the configuration cannot be read.

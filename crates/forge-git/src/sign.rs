@@ -124,16 +124,16 @@ impl Signing {
         ))
     }
 
-    /// Only the settings of the user's and the system's configuration.
+    /// Returns only the settings of the user's and the system's configuration.
     fn of_user(&self) -> Self {
         let of_user = self.0.iter().filter(|s| !s.of_repository);
         Self(of_user.cloned().collect())
     }
 
-    /// A script around gpg or gpgsm that prevents a prompt for the passphrase, and the setting that
-    /// names the script. The gpg agent prompts in the session that started the agent and ignores
-    /// the client's environment. Only an option prevents the prompt, and git passes no options on.
-    /// `ssh-keygen` needs no script, because it follows the environment.
+    /// Returns a script around gpg or gpgsm that prevents a prompt for the passphrase, and the
+    /// setting that names the script. The gpg agent prompts in the session that started the agent
+    /// and ignores the client's environment. Only an option prevents the prompt, and git passes no
+    /// options on. `ssh-keygen` needs no script, because it follows the environment.
     fn wrapper(&self) -> Option<(&'static str, String)> {
         let format = self.last(&["gpg.format"]);
         let key = match format.and_then(|s| s.value.as_deref()) {
@@ -175,7 +175,7 @@ impl Signing {
         }
     }
 
-    /// The signing program, and the setting that names it.
+    /// Returns the signing program, and the setting that names it.
     fn program(&self) -> (&str, &str) {
         let format = self.last(&["gpg.format"]);
         let (keys, default): (&[_], _) = match format.and_then(|s| s.value.as_deref()) {
@@ -251,7 +251,7 @@ fn write_program(dir: &Path, script: &str) -> Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// The error for a commit that git would alter.
+/// Returns the error for a commit that git would alter.
 fn altered(commit: &RawCommit<'_>) -> Error {
     let subject = commit.message.split(|b| *b == b'\n').next();
     let subject = String::from_utf8_lossy(subject.unwrap_or_default());

@@ -34,7 +34,7 @@ pub struct TwoHeads<'a> {
 }
 
 impl Git {
-    /// The full id of a commit, from its first digits; `None` if there is none.
+    /// Returns the full id of a commit, from its first digits; `None` if there is none.
     ///
     /// # Errors
     /// `invalid_input` (field `since`) if the digits are ambiguous.
@@ -58,8 +58,8 @@ impl Git {
         Ok(commits.pop())
     }
 
-    /// The diff from the old head's changes to the new head's, with `context_lines` lines of
-    /// context. Changes of the base branch in between are left out.
+    /// Returns the diff from the old head's changes to the new head's, with `context_lines` lines
+    /// of context. Changes of the base branch in between are left out.
     ///
     /// # Errors
     /// `not_found` if a head shares no commit with the base branch; `git`.
@@ -139,7 +139,8 @@ impl Git {
         Ok(diff)
     }
 
-    /// The old head on the newer base, as a commit or tree; `None` if git cannot move the head.
+    /// Returns the old head on the newer base, as a commit or tree; `None` if git cannot move the
+    /// head.
     async fn moved_onto(
         &self,
         old: &str,
@@ -173,7 +174,7 @@ impl Git {
         }
     }
 
-    /// The commits added on top of the old head, without those of the base branch.
+    /// Returns the commits added on top of the old head, without those of the base branch.
     async fn added_commits(&self, heads: TwoHeads<'_>) -> Result<Vec<ChangedCommit>> {
         let (old, base) = (format!("^{}", heads.old), format!("^{}", heads.base));
         let listed = self.commits_of(&[heads.new, &old, &base]).await?;
@@ -183,7 +184,7 @@ impl Git {
             .collect())
     }
 
-    /// The newest commits of a range, oldest first: id and headline.
+    /// Returns the newest commits of a range, oldest first: id and headline.
     async fn commits_of(&self, range: &[&str]) -> Result<Vec<(String, String)>> {
         let most = format!("--max-count={MAX_COMMITS}");
         let options = [
@@ -205,7 +206,8 @@ impl Git {
         Ok(commits.collect())
     }
 
-    /// The commits that differ between both versions, and a warning if not all were compared.
+    /// Returns the commits that differ between both versions, and a warning if not all were
+    /// compared.
     async fn rewritten_commits(
         &self,
         heads: TwoHeads<'_>,
@@ -232,7 +234,7 @@ impl Git {
         Ok((commits, warning))
     }
 
-    /// The commits of a version, each with a hash of its changed lines.
+    /// Returns the commits of a version, each with a hash of its changed lines.
     async fn series(
         &self,
         commits: Vec<(String, String)>,
@@ -245,8 +247,8 @@ impl Git {
         HashedSeries::read(printed, commits, max_compared).await
     }
 
-    /// The output of a command. If the output exceeds `max` bytes, returns `None` and kills the
-    /// command.
+    /// Returns the output of a command. If the output exceeds `max` bytes, returns `None` and kills
+    /// the command.
     ///
     /// # Errors
     /// The errors of [`Git::run_ok`].
@@ -266,7 +268,7 @@ impl Git {
 #[derive(Debug)]
 struct HashedSeries {
     commits: Vec<SeriesCommit>,
-    /// Whether the diffs of the last commits are missing.
+    /// True if the diffs of the last commits are missing.
     is_cut: bool,
 }
 
@@ -389,7 +391,7 @@ fn size(bytes: usize) -> String {
     format!("{} MiB", bytes >> 20)
 }
 
-/// A warning that names the files changed only by the earlier version.
+/// Returns a warning that names the files changed only by the earlier version.
 #[must_use]
 pub fn no_longer_changed(gone: &[String]) -> Option<Warning> {
     let named = gone.iter().map(|path| one_line(path)).collect::<Vec<_>>();
@@ -401,7 +403,7 @@ pub fn no_longer_changed(gone: &[String]) -> Option<Warning> {
     })
 }
 
-/// The error for an earlier head commit that no longer exists.
+/// Returns the error for an earlier head commit that no longer exists.
 #[must_use]
 pub fn commit_is_gone(id: &str, place: &str) -> Error {
     let message = format!("{place} has no commit {} (any more)", one_line(id));

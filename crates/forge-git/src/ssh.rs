@@ -9,7 +9,8 @@ use crate::process::without_secrets;
 /// Timeout of ssh. `ssh -G` does not connect, but its configuration may start programs.
 const SSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The host that ssh connects to for `name`, as `ssh -G` prints it from the user's `ssh_config`.
+/// Returns the host that ssh connects to for `name`, as `ssh -G` prints it from the user's
+/// `ssh_config`.
 ///
 /// Returns `None` if the host is `name` itself, if ssh is not installed, and for names that ssh
 /// refuses. Git's own `core.sshCommand` is ignored.
@@ -34,7 +35,7 @@ pub async fn ssh_host(name: &str) -> Option<String> {
     hostname(std::str::from_utf8(&output.stdout).ok()?, name)
 }
 
-/// The `hostname` line of `ssh -G` output, unless it is `name`.
+/// Returns the `hostname` line of `ssh -G` output, unless it is `name`.
 fn hostname(printed: &str, name: &str) -> Option<String> {
     let host = printed
         .lines()

@@ -18,7 +18,7 @@ struct RunningGit {
     subcommand: String,
 }
 
-/// The standard output of `child` in chunks, with a failure as the last item.
+/// Returns the standard output of `child` in chunks, with a failure as the last item.
 pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
     // The caller pipes both outputs; without them there is nothing to read.
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {

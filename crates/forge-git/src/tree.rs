@@ -22,8 +22,8 @@ pub struct TreeEntry {
 }
 
 impl Git {
-    /// The entries of `tree` (the id of a tree or commit) at `paths`; no path may lie within
-    /// another.
+    /// Returns the entries of `tree` (the id of a tree or commit) at `paths`; no path may lie
+    /// within another.
     ///
     /// # Errors
     /// `git` if there is no such tree.
@@ -88,7 +88,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&written).trim().to_owned())
     }
 
-    /// The paths in which two trees differ; a renamed file counts as two.
+    /// Returns the paths in which two trees differ; a renamed file counts as two.
     ///
     /// # Errors
     /// `git` if a tree is missing.
@@ -111,7 +111,7 @@ impl Git {
     }
 }
 
-/// A temporary directory for a separate index.
+/// Returns a temporary directory for a separate index.
 pub(crate) fn scratch() -> Result<tempfile::TempDir> {
     tempfile::tempdir().map_err(|e| {
         Error::new(

@@ -43,7 +43,7 @@ impl Version {
     }
 }
 
-/// The programs found new enough, so that each is checked once per process.
+/// Returns the programs found new enough, so that each is checked once per process.
 fn checked() -> &'static Mutex<HashMap<OsString, Version>> {
     static CHECKED: OnceLock<Mutex<HashMap<OsString, Version>>> = OnceLock::new();
     CHECKED.get_or_init(Mutex::default)
@@ -57,7 +57,7 @@ fn remembered(program: &OsStr) -> Option<Version> {
         .copied()
 }
 
-/// The version of the program, if it is at least [`MINIMUM`].
+/// Returns the version of the program, if it is at least [`MINIMUM`].
 pub(crate) async fn ensure(git: &Git) -> Result<Version> {
     if let Some(version) = remembered(git.program()) {
         return Ok(version);

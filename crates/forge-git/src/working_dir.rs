@@ -14,13 +14,13 @@ pub struct WorkingDir {
 }
 
 impl WorkingDir {
-    /// The current directory, or the repository of `GIT_DIR`, with a person's trust.
+    /// Returns the current directory, or the repository of `GIT_DIR`, with a person's trust.
     #[must_use]
     pub fn here() -> Self {
         Self::of(Git::here())
     }
 
-    /// The directory `dir`, chosen with `trust`. `GIT_DIR` applies if `dir` is the current
+    /// Returns the directory `dir`, chosen with `trust`. `GIT_DIR` applies if `dir` is the current
     /// directory of the process, as for git.
     #[must_use]
     pub fn at(dir: &Path, trust: Trust) -> Self {
@@ -53,7 +53,7 @@ impl WorkingDir {
             .await
     }
 
-    /// The repository's root without symbolic links; `None` outside of a repository.
+    /// Returns the repository's root without symbolic links; `None` outside of a repository.
     pub async fn root(&self) -> Option<&Path> {
         let find = async || crate::root(&self.git).await.ok()?.canonicalize().ok();
         self.root.get_or_init(find).await.as_deref()

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is publicly routable.
+/// Returns true if an address is publicly routable.
 ///
 /// Contacting a public address for a stranger reveals nothing about the local network. An IPv6
 /// address that a translator or relay maps to IPv4 is as public as that IPv4 address: in an

@@ -144,7 +144,7 @@ impl Http {
         })))
     }
 
-    /// The settings.
+    /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.0.settings
@@ -179,7 +179,7 @@ impl Http {
         })
     }
 
-    /// The rate limits that `host` has stated.
+    /// Returns the rate limits that `host` has stated.
     #[must_use]
     pub fn rate_limits(&self, host: &str) -> Vec<RateLimit> {
         self.0.rates.of(host)
@@ -506,7 +506,7 @@ impl Http {
     }
 }
 
-/// A size in a unit that people read easily.
+/// Returns a size in a unit that people read easily.
 fn size(bytes: usize) -> String {
     match bytes % (1 << 20) {
         0 => format!("{} MiB", bytes >> 20),
@@ -514,8 +514,8 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// A client that follows no redirects, uses no proxies and resolves names with the transport's
-/// lookup.
+/// Returns a client that follows no redirects, uses no proxies and resolves names with the
+/// transport's lookup.
 fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest::ClientBuilder {
     let resolver = Resolver {
         lookup: Arc::clone(&settings.lookup),
@@ -534,7 +534,8 @@ fn builder(settings: &Settings, tls: ClientConfig, public_only: bool) -> reqwest
         .tcp_nodelay(true)
 }
 
-/// The IP address that a URL has in place of a host name. The resolver never sees such an address.
+/// Returns the IP address that a URL has in place of a host name. The resolver never sees such an
+/// address.
 fn literal(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,

@@ -29,8 +29,8 @@ impl fmt::Display for NoConnection {
 
 impl StdError for NoConnection {}
 
-/// Whether a request failed because no connection to the host could be made, so that nothing was
-/// sent.
+/// Returns true if a request failed because no connection to the host could be made, so that
+/// nothing was sent.
 #[must_use]
 pub fn is_no_connection(error: &Error) -> bool {
     error
@@ -38,7 +38,7 @@ pub fn is_no_connection(error: &Error) -> bool {
         .is_some_and(|source| source.is::<NoConnection>())
 }
 
-/// Whether a request was not sent because the request may contact only public addresses.
+/// Returns true if a request was not sent because the request may contact only public addresses.
 #[must_use]
 pub fn is_private_address(error: &Error) -> bool {
     error
@@ -46,7 +46,7 @@ pub fn is_private_address(error: &Error) -> bool {
         .is_some_and(|source| source.is::<PrivateAddress>())
 }
 
-/// The error of a request limited to public addresses, for a host with none.
+/// Returns the error of a request limited to public addresses, for a host with none.
 pub(crate) fn private_address(host: &str) -> Error {
     let why = PrivateAddress(host.to_owned());
     Error::new(ErrorKind::Protocol, why.to_string())
@@ -66,7 +66,7 @@ impl fmt::Display for TooLong {
 
 impl StdError for TooLong {}
 
-/// Whether a request failed because its answer exceeded [`crate::BodyMax`] or
+/// Returns true if a request failed because its answer exceeded [`crate::BodyMax`] or
 /// [`crate::Settings::body_max`].
 #[must_use]
 pub fn is_too_long(error: &Error) -> bool {
@@ -128,7 +128,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
     ))
 }
 
-/// The error of a stream that broke off.
+/// Returns the error of a stream that broke off.
 pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     let what = if error.is_timeout() {
         "fell silent"
@@ -143,7 +143,7 @@ pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
     .with_hint("try again")
 }
 
-/// The innermost cause, because the outer causes repeat the URL and add little.
+/// Returns the innermost cause, because the outer causes repeat the URL and add little.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -152,7 +152,7 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
     redact(&innermost.to_string()).into_owned()
 }
 
-/// The first cause of this type in the chain of an error.
+/// Returns the first cause of this type in the chain of an error.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(e) = next {

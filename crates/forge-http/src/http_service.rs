@@ -20,7 +20,7 @@ use crate::{Body, Http};
 pub struct HttpService(Http);
 
 impl HttpService {
-    /// The service over `http`.
+    /// Creates the service over `http`.
     #[must_use]
     pub fn new(http: Http) -> Self {
         Self(http)

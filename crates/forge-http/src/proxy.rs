@@ -53,7 +53,7 @@ impl Proxies {
         })
     }
 
-    /// The proxy for `url`; `None` for a direct connection.
+    /// Returns the proxy for `url`; `None` for a direct connection.
     #[must_use]
     pub fn for_url(&self, url: &Url) -> Option<&Url> {
         let proxy = if url.scheme() == "https" {
@@ -142,8 +142,8 @@ fn is_loopback_address(host: &Host<&str>) -> bool {
     address(host).is_some_and(|a| a.is_loopback())
 }
 
-/// Whether a connection to `host` ends on this machine. Names below `localhost` do by RFC 6761, and
-/// [`crate::resolve`] enforces this for any system resolver.
+/// Returns true if a connection to `host` ends on this machine. Names below `localhost` do by RFC
+/// 6761, and [`crate::resolve`] enforces this for any system resolver.
 pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => is_local_name(name),
@@ -151,7 +151,7 @@ pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
     }
 }
 
-/// Whether a lowercase name belongs to this machine by RFC 6761.
+/// Returns true if a lowercase name belongs to this machine by RFC 6761.
 pub(crate) fn is_local_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }

@@ -53,8 +53,8 @@ fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     text(headers, name)?.trim().parse().ok()
 }
 
-/// The wait that a server asks for when refusing a request for its rate limit; `None` for any other
-/// answer.
+/// Returns the wait that a server asks for when refusing a request for its rate limit; `None` for
+/// any other answer.
 ///
 /// A refusal is 429, or 403 with `Retry-After` or without any requests left. The wait is
 /// `Retry-After` (seconds), else the time until `x-ratelimit-reset` if nothing is left, else a
@@ -69,7 +69,7 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
     refused.then(|| rate_limit_wait(headers))
 }
 
-/// The wait after an answer that is a rate limit refusal according to its body.
+/// Returns the wait after an answer that is a rate limit refusal according to its body.
 #[must_use]
 pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {

@@ -88,7 +88,7 @@ fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
     from + tail(bytes, from).iter().take_while(|b| ok(**b)).count()
 }
 
-/// The range of the credential in the word at `at`, or in the value after that word.
+/// Returns the range of the credential in the word at `at`, or in the value after that word.
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     token(bytes, at)
         .or_else(|| jwt(bytes, at))
@@ -97,8 +97,8 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         .or_else(|| announced(bytes, at))
 }
 
-/// The end of a token such as `ghp_…`. Newer tokens contain dots, so everything up to the end of
-/// the word is removed.
+/// Returns the end of a token such as `ghp_…`. Newer tokens contain dots, so everything up to the
+/// end of the word is removed.
 fn token(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = tail(bytes, at);
     let prefix = if rest.starts_with(b"github_pat_") {
@@ -145,7 +145,7 @@ fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
     (fits && byte(bytes, at + 19).is_none_or(|b| !is_word(b))).then_some(at + 19)
 }
 
-/// The name of a header, member, parameter or scheme, and the credential after it.
+/// Returns the name of a header, member, parameter or scheme, and the credential after it.
 fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let end = run(bytes, at, is_word);
     let word = std::str::from_utf8(bytes.get(at..end)?)
@@ -181,7 +181,7 @@ fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (stop > start).then_some((start, stop))
 }
 
-/// The user information of a URL: the text between `://` and the last `@` before the path.
+/// Returns the user information of a URL: the text between `://` and the last `@` before the path.
 fn userinfo_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     if !tail(bytes, at).starts_with(b"://") {
         return None;

@@ -12,7 +12,7 @@ use crate::{Body, proxy};
 /// Maximum number of redirects.
 pub const MAX_REDIRECTS: usize = 5;
 
-/// The request that a redirect leads to, or `None` if the answer is final.
+/// Returns the request that a redirect leads to, or `None` if the answer is final.
 ///
 /// A read is followed to any host, but loses its credentials when host, port or scheme change (a
 /// log or an archive is fetched from storage with a signed URL). A write is followed only with 307
@@ -55,9 +55,9 @@ pub(crate) fn next(
     Some(next)
 }
 
-/// Whether a URL names this machine: by a loopback address, by the unspecified address (which
-/// connects to loopback), by an IPv6 form of either, or by a local name, with or without a final
-/// dot.
+/// Returns true if a URL names this machine: by a loopback address, by the unspecified address
+/// (which connects to loopback), by an IPv6 form of either, or by a local name, with or without a
+/// final dot.
 fn is_here(url: &Url) -> bool {
     let is_here_v4 = |ip: Ipv4Addr| ip.is_loopback() || ip.is_unspecified();
     match url.host() {
@@ -71,8 +71,8 @@ fn is_here(url: &Url) -> bool {
     }
 }
 
-/// The request that [`crate::Http::send`] would send for a redirect, or `None` if the answer is
-/// final. Used by callers of [`crate::NoRedirect`] requests that check the target first.
+/// Returns the request that [`crate::Http::send`] would send for a redirect, or `None` if the
+/// answer is final. Used by callers of [`crate::NoRedirect`] requests that check the target first.
 #[must_use]
 pub fn redirected(request: &Request<Bytes>, response: &Response<Body>) -> Option<Request<Bytes>> {
     let from = Url::parse(&request.uri().to_string()).ok()?;

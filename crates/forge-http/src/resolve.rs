@@ -14,7 +14,7 @@ use crate::{address::is_public_address, proxy::is_local_name};
 
 /// Looks up the addresses of host names.
 pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The addresses of `name`, in the order in which to try them.
+    /// Returns the addresses of `name`, in the order in which to try them.
     ///
     /// # Errors
     /// Fails if the name does not resolve, or if no server answers.
@@ -57,12 +57,12 @@ impl StdError for PrivateAddress {}
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     pub lookup: Arc<dyn Lookup>,
-    /// Whether to leave out private addresses.
+    /// True if to leave out private addresses.
     pub public_only: bool,
 }
 
 impl Resolver {
-    /// The addresses of `name` that may be contacted.
+    /// Returns the addresses of `name` that may be contacted.
     ///
     /// # Errors
     /// The errors of [`Lookup::lookup`]; [`PrivateAddress`] if a public address is required but

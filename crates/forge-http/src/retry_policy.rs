@@ -18,7 +18,7 @@ pub struct RetryPolicy {
     pub cap: Duration,
     /// Total time that a request may wait for rate limits.
     pub budget: Duration,
-    /// Whether to sleep during pauses. `false` is for tests: the same decisions without the time.
+    /// True if to sleep during pauses. `false` is for tests: the same decisions without the time.
     pub sleep: bool,
 }
 
@@ -35,7 +35,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The same policy without pauses, for tests.
+    /// Returns the same policy without pauses, for tests.
     #[must_use]
     pub fn without_pauses() -> Self {
         Self {
@@ -44,7 +44,7 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause before retry number `retry`, counted from 0.
+    /// Returns the pause before retry number `retry`, counted from 0.
     pub(crate) fn pause(&self, retry: u32) -> Duration {
         let longest = self.base.saturating_mul(1 << retry.min(16)).min(self.cap);
         longest.mul_f64(fastrand::f64())

@@ -59,8 +59,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The defaults, changed by the environment variables of [`ENV`], which `get` reads. With
-    /// `system_roots` the system's certificate store is trusted instead of the bundled list.
+    /// Returns the defaults, changed by the environment variables of [`ENV`], which `get` reads.
+    /// With `system_roots` the system's certificate store is trusted instead of the bundled list.
     ///
     /// # Errors
     /// The errors of [`Proxies::from_env`].

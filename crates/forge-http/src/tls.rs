@@ -122,7 +122,7 @@ fn add(store: &mut RootCertStore, found: CertificateResult, from: &str) -> Resul
     ))
 }
 
-/// The configuration of every TLS connection.
+/// Returns the configuration of every TLS connection.
 pub(crate) fn config(roots: &Roots) -> Result<ClientConfig> {
     let internal = |e: rustls::Error| {
         Error::new(ErrorKind::Internal, format!("TLS cannot start: {e}")).with_source(e)

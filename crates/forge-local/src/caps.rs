@@ -281,7 +281,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
 };
 
 impl Local {
-    /// The error for an unsupported capability.
+    /// Returns the error for an unsupported capability.
     pub(crate) fn unsupported(capability: C) -> Error {
         match CAPABILITIES.get(capability) {
             No { why, instead } => Error::unsupported(capability, why, instead),

@@ -30,8 +30,8 @@ impl Identity {
     }
 }
 
-/// The viewer: the author that git would record, with the login of `forge.login` or the local part
-/// of the e-mail address. The time also comes from git, so `GIT_COMMITTER_DATE` and
+/// Returns the viewer: the author that git would record, with the login of `forge.login` or the
+/// local part of the e-mail address. The time also comes from git, so `GIT_COMMITTER_DATE` and
 /// `GIT_AUTHOR_DATE` are respected.
 pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);

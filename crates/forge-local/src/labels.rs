@@ -96,12 +96,12 @@ impl LabelSet {
         self.labels.iter().find(|l| same_login(&l.name, name))
     }
 
-    /// The label with the id of `label`, if that label still exists.
+    /// Returns the label with the id of `label`, if that label still exists.
     pub fn current(&self, label: &LabelRef) -> Option<&Label> {
         self.labels.iter().find(|l| l.id == label.id)
     }
 
-    /// The label called `name`.
+    /// Returns the label called `name`.
     ///
     /// # Errors
     /// `invalid_input` with similar names.

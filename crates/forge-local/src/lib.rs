@@ -96,13 +96,13 @@ impl Local {
         }))
     }
 
-    /// The id of the repository: the path of its main work tree, or of the bare repository.
+    /// Returns the id of the repository: the path of its main work tree, or of the bare repository.
     #[must_use]
     pub fn id(&self) -> &RepoId {
         &self.repository.id
     }
 
-    /// The directory of the main work tree, or of the bare repository.
+    /// Returns the directory of the main work tree, or of the bare repository.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.repository.root
@@ -139,7 +139,7 @@ impl Local {
         .with_hint("open the repository that you mean"))
     }
 
-    /// The number of a pull request of this repository.
+    /// Returns the number of a pull request of this repository.
     pub(crate) fn number(&self, pr: &PrId) -> Result<u64> {
         self.check(&pr.repo)?;
         match &pr.key {
@@ -152,7 +152,7 @@ impl Local {
         }
     }
 
-    /// The number of an issue of this repository.
+    /// Returns the number of an issue of this repository.
     pub(crate) fn issue_number(&self, issue: &IssueId) -> Result<u64> {
         self.check(&issue.repo)?;
         match &issue.key {

@@ -145,7 +145,8 @@ impl Local {
         Link::bare(Some(kind), Some(self.id().clone()), PrKey::Number(number))
     }
 
-    /// The kind and number of a mention of this repository. Closing words refer to an issue.
+    /// Returns the kind and number of a mention of this repository. Closing words refer to an
+    /// issue.
     fn number_of(&self, mention: &Mention) -> Option<(Option<SubjectKind>, u64)> {
         let (kind, number) = mention.named.number_in(self.id())?;
         let closed = mention.closes.then_some(SubjectKind::Issue);

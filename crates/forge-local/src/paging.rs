@@ -18,7 +18,7 @@ pub(crate) fn limit(page: &PageReq) -> usize {
     page.limit.clamp(1, LIMITS.page_max)
 }
 
-/// The position in the cursor; `None` for the first page.
+/// Returns the position in the cursor; `None` for the first page.
 pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>> {
     let Some(cursor) = &page.cursor else {
         return Ok(None);

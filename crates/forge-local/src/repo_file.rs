@@ -144,7 +144,7 @@ fn check_path(path: &str) -> Result<()> {
         .with_hint("write it from the top of the repository, such as docs/plan.md"))
 }
 
-/// The entry in a line of `git ls-tree`; `None` after the last line.
+/// Returns the entry in a line of `git ls-tree`; `None` after the last line.
 fn directory_entry(line: &[u8]) -> Option<DirectoryEntry> {
     let line = String::from_utf8_lossy(line);
     let (header, name) = line.split_once('\t')?;

@@ -67,8 +67,8 @@ impl Repos for Local {
 }
 
 impl Local {
-    /// The default base branch, the first that exists of: `forge.defaultBranch`; `HEAD` of a bare
-    /// repository; the branch named by `origin/HEAD` or `init.defaultBranch`; a common name;
+    /// Returns the default base branch, the first that exists of: `forge.defaultBranch`; `HEAD` of
+    /// a bare repository; the branch named by `origin/HEAD` or `init.defaultBranch`; a common name;
     /// `HEAD`, which in a work tree is only the branch of current work.
     pub(crate) async fn default_branch(&self) -> Result<Option<String>> {
         let git = self.git();
@@ -119,7 +119,7 @@ impl Local {
             .map(|(c, _)| c))
     }
 
-    /// The text of the `description` file, unless it is git's template.
+    /// Returns the text of the `description` file, unless it is git's template.
     fn description(&self) -> Option<String> {
         let file = self.repository.common_dir.join("description");
         let text = state_file(&file)?;

@@ -126,13 +126,13 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Whether this directory names the repository, but no particular work tree.
+    /// Returns true if this directory names the repository, but no particular work tree.
     fn is_named(&self, dir: &Path) -> bool {
         dir == self.root || dir == self.common_dir
     }
 
-    /// The work tree of the current directory, if that work tree belongs to this repository, and
-    /// whether it is the main work tree.
+    /// Returns the work tree of the current directory, if that work tree belongs to this
+    /// repository, and whether it is the main work tree.
     pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
@@ -142,8 +142,8 @@ impl Repository {
         (is_main || is_linked).then(|| (top.to_owned(), is_main))
     }
 
-    /// Whether `dir` is a work tree of this repository, main or linked, according to both the
-    /// directory and git's state.
+    /// Returns true if `dir` is a work tree of this repository, main or linked, according to both
+    /// the directory and git's state.
     pub fn owns(&self, dir: &Path, is_main: bool) -> bool {
         let Some(state) = state_of(dir) else {
             return false;
@@ -158,7 +158,7 @@ impl Repository {
             && back == dir.join(".git").canonicalize().ok()
     }
 
-    /// The repository's `file:///…` URL.
+    /// Returns the repository's `file:///…` URL.
     pub fn url(&self) -> String {
         self.id.to_string()
     }
@@ -169,7 +169,7 @@ impl Repository {
 struct Directories {
     /// The common directory of all work trees, without links.
     common: PathBuf,
-    /// Whether `path` is in a linked work tree.
+    /// True if `path` is in a linked work tree.
     is_linked: bool,
     /// The top of the work tree; `None` outside a work tree.
     top: Option<PathBuf>,
@@ -208,7 +208,7 @@ fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
     })
 }
 
-/// The state directory that a work tree's `.git` points to, without links.
+/// Returns the state directory that a work tree's `.git` points to, without links.
 fn state_of(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     let state = match state_file(&dot_git) {
@@ -229,7 +229,7 @@ pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The line of a state file, without its line end.
+/// Returns the line of a state file, without its line end.
 pub(crate) fn line(bytes: &[u8]) -> &[u8] {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
@@ -277,13 +277,15 @@ fn leads_outwards(link: &Path) -> Error {
     )
 }
 
-/// Whether git refuses a bare repository because all processes have `safe.bareRepository=explicit`.
+/// Returns true if git refuses a bare repository because all processes have
+/// `safe.bareRepository=explicit`.
 fn is_refused_as_bare(output: &Output) -> bool {
     output.status != 0
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
 }
 
-/// The error for a bare repository, or a directory in a bare repository, that no person named.
+/// Returns the error for a bare repository, or a directory in a bare repository, that no person
+/// named.
 fn bare(path: &Path) -> Error {
     Error::new(
         ErrorKind::PermissionDenied {

@@ -40,7 +40,7 @@ pub(crate) fn reviewers(list: &[Reviewer]) -> Result<()> {
 }
 
 impl Local {
-    /// The tip of `branch`, which must exist.
+    /// Returns the tip of `branch`, which must exist.
     pub(crate) async fn branch_tip(
         &self,
         cat: &mut CatFile,

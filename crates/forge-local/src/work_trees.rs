@@ -45,9 +45,9 @@ pub(crate) struct WorkTree {
     pub path: PathBuf,
     /// How the work tree uses the branch.
     pub usage: BranchUse,
-    /// Whether this is the main work tree.
+    /// True if this is the main work tree.
     is_main: bool,
-    /// Whether the work tree is locked by `git worktree lock`, as on a disk that is not always
+    /// True if the work tree is locked by `git worktree lock`, as on a disk that is not always
     /// mounted.
     is_locked: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) struct BranchMove {
     branch: String,
     from: String,
     to: String,
-    /// Whether to leave the files of work trees unchanged.
+    /// True if to leave the files of work trees unchanged.
     leave: bool,
     checkouts: Vec<Checkout>,
     warnings: Vec<Warning>,
@@ -96,7 +96,7 @@ struct Checkout {
     coming: Vec<ChangedPath>,
     /// An older commit of the branch that the index is based on.
     older: Option<String>,
-    /// Whether the index has staged changes.
+    /// True if the index has staged changes.
     has_staged: bool,
 }
 
@@ -104,17 +104,17 @@ struct Checkout {
 #[derive(Debug)]
 struct ChangedPath {
     path: Vec<u8>,
-    /// Whether the path is new.
+    /// True if the path is new.
     added: bool,
-    /// Whether the path is removed.
+    /// True if the path is removed.
     removed: bool,
-    /// Whether the path is a submodule in either commit.
+    /// True if the path is a submodule in either commit.
     submodule: bool,
 }
 
 impl WorkTree {
-    /// The use of the branch, as the end of a sentence, and the command that ends it; `leave` is
-    /// the argument of `git switch` for leaving the branch.
+    /// Returns the use of the branch, as the end of a sentence, and the command that ends it;
+    /// `leave` is the argument of `git switch` for leaving the branch.
     pub fn explain(&self, leave: &str) -> (String, String) {
         let (shown, dir) = (show(&self.path), quote(&self.path));
         match self.usage {
@@ -137,7 +137,7 @@ impl WorkTree {
 }
 
 impl Local {
-    /// The work trees that use `branch`, those with an unfinished operation first.
+    /// Returns the work trees that use `branch`, those with an unfinished operation first.
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let (found, direct) = tokio::join!(self.checked_out(branch), self.is_direct(branch));
         direct?;
@@ -160,7 +160,7 @@ impl Local {
         Ok(using)
     }
 
-    /// The work trees that have `branch` checked out.
+    /// Returns the work trees that have `branch` checked out.
     async fn checked_out(&self, branch: &str) -> Result<Vec<WorkTree>> {
         let list = ["worktree", "list", "--porcelain", "-z"];
         let list = self.git().run_ok(list).await?;
@@ -196,8 +196,8 @@ impl Local {
         Ok(found)
     }
 
-    /// The directory of the main work tree. If the git directory is not called `.git`, git lists
-    /// the git directory instead, and only the link in the work tree connects the two.
+    /// Returns the directory of the main work tree. If the git directory is not called `.git`, git
+    /// lists the git directory instead, and only the link in the work tree connects the two.
     async fn main_tree(&self, listed: &Path) -> PathBuf {
         if let Some(top) = &self.repository.main_tree {
             return top.clone();
@@ -390,7 +390,8 @@ impl Local {
         checkout.forward().await.map(Some)
     }
 
-    /// The warning about a work tree that has the branch checked out but keeps its old files.
+    /// Returns the warning about a work tree that has the branch checked out but keeps its old
+    /// files.
     async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
@@ -414,7 +415,7 @@ impl Local {
         .with_hint(hint)
     }
 
-    /// The error for a directory that cannot be verified as the work tree.
+    /// Returns the error for a directory that cannot be verified as the work tree.
     fn unproved(&self, branch: &str, tree: &WorkTree) -> Error {
         let branch = text::one_line(branch);
         let (message, hint) = match tree.is_main {
@@ -553,13 +554,13 @@ impl Checkout {
         output.ok("read-tree").map(|_| ())
     }
 
-    /// The name of the operation in a refusal of programs.
+    /// Returns the name of the operation in a refusal of programs.
     fn operation(&self) -> String {
         format!("changing the files of {}", show(&self.path))
     }
 
-    /// The checked-out submodules that change. git would not move them, or overwrite untracked
-    /// files in them.
+    /// Returns the checked-out submodules that change. git would not move them, or overwrite
+    /// untracked files in them.
     fn submodules(&self) -> BTreeSet<String> {
         let is_there = |file: &&ChangedPath| {
             let dir = self.path.join(path_of(&file.path));
@@ -618,7 +619,7 @@ impl Checkout {
         Err(self.refusal(&in_the_way, "would be overwritten"))
     }
 
-    /// The error about `files`, with the reason `why`.
+    /// Returns the error about `files`, with the reason `why`.
     fn refusal(&self, files: &BTreeSet<String>, why: &str) -> Error {
         let shown: Vec<_> = files
             .iter()
@@ -639,8 +640,8 @@ impl Checkout {
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// The error for an index based on an older commit: either an earlier merge did not update the
-    /// files, or the user is reverting that merge.
+    /// Returns the error for an index based on an older commit: either an earlier merge did not
+    /// update the files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
         let dir = quote(&self.path);
         let message = format!(
@@ -665,8 +666,8 @@ impl Checkout {
         .with_action(LEAVE_CHECKOUT)
     }
 
-    /// The untracked and ignored files that the new commit would overwrite. git itself overwrites
-    /// ignored ones.
+    /// Returns the untracked and ignored files that the new commit would overwrite. git itself
+    /// overwrites ignored ones.
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
         let mut there = BTreeSet::new();
         for file in self.coming.iter().filter(|file| file.added) {
@@ -691,8 +692,8 @@ impl Checkout {
             .collect())
     }
 
-    /// The files that the user has deleted without staging and that the new commit changes: git
-    /// would restore them. Files outside a sparse checkout do not count.
+    /// Returns the files that the user has deleted without staging and that the new commit changes:
+    /// git would restore them. Files outside a sparse checkout do not count.
     async fn deleted(&self) -> Result<BTreeSet<String>> {
         let is_missing = |file: &&ChangedPath| {
             let file_path = self.path.join(path_of(&file.path));
@@ -708,7 +709,7 @@ impl Checkout {
         Ok(&missing & &fields(&listed).map(lossy).collect())
     }
 
-    /// The changing files that have unstaged changes although the index also has changes.
+    /// Returns the changing files that have unstaged changes although the index also has changes.
     ///
     /// If the index already has the new content, as after a checkout stopped by a full disk, git
     /// keeps the old file. The next commit of all files would then revert the merge.
@@ -728,7 +729,8 @@ impl Checkout {
         Ok(coming.filter(|file| unstaged.contains(file)).collect())
     }
 
-    /// The files with local changes, staged or not, that also differ between the two commits.
+    /// Returns the files with local changes, staged or not, that also differ between the two
+    /// commits.
     async fn changed_here(&self) -> Result<BTreeSet<String>> {
         let diff = async |args: &[&str]| {
             let options = [
@@ -754,7 +756,7 @@ impl Checkout {
     }
 }
 
-/// The paths that differ between two commits.
+/// Returns the paths that differ between two commits.
 async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to];
     let listed = git.run_ok(args).await?;
@@ -772,7 +774,7 @@ async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedPath>> {
     Ok(touched)
 }
 
-/// The paths in which the index differs from a commit. Only reads the index, because `git
+/// Returns the paths in which the index differs from a commit. Only reads the index, because `git
 /// write-tree` would lock it.
 async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     let args = [
@@ -788,9 +790,9 @@ async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
     Ok(fields(&listed).map(<[u8]>::to_owned).collect())
 }
 
-/// The commit that the index is based on: `onto`, or an older commit if an earlier merge did not
-/// update the files. Updating such an index from `onto` would keep the difference as a change of
-/// the user.
+/// Returns the commit that the index is based on: `onto`, or an older commit if an earlier merge
+/// did not update the files. Updating such an index from `onto` would keep the difference as a
+/// change of the user.
 ///
 /// An index with staged changes counts as based on an older commit under two conditions: it differs
 /// from that commit in fewer paths than from `onto`, and each of these paths also differs from
@@ -825,7 +827,7 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
     shown
 }
 
-/// The warning about a missing linked work tree that has the branch checked out.
+/// Returns the warning about a missing linked work tree that has the branch checked out.
 fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     let message = format!(
         "'{}' is checked out in {}, which is gone; its files were not updated",
@@ -839,7 +841,7 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
     ))
 }
 
-/// The error for a missing but locked work tree that has the branch checked out.
+/// Returns the error for a missing but locked work tree that has the branch checked out.
 fn away(branch: &str, path: &Path) -> Error {
     let shown = show(path);
     let message = format!(
@@ -856,7 +858,7 @@ fn away(branch: &str, path: &Path) -> Error {
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
 }
 
-/// Whether a key names a program that a checkout runs, or another work tree.
+/// Returns true if a key names a program that a checkout runs, or another work tree.
 fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }
@@ -866,7 +868,7 @@ fn quote(path: &Path) -> String {
     quoted(&path.to_string_lossy())
 }
 
-/// The error for moving a branch with an unfinished git operation.
+/// Returns the error for moving a branch with an unfinished git operation.
 pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
     let (why, recovery) = tree.explain("--detach");
     let message = format!("'{}' cannot be moved: {why}", text::one_line(branch));
@@ -874,7 +876,7 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
         .with_hint(format!("{recovery}, then try again"))
 }
 
-/// The unfinished git operation on `branch`, according to the files in `state`.
+/// Returns the unfinished git operation on `branch`, according to the files in `state`.
 ///
 /// Source: git's `branch.c`, which refuses to move or delete these branches.
 fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {

@@ -37,7 +37,7 @@ pub struct IssueTrail {
 }
 
 impl IssueTrail {
-    /// The issue and the trail that was read with it.
+    /// Creates the issue and the trail that was read with it.
     #[must_use]
     pub fn new(issue: Issue, trail: Trail) -> Self {
         Self { issue, trail }

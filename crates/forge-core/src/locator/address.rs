@@ -58,7 +58,7 @@ impl Part {
 pub(super) const SCHEME: &str = "forge://";
 
 impl Address {
-    /// The address of a repository; its path is percent-encoded, as in a `file:` URL.
+    /// Returns the address of a repository; its path is percent-encoded, as in a `file:` URL.
     #[must_use]
     pub fn of_repo(id: &RepoId) -> String {
         let locator = id.to_string();

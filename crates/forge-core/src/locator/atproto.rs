@@ -76,7 +76,7 @@ impl AtUri {
     }
 }
 
-/// The locator for an at-uri; `hosts` defines further collections.
+/// Returns the locator for an at-uri; `hosts` defines further collections.
 pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocatorError> {
     let uri = AtUri::parse(text)?;
     match hosts.records_of(&uri.collection) {
@@ -93,7 +93,7 @@ pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocator
     }
 }
 
-/// A tangled repository whose host is unknown.
+/// Returns a tangled repository whose host is unknown.
 pub(super) fn repo(path: RepoPath) -> RepoId {
     RepoId {
         kind: ForgeKind::TANGLED,
@@ -166,7 +166,8 @@ pub(super) fn handle(text: &str) -> Result<String, ParseLocatorError> {
     Ok(lower)
 }
 
-/// Whether the text is an NSID: segments as in a domain name, then a name of letters and digits.
+/// Returns true if the text is an NSID: segments as in a domain name, then a name of letters and
+/// digits.
 fn is_nsid(text: &str) -> bool {
     let segments: Vec<&str> = text.split('.').collect();
     let [authority @ .., name] = segments.as_slice() else {

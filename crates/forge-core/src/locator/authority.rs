@@ -115,7 +115,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a word was probably meant as a host: a name with a dot or a port, or an address.
+/// Returns true if a word was probably meant as a host: a name with a dot or a port, or an address.
 pub(super) fn looks_like_host(word: &str) -> bool {
     word.contains(['.', ':']) || word == "localhost" || word.parse::<IpAddr>().is_ok()
 }

@@ -127,7 +127,7 @@ pub enum ParseLocatorError {
 }
 
 impl ParseLocatorError {
-    /// The recovery.
+    /// Returns the recovery.
     #[must_use]
     pub fn hint(&self) -> Hint {
         Hint::new(match self {
@@ -186,7 +186,7 @@ impl ParseLocatorError {
         })
     }
 
-    /// An [`Self::InvalidRepo`] without a reason.
+    /// Returns an [`Self::InvalidRepo`] without a reason.
     pub(super) fn invalid(input: &str) -> Self {
         Self::InvalidRepo {
             input: sanitize_input(input),
@@ -194,7 +194,7 @@ impl ParseLocatorError {
         }
     }
 
-    /// An [`Self::InvalidRepo`] with a reason.
+    /// Returns an [`Self::InvalidRepo`] with a reason.
     pub(super) fn invalid_because(input: &str, why: &str) -> Self {
         Self::InvalidRepo {
             input: sanitize_input(input),
@@ -206,7 +206,8 @@ impl ParseLocatorError {
 /// Maximum length of an input repeated in a message, in characters.
 const MAX_INPUT_CHARS: usize = 120;
 
-/// The input, safe for a message: no credentials, no control or invisible characters, short.
+/// Returns the input, safe for a message: no credentials, no control or invisible characters,
+/// short.
 pub(super) fn sanitize_input(input: &str) -> String {
     let mut out = String::new();
     let mut rest = without_credentials(input).into_iter().flat_map(|part| {

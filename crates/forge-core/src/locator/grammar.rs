@@ -247,7 +247,8 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
     }
 }
 
-/// A `forge://` address: the repository, or the pull request or issue that its part belongs to.
+/// Returns a `forge://` address: the repository, or the pull request or issue that its part belongs
+/// to.
 fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let refuse =
         || ParseLocatorError::invalid_because(body, "it is not the address of a repository");
@@ -470,7 +471,7 @@ fn check_length(text: &str) -> Result<(), ParseLocatorError> {
     Ok(())
 }
 
-/// Whether the text is a word such as `gh` or `my-forge`, in any case.
+/// Returns true if the text is a word such as `gh` or `my-forge`, in any case.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
@@ -488,7 +489,7 @@ fn is_host_and_port(text: &str) -> bool {
     })
 }
 
-/// Whether the text can be the owner in `owner:branch`: a login, a handle or a DID.
+/// Returns true if the text can be the owner in `owner:branch`: a login, a handle or a DID.
 fn is_owner(text: &str) -> bool {
     let login = |t: &str| {
         (1..=253).contains(&t.len())

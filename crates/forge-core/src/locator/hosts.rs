@@ -30,7 +30,7 @@ impl Default for Hosts {
 }
 
 impl Hosts {
-    /// The built-in hosts; the default host is `github.com`.
+    /// Returns the built-in hosts; the default host is `github.com`.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
@@ -106,13 +106,13 @@ impl Hosts {
         self.lookup(host).map(|(_, kind)| kind)
     }
 
-    /// The host of an `owner/repo` without a host.
+    /// Returns the host of an `owner/repo` without a host.
     #[must_use]
     pub fn default_host(&self) -> &str {
         &self.default_host
     }
 
-    /// The hosts known by name, in order; `<tenant>.ghe.com` and aliases are not listed.
+    /// Returns the hosts known by name, in order; `<tenant>.ghe.com` and aliases are not listed.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ForgeKind)> {
         self.kinds.iter().map(|(host, kind)| (host.as_str(), kind))
     }
@@ -126,7 +126,7 @@ impl Hosts {
         Ok(authority::host(host)?.to_string())
     }
 
-    /// The canonical name and the kind of a host.
+    /// Returns the canonical name and the kind of a host.
     pub(super) fn lookup(&self, host: &str) -> Option<(String, ForgeKind)> {
         if let Some((host, kind)) = builtin(host) {
             return Some((host, kind));
@@ -141,12 +141,12 @@ impl Hosts {
         Some((host, kind))
     }
 
-    /// Whether a host has this kind; only then is the kind a valid prefix.
+    /// Returns true if a host has this kind; only then is the kind a valid prefix.
     pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
         self.kinds.values().any(|k| k == kind)
     }
 
-    /// The host of a tangled repository written without one.
+    /// Returns the host of a tangled repository written without one.
     pub(super) fn tangled_host(&self) -> &str {
         if self.kind_of(&self.default_host) == Some(ForgeKind::TANGLED) {
             &self.default_host

@@ -15,8 +15,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// Whether the text is a path locator: `.`, `..` or `~`, or a text that begins with `/`, `./`,
-/// `../` or `~/`.
+/// Returns true if the text is a path locator: `.`, `..` or `~`, or a text that begins with `/`,
+/// `./`, `../` or `~/`.
 pub(super) fn is_path(text: &str) -> bool {
     ["/", "./", "../", "~/"]
         .iter()
@@ -35,7 +35,7 @@ fn is_drive(text: &str) -> bool {
         && matches!(bytes.next(), Some(b'/' | b'\\'))
 }
 
-/// The repository at a path as typed, without decoding.
+/// Returns the repository at a path as typed, without decoding.
 pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.contains('\0') {
         return Err(ParseLocatorError::InvalidPath {
@@ -46,7 +46,7 @@ pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(text))
 }
 
-/// The repository of `local:<path>`; `text` is the percent-encoded part after the colon.
+/// Returns the repository of `local:<path>`; `text` is the percent-encoded part after the colon.
 pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     if text.is_empty() {
         return Err(ParseLocatorError::InvalidPath {
@@ -57,7 +57,7 @@ pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
     Ok(RepoId::local(decode(text)?))
 }
 
-/// The repository of a `file:` URL; `rest` is the percent-encoded part after `file://`.
+/// Returns the repository of a `file:` URL; `rest` is the percent-encoded part after `file://`.
 ///
 /// A raw `?` or `#`, which in a URL begins a query or a fragment, is refused in a locator. With
 /// `lenient` these are ordinary characters, as in git.
@@ -87,7 +87,7 @@ pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocator
     Ok(RepoId::local(decode(path)?))
 }
 
-/// The canonical text: `file:///…` for an absolute path, `local:…` for any other.
+/// Returns the canonical text: `file:///…` for an absolute path, `local:…` for any other.
 pub(super) fn write(path: &Path, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     let bytes = to_bytes(path);
     let scheme = match bytes.first() {

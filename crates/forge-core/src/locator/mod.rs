@@ -57,7 +57,7 @@ impl ForgeKind {
         ok.then(|| Self(Cow::Owned(word.to_owned())))
     }
 
-    /// The word, as in configuration and JSON.
+    /// Returns the word, as in configuration and JSON.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -87,7 +87,7 @@ pub struct RepoId {
 }
 
 impl RepoId {
-    /// A local repository at `path`.
+    /// Builds a local repository at `path`.
     #[must_use]
     pub fn local(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -106,13 +106,13 @@ impl RepoId {
         }
     }
 
-    /// Whether issues are numbered separately, so that a bare number is a pull request.
+    /// Returns true if issues are numbered separately, so that a bare number is a pull request.
     #[must_use]
     pub fn numbers_issues_apart(&self) -> bool {
         matches!(self.path, RepoPath::Dir(_))
     }
 
-    /// A key that is equal for two spellings of one repository, for allow-lists and maps.
+    /// Returns a key that is equal for two spellings of one repository, for allow-lists and maps.
     ///
     /// Case of owner and name is folded on GitHub and tangled, whose names are case-insensitive;
     /// DIDs, record keys, paths and the names of other forges are compared exactly. No network is
@@ -223,7 +223,7 @@ pub struct PrId {
 }
 
 impl PrId {
-    /// A pull request by number.
+    /// Builds a pull request by number.
     #[must_use]
     pub fn number(repo: RepoId, number: u64) -> Self {
         Self {
@@ -266,7 +266,7 @@ pub enum Locator {
 }
 
 impl Locator {
-    /// The repository, if the locator names it.
+    /// Returns the repository, if the locator names it.
     #[must_use]
     pub fn repo(&self) -> Option<&RepoId> {
         match self {

@@ -38,7 +38,7 @@ const TANGLED_PAGES: [&str; 16] = [
     "tree",
 ];
 
-/// A repository of `kind` at `host` (canonical), by owner and name.
+/// Returns a repository of `kind` at `host` (canonical), by owner and name.
 pub(super) fn repo(
     kind: ForgeKind,
     host: String,
@@ -82,7 +82,7 @@ pub(super) fn repo(
     })
 }
 
-/// A tangled repository by its DID. The public appview's host is omitted: a DID is global.
+/// Returns a tangled repository by its DID. The public appview's host is omitted: a DID is global.
 pub(super) fn did_repo(host: String, did: String) -> RepoId {
     let host = if host == TANGLED { String::new() } else { host };
     RepoId {
@@ -217,7 +217,7 @@ pub(super) fn number(digits: &str) -> Option<u64> {
     digits.parse().ok().filter(|&n| ok && n > 0)
 }
 
-/// The canonical host of a repository with the stated `kind`.
+/// Returns the canonical host of a repository with the stated `kind`.
 pub(super) fn host_of_kind(
     host: String,
     kind: &ForgeKind,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{error::sanitize_input, *};
 use crate::{Action, Call, Param, model::IssueId};
 
-/// The built-in hosts and one more of each kind.
+/// Returns the built-in hosts and one more of each kind.
 fn hosts() -> Hosts {
     Hosts::builtin()
         .with("git.corp.example", ForgeKind::GITHUB)
@@ -1180,7 +1180,7 @@ fn repo() -> impl Strategy<Value = RepoId> {
     ]
 }
 
-/// A valid locator with a few characters changed.
+/// Returns a valid locator with a few characters changed.
 fn mutated() -> impl Strategy<Value = String> {
     let letters = proptest::sample::select(vec![
         "/", ":", "@", "#", "!", "%", ".", "..", "[", "]", "\\", "?", "é", "\u{202e}", "\0", " ",

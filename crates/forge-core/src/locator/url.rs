@@ -50,7 +50,7 @@ impl Scheme {
         }
     }
 
-    /// Whether the port is the web server's, and so a part of the forge's name.
+    /// Returns true if the port is the web server's, and so a part of the forge's name.
     const fn is_web(self) -> bool {
         matches!(self, Self::Http | Self::Https)
     }
@@ -66,8 +66,9 @@ pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// Whether the fragment of a web page's URL is more than a number, as in `…/pulls/7#round-#1`. Such
-/// a fragment names a place on the page, even if it ends like a suffix with a number.
+/// Returns true if the fragment of a web page's URL is more than a number, as in
+/// `…/pulls/7#round-#1`. Such a fragment names a place on the page, even if it ends like a suffix
+/// with a number.
 pub(super) fn has_anchor(text: &str) -> bool {
     let scheme = scheme_of(text).and_then(|(scheme, _)| Scheme::of(scheme));
     let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);

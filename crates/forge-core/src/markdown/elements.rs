@@ -108,13 +108,13 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// Whether an open element hides the following text.
+    /// Returns true if an open element hides the following text.
     pub fn are_hiding(&self) -> bool {
         let mut all = self.stack.iter().chain(&self.formatting);
         all.any(|open| open.hides)
     }
 
-    /// Whether more than `MAX_OPEN` elements are open.
+    /// Returns true if more than `MAX_OPEN` elements are open.
     pub fn are_too_many(&self) -> bool {
         self.stack.len() + self.formatting.len() > MAX_OPEN
     }

@@ -18,11 +18,11 @@ type SpannedEvent<'t> = (Event<'t>, Range<usize>);
 pub struct Hidden {
     /// Byte range in the text.
     pub range: Range<usize>,
-    /// Whether the part is an HTML comment by the definition of [`super::html_comments`].
+    /// True if the part is an HTML comment by the definition of [`super::html_comments`].
     pub is_comment: bool,
 }
 
-/// The parts of a Markdown text whose words a forge's page does not show, in order.
+/// Returns the parts of a Markdown text whose words a forge's page does not show, in order.
 ///
 /// | Hidden | Shown, or kept anyway |
 /// |---|---|
@@ -268,7 +268,7 @@ impl ScannedPage<'_> {
         }
     }
 
-    /// Whether the following text is shown.
+    /// Returns true if the following text is shown.
     fn is_visible(&self) -> bool {
         self.since.is_none() && matches!(self.at, TokenizerState::Shown)
     }
@@ -554,7 +554,7 @@ impl ScannedPage<'_> {
         true
     }
 
-    /// All hidden parts, including those without an event of the parser.
+    /// Returns all hidden parts, including those without an event of the parser.
     fn all(mut self, definitions: &[(String, Range<usize>)]) -> Vec<Hidden> {
         for (label, span) in definitions {
             match self.used.contains(label) {
@@ -647,7 +647,7 @@ impl OpenTag {
 }
 
 impl Attribute {
-    /// Whether the value is an address or a size, which carries no message for a reader.
+    /// Returns true if the value is an address or a size, which carries no message for a reader.
     fn is_kept(&self) -> bool {
         match self.name.as_str() {
             "href" | "src" => is_address(&self.value),
@@ -679,7 +679,7 @@ fn is_name(word: &str) -> bool {
 /// Maximum length of a kept address, in bytes.
 const MAX_ADDRESS: usize = 2_000;
 
-/// Whether a browser would follow `target`.
+/// Returns true if a browser would follow `target`.
 fn is_address(target: &str) -> bool {
     let path = target.find(['/', '?', '#']).unwrap_or(target.len());
     let scheme = target.get(..path).and_then(|before| before.split_once(':'));
@@ -690,7 +690,7 @@ fn is_address(target: &str) -> bool {
         && scheme.is_none_or(|(scheme, _)| is_known(scheme))
 }
 
-/// The target of a link up to the blank before its title, or to the closing parenthesis.
+/// Returns the target of a link up to the blank before its title, or to the closing parenthesis.
 fn bare_address(target: &str) -> &str {
     let (mut depth, mut is_escaped) = (0_usize, false);
     for (at, c) in target.char_indices() {
@@ -731,7 +731,7 @@ fn end_of_raw(rest: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// The range from the first to the last word, if there are words.
+/// Returns the range from the first to the last word, if there are words.
 fn words_of(text: &str) -> Option<Range<usize>> {
     let start = text.find(char::is_alphanumeric)?;
     let (at, last) = text.char_indices().rfind(|(_, c)| c.is_alphanumeric())?;
@@ -790,12 +790,12 @@ fn without(part: Hidden, others: &[Range<usize>]) -> Vec<Hidden> {
     left.into_iter().enumerate().map(of).collect()
 }
 
-/// Whether the part is an entity; every other hidden part has words.
+/// Returns true if the part is an entity; every other hidden part has words.
 fn has_invisible(part: &str) -> bool {
     part.starts_with('&')
 }
 
-/// The HTML elements of a Markdown tag, the outer one first.
+/// Returns the HTML elements of a Markdown tag, the outer one first.
 fn names(tag: &TagEnd) -> &'static [&'static str] {
     use pulldown_cmark::HeadingLevel as Level;
     match tag {

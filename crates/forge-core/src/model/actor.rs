@@ -26,7 +26,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// An account with only a login.
+    /// Builds an account with only a login.
     pub fn new(login: impl Into<String>) -> Self {
         Self {
             login: login.into(),
@@ -67,7 +67,7 @@ pub enum Reviewer {
 }
 
 impl Reviewer {
-    /// An account with only a login.
+    /// Returns an account with only a login.
     pub fn user(login: impl Into<String>) -> Self {
         Self::User {
             login: login.into(),
@@ -88,7 +88,7 @@ impl Reviewer {
         }
     }
 
-    /// The login or `org/slug`.
+    /// Returns the login or `org/slug`.
     #[must_use]
     pub fn handle(&self) -> &str {
         match self {

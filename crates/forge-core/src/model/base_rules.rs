@@ -146,7 +146,7 @@ pub struct QueuePlace {
 }
 
 impl BaseRule {
-    /// A requirement with its origin.
+    /// Builds a requirement with its origin.
     #[must_use]
     pub fn new(wants: BaseRuleKind, source: RuleSource) -> Self {
         Self { wants, source }
@@ -154,7 +154,7 @@ impl BaseRule {
 }
 
 impl QueuePlace {
-    /// A place with its position and state, if known.
+    /// Builds a place with its position and state, if known.
     #[must_use]
     pub fn new(position: Option<u64>, state: Option<String>) -> Self {
         Self { position, state }
@@ -162,8 +162,8 @@ impl QueuePlace {
 }
 
 impl BaseRules {
-    /// Whether only details for administrators are unread: the checks, approvals, threads and
-    /// history that the base branch requires are all known.
+    /// Returns true if only details for administrators are unread: the checks, approvals, threads
+    /// and history that the base branch requires are all known.
     #[must_use]
     pub fn knows_every_check(&self) -> bool {
         let hides = |unread: &UnreadRules| *unread != UnreadRules::ProtectionDetails;

@@ -22,7 +22,7 @@ pub struct Milestone {
 }
 
 impl Milestone {
-    /// A milestone with only a title.
+    /// Builds a milestone with only a title.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -48,7 +48,7 @@ pub struct ProjectItem {
 }
 
 impl ProjectItem {
-    /// The item `id` on a board, in no column.
+    /// Builds the item `id` on a board, in no column.
     pub fn new(
         id: impl Into<String>,
         project_id: impl Into<String>,
@@ -74,7 +74,7 @@ pub struct ProjectStatus {
 }
 
 impl ProjectStatus {
-    /// The column `id` with its name.
+    /// Builds the column `id` with its name.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),

@@ -24,7 +24,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// A person without an account that the forge knows.
+    /// Builds a person without an account that the forge knows.
     pub fn new(name: impl Into<String>, email: impl Into<String>, at: Timestamp) -> Self {
         Self {
             name: name.into(),
@@ -53,7 +53,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// The commit `oid`, whose message is `headline` alone.
+    /// Builds the commit `oid`, whose message is `headline` alone.
     pub fn new(
         oid: impl Into<String>,
         headline: impl Into<String>,
@@ -104,7 +104,7 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// A change of the file `path`, without the numbers of changed lines.
+    /// Builds a change of the file `path`, without the numbers of changed lines.
     pub fn new(path: impl Into<String>, status: FileStatus) -> Self {
         Self {
             path: path.into(),
@@ -115,7 +115,7 @@ impl FileChange {
         }
     }
 
-    /// The path, and the previous path if there is one.
+    /// Returns the path, and the previous path if there is one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let previous = self.previous_path.as_deref();
         [Some(self.path.as_str()), previous].into_iter().flatten()
@@ -156,7 +156,7 @@ impl DiffReq {
     /// Minimum number of digits of an abbreviated commit id.
     pub const MIN_DIGITS: usize = 7;
 
-    /// Whether a text has the form of a commit id: 7 to 64 hex digits.
+    /// Returns true if a text has the form of a commit id: 7 to 64 hex digits.
     #[must_use]
     pub fn is_commit(text: &str) -> bool {
         let is_long = (Self::MIN_DIGITS..=64).contains(&text.len());
@@ -211,7 +211,7 @@ pub struct LocalClone {
 }
 
 impl LocalClone {
-    /// The clone in `dir`, whose `remote` points to the repository.
+    /// Builds the clone in `dir`, whose `remote` points to the repository.
     pub fn new(dir: impl Into<PathBuf>, remote: impl Into<String>, trust: Trust) -> Self {
         Self {
             dir: dir.into(),
@@ -285,7 +285,7 @@ pub struct ChangedCommit {
 }
 
 impl ChangedCommit {
-    /// A commit `oid` that the earlier version did not have.
+    /// Builds a commit `oid` that the earlier version did not have.
     pub fn added(oid: impl Into<String>, headline: impl Into<String>) -> Self {
         Self {
             old: None,
@@ -318,7 +318,7 @@ pub struct ContentsReq {
 }
 
 impl ContentsReq {
-    /// The files `paths` at commit `oid`, read from the forge.
+    /// Builds the files `paths` at commit `oid`, read from the forge.
     pub fn new(oid: impl Into<String>, paths: Vec<String>) -> Self {
         Self {
             oid: oid.into(),
@@ -378,7 +378,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// A diff to `head_oid` with the bytes `body`, as a forge stores it.
+    /// Builds a diff to `head_oid` with the bytes `body`, as a forge stores it.
     pub fn new(head_oid: impl Into<String>, body: ByteStream) -> Self {
         Self {
             base_oid: None,

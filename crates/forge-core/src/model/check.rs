@@ -58,7 +58,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// A check with only a name and a state.
+    /// Builds a check with only a name and a state.
     pub fn new(name: impl Into<String>, status: CheckStatus) -> Self {
         Self {
             id: String::new(),
@@ -90,8 +90,9 @@ pub struct CheckLog {
 }
 
 impl CheckLog {
-    /// The last whole lines of `bytes` that fit into `most` bytes. If even the last line is longer,
-    /// only its end is kept. `cut` states that something before `bytes` was left out already.
+    /// Returns the last whole lines of `bytes` that fit into `most` bytes. If even the last line is
+    /// longer, only its end is kept. `cut` states that something before `bytes` was left out
+    /// already.
     #[must_use]
     pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
         let from = bytes.len().saturating_sub(most);

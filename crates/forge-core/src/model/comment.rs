@@ -55,7 +55,7 @@ pub struct Comment {
 }
 
 impl Comment {
-    /// A comment on the whole pull request or issue.
+    /// Builds a comment on the whole pull request or issue.
     pub fn new(
         id: impl Into<String>,
         author: Actor,

@@ -54,7 +54,7 @@ pub struct StatusEvent {
 }
 
 impl StatusEvent {
-    /// An event without a detail, of a forge that enforces authority itself.
+    /// Builds an event without a detail, of a forge that enforces authority itself.
     pub fn new(
         id: impl Into<String>,
         kind: StatusEventKind,

@@ -17,7 +17,7 @@ pub enum ExaminedVerdict {
 }
 
 impl ExaminedVerdict {
-    /// The stable word, the same in text and JSON.
+    /// Returns the stable word, the same in text and JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl ExaminedVerdict {
         }
     }
 
-    /// The verdict on a service that answered with an error.
+    /// Returns the verdict on a service that answered with an error.
     #[must_use]
     pub fn of_error(error: &Error) -> Self {
         match error.kind() {
@@ -59,7 +59,7 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// A verdict with its reason.
+    /// Builds a verdict with its reason.
     #[must_use]
     pub fn new(name: impl Into<String>, verdict: ExaminedVerdict, detail: &str) -> Self {
         let detail = without_queries(&text::one_line(detail));
@@ -72,13 +72,13 @@ impl Examined {
         }
     }
 
-    /// The verdict for an error, with the error's message.
+    /// Returns the verdict for an error, with the error's message.
     #[must_use]
     pub fn of_error(name: impl Into<String>, error: &Error) -> Self {
         Self::new(name, ExaminedVerdict::of_error(error), error.message())
     }
 
-    /// An entry for a query that only a live examination makes.
+    /// Returns an entry for a query that only a live examination makes.
     #[must_use]
     pub fn not_asked(name: impl Into<String>) -> Self {
         Self::new(name, ExaminedVerdict::Skipped, "not asked")

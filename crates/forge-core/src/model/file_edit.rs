@@ -64,7 +64,7 @@ impl FileEdit {
         self
     }
 
-    /// The parent directories, from the root down: `a` and `a/b` for `a/b/c`.
+    /// Returns the parent directories, from the root down: `a` and `a/b` for `a/b/c`.
     pub fn directories(&self) -> impl Iterator<Item = &str> {
         directories(&self.path)
     }
@@ -176,7 +176,7 @@ impl FileEdit {
         }
     }
 
-    /// The error for an edit that leaves the file unchanged.
+    /// Returns the error for an edit that leaves the file unchanged.
     #[must_use]
     pub fn changes_nothing(&self, branch: &str) -> Error {
         Error::invalid(
@@ -212,7 +212,7 @@ impl FileEdit {
         Ok(())
     }
 
-    /// The error for an edit whose path conflicts with another one.
+    /// Returns the error for an edit whose path conflicts with another one.
     #[must_use]
     pub fn in_the_way(path: &str, branch: &str) -> Error {
         Error::invalid(
@@ -226,13 +226,14 @@ impl FileEdit {
         .with_hint("delete that path as well, or give the new file another name")
     }
 
-    /// The path, escaped for a message.
+    /// Returns the path, escaped for a message.
     #[must_use]
     pub fn shown(&self) -> String {
         text::one_line(&self.path).into_owned()
     }
 
-    /// A branch name for edits: words of the title and a random suffix, so that the name is unique.
+    /// Returns a branch name for edits: words of the title and a random suffix, so that the name is
+    /// unique.
     #[must_use]
     pub fn branch_name(title: &str) -> String {
         let mut slug = String::new();
@@ -260,7 +261,7 @@ fn directories(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
-/// The reason why git refuses a path, as the end of a sentence.
+/// Returns the reason why git refuses a path, as the end of a sentence.
 fn path_problem(path: &str) -> Option<&'static str> {
     if path.is_empty() {
         return Some("it is empty");

@@ -19,7 +19,7 @@ pub struct IssueId {
 }
 
 impl IssueId {
-    /// An issue by number.
+    /// Builds an issue by number.
     #[must_use]
     pub fn number(repo: RepoId, number: u64) -> Self {
         Self {
@@ -131,7 +131,7 @@ pub struct Issue {
 }
 
 impl Issue {
-    /// An open issue without a text; a key that is a number is its number.
+    /// Builds an open issue without a text; a key that is a number is its number.
     pub fn new(
         id: IssueId,
         title: impl Into<String>,
@@ -185,7 +185,7 @@ pub struct IssueType {
 }
 
 impl IssueType {
-    /// The type `id` with its name.
+    /// Builds the type `id` with its name.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -213,7 +213,7 @@ pub struct ClosingPull {
 }
 
 impl ClosingPull {
-    /// The pull request `id` with its URL, without the forge's own ids.
+    /// Builds the pull request `id` with its URL, without the forge's own ids.
     pub fn new(id: PrId, url: impl Into<String>) -> Self {
         Self {
             id,
@@ -230,7 +230,7 @@ impl ClosingPull {
 pub struct IssueDetails {
     /// The type, if the issue has one.
     pub issue_type: Option<IssueType>,
-    /// Whether the issue is pinned to the top of the list.
+    /// True if the issue is pinned to the top of the list.
     pub is_pinned: bool,
     /// Number of reactions by emoji name.
     pub reactions: BTreeMap<String, u64>,
@@ -267,7 +267,7 @@ pub struct RelatedIssue {
 }
 
 impl RelatedIssue {
-    /// The issue `id` with its title, state and URL.
+    /// Builds the issue `id` with its title, state and URL.
     pub fn new(
         id: IssueId,
         title: impl Into<String>,
@@ -304,7 +304,7 @@ pub struct IssueField {
 }
 
 impl IssueField {
-    /// The field `name` with the values `options`.
+    /// Builds the field `name` with the values `options`.
     pub fn new(name: impl Into<String>, options: Vec<String>) -> Self {
         Self {
             name: name.into(),
@@ -389,7 +389,7 @@ pub enum IssueFilter {
 }
 
 impl IssueFilter {
-    /// Whether the filter shows issues in `state`.
+    /// Returns true if the filter shows issues in `state`.
     #[must_use]
     pub fn shows(self, state: IssueState) -> bool {
         match self {
@@ -429,7 +429,7 @@ pub struct IssueQuery {
 }
 
 impl IssueQuery {
-    /// Whether a filter requires the forge's search.
+    /// Returns true if a filter requires the forge's search.
     #[must_use]
     pub fn searches(&self) -> bool {
         let filters = [
@@ -472,7 +472,7 @@ pub struct NewIssue {
 }
 
 impl NewIssue {
-    /// An issue with only title and description.
+    /// Builds an issue with only title and description.
     pub fn new(title: impl Into<String>, body: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -535,7 +535,7 @@ pub struct SetIssueState {
 }
 
 impl SetIssueState {
-    /// A request for `state` without reason and comment.
+    /// Builds a request for `state` without reason and comment.
     #[must_use]
     pub fn to(state: IssueState) -> Self {
         Self {
@@ -546,7 +546,7 @@ impl SetIssueState {
         }
     }
 
-    /// A request to close an issue as a duplicate of `other`.
+    /// Returns a request to close an issue as a duplicate of `other`.
     #[must_use]
     pub fn duplicate_of(other: IssueId) -> Self {
         Self {

@@ -17,7 +17,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// A label without a description and without an id of the forge.
+    /// Builds a label without a description and without an id of the forge.
     pub fn new(name: impl Into<String>, color: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -46,7 +46,7 @@ pub struct NewLabel {
 }
 
 impl NewLabel {
-    /// A label without values, in the forge's colour.
+    /// Builds a label without values, in the forge's colour.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

@@ -17,7 +17,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The repository of the subject.
+    /// Returns the repository of the subject.
     #[must_use]
     pub fn repo(&self) -> &RepoId {
         match self {
@@ -35,7 +35,7 @@ impl Subject {
         }
     }
 
-    /// The kind of subject.
+    /// Returns the kind of subject.
     #[must_use]
     pub fn kind(&self) -> SubjectKind {
         match self {
@@ -112,7 +112,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link with only an address.
+    /// Builds a link with only an address.
     #[must_use]
     pub fn bare(kind: Option<SubjectKind>, repo: Option<RepoId>, key: PrKey) -> Self {
         Self {
@@ -204,7 +204,7 @@ impl Links {
         self
     }
 
-    /// The lists with their names, in display order.
+    /// Returns the lists with their names, in display order.
     #[must_use]
     pub fn lists(&self) -> [(&'static str, &[Link]); 6] {
         [

@@ -59,7 +59,7 @@ pub struct Mergeability {
 }
 
 impl Mergeability {
-    /// A result without conflicting paths and without commit ids.
+    /// Builds a result without conflicting paths and without commit ids.
     pub fn new(state: MergeState, status: impl Into<String>) -> Self {
         Self {
             state,
@@ -90,7 +90,7 @@ pub struct AutoMerge {
 }
 
 impl AutoMerge {
-    /// A merge by `method` that `enabled_by` enabled, with the forge's own commit message.
+    /// Builds a merge by `method` that `enabled_by` enabled, with the forge's own commit message.
     #[must_use]
     pub fn new(method: MergeMethod, enabled_by: Actor) -> Self {
         Self {
@@ -196,7 +196,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// A merge of `pull_request` by this call, without commit and method.
+    /// Returns a merge of `pull_request` by this call, without commit and method.
     #[must_use]
     pub fn of(pull_request: PullRequest) -> Self {
         Self {

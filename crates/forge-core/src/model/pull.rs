@@ -175,8 +175,8 @@ pub struct PullRequest {
 }
 
 impl PullRequest {
-    /// An open pull request without branches, a text and the sections of [`PrFields`]; a key that
-    /// is a number is its number.
+    /// Builds an open pull request without branches, a text and the sections of [`PrFields`]; a key
+    /// that is a number is its number.
     pub fn new(id: PrId, title: impl Into<String>, author: Actor, created_at: Timestamp) -> Self {
         Self {
             number: match id.key {
@@ -279,7 +279,7 @@ pub struct LinkedIssue {
 }
 
 impl LinkedIssue {
-    /// An open issue of `repo`, without the forge's own ids.
+    /// Builds an open issue of `repo`, without the forge's own ids.
     pub fn new(
         repo: RepoId,
         number: u64,
@@ -318,7 +318,7 @@ pub struct RecordIngestion {
 }
 
 impl RecordIngestion {
-    /// A verdict for which the index answered, or was not needed; without a recovery.
+    /// Builds a verdict for which the index answered, or was not needed; without a recovery.
     pub fn new(
         uri: impl Into<String>,
         cid: impl Into<String>,
@@ -405,25 +405,25 @@ impl PrFields {
     /// Like [`Self::TO_CHANGE`], for a merge or an update of the head branch.
     pub const TO_MERGE: Self = Self(1 << 28 | 1 << 29);
 
-    /// Whether all sections of `other` are selected.
+    /// Returns true if all sections of `other` are selected.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The union with `other`.
+    /// Returns the union with `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The sections without those of `other`.
+    /// Returns the sections without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Whether no section is selected.
+    /// Returns true if no section is selected.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -459,7 +459,7 @@ pub struct PullStatus {
 }
 
 impl PullStatus {
-    /// The lists of the viewer, without a pull request of a given branch.
+    /// Builds the lists of the viewer, without a pull request of a given branch.
     #[must_use]
     pub fn new(created_by: Vec<PullRequest>, needs_review: Vec<PullRequest>) -> Self {
         Self {

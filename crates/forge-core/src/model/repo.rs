@@ -45,7 +45,7 @@ pub struct RepoInfo {
 }
 
 impl RepoInfo {
-    /// A repository that the viewer may read, without branches and merge methods.
+    /// Builds a repository that the viewer may read, without branches and merge methods.
     pub fn new(id: RepoId, url: impl Into<String>) -> Self {
         Self {
             id,
@@ -76,7 +76,7 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// The branch `name` with its tip.
+    /// Builds the branch `name` with its tip.
     pub fn new(name: impl Into<String>, oid: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -105,7 +105,7 @@ pub struct DirectoryEntry {
 }
 
 impl DirectoryEntry {
-    /// The entry `name`.
+    /// Builds the entry `name`.
     pub fn new(name: impl Into<String>, is_directory: bool) -> Self {
         Self {
             name: name.into(),
@@ -128,7 +128,7 @@ pub struct RepoNode {
 }
 
 impl RepoNode {
-    /// The ids of a repository and its owner.
+    /// Builds the ids of a repository and its owner.
     pub fn new(id: impl Into<String>, owner_id: impl Into<String>) -> Self {
         Self {
             id: id.into(),

@@ -18,7 +18,7 @@ pub struct HeadRef {
 }
 
 impl HeadRef {
-    /// A branch of the same repository.
+    /// Builds a branch of the same repository.
     pub fn branch(branch: impl Into<String>) -> Self {
         Self {
             owner: None,
@@ -27,7 +27,7 @@ impl HeadRef {
         }
     }
 
-    /// A branch of the fork that `owner` has.
+    /// Builds a branch of the fork that `owner` has.
     pub fn in_fork(owner: impl Into<String>, branch: impl Into<String>) -> Self {
         Self {
             owner: Some(owner.into()),
@@ -85,7 +85,7 @@ pub struct CreatePull {
 }
 
 impl CreatePull {
-    /// A pull request from `head` with only a title.
+    /// Builds a pull request from `head` with only a title.
     pub fn new(head: impl Into<String>, title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -164,7 +164,7 @@ pub struct PushedCommit {
 }
 
 impl PushedCommit {
-    /// The commit `oid`, now the tip of `branch`.
+    /// Builds the commit `oid`, now the tip of `branch`.
     pub fn new(branch: impl Into<String>, oid: impl Into<String>) -> Self {
         Self {
             branch: branch.into(),
@@ -234,7 +234,7 @@ impl<T> Default for SetChange<T> {
 }
 
 impl<T> SetChange<T> {
-    /// Whether there is no change.
+    /// Returns true if there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.add.is_empty() && self.remove.is_empty()
@@ -266,7 +266,7 @@ pub struct EditPull {
 }
 
 impl EditPull {
-    /// Whether there is no change.
+    /// Returns true if there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.title.is_none()
@@ -316,7 +316,7 @@ impl LockReason {
     /// All reasons, in the order in which they are offered.
     pub const ALL: [Self; 4] = [Self::OffTopic, Self::Resolved, Self::Spam, Self::TooHeated];
 
-    /// The name in lower case, as used by forges and the command line.
+    /// Returns the name in lower case, as used by forges and the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -376,7 +376,7 @@ pub struct UpdateBranch {
 }
 
 impl UpdateBranch {
-    /// An update by `method`, for any head commit.
+    /// Builds an update by `method`, for any head commit.
     #[must_use]
     pub fn by(method: UpdateMethod) -> Self {
         Self {
@@ -420,7 +420,7 @@ pub enum StateFilter {
 }
 
 impl StateFilter {
-    /// Whether the filter shows pull requests in `state`.
+    /// Returns true if the filter shows pull requests in `state`.
     #[must_use]
     pub fn shows(self, state: PrState) -> bool {
         match self {

@@ -22,7 +22,7 @@ pub enum ReviewState {
 }
 
 impl ReviewState {
-    /// Whether the review has a verdict, even one that was dismissed.
+    /// Returns true if the review has a verdict, even one that was dismissed.
     #[must_use]
     pub fn is_opinion(self) -> bool {
         matches!(
@@ -69,7 +69,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// A review without body and comments.
+    /// Builds a review without body and comments.
     pub fn new(
         id: impl Into<String>,
         author: Actor,
@@ -231,7 +231,7 @@ pub struct NewReview {
 }
 
 impl NewThread {
-    /// A thread on a line of the file at the head, or with `None` on the whole file.
+    /// Builds a thread on a line of the file at the head, or with `None` on the whole file.
     pub fn new(path: impl Into<String>, line: Option<u64>, body: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -276,7 +276,7 @@ impl NewThread {
 }
 
 impl NewReview {
-    /// A review without threads.
+    /// Builds a review without threads.
     pub fn new(verdict: Verdict, body: impl Into<String>) -> Self {
         Self {
             verdict,
@@ -335,7 +335,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// An open thread on the whole file `path`, without comments.
+    /// Builds an open thread on the whole file `path`, without comments.
     pub fn new(id: impl Into<String>, path: impl Into<String>) -> Self {
         Self {
             id: id.into(),

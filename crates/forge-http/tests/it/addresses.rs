@@ -77,7 +77,7 @@ impl Port {
         self.connected.load(Ordering::SeqCst)
     }
 
-    /// A request to a host name at this port.
+    /// Returns a request to a host name at this port.
     fn request(&self, host: &str) -> Request<Bytes> {
         let url = format!("https://{host}:{}/x", self.number);
         Request::get(url).body(Bytes::new()).unwrap()

@@ -16,7 +16,7 @@ pub enum Act {
     Reset,
 }
 
-/// An answer whose body has the announced length.
+/// Returns an answer whose body has the announced length.
 pub fn answer(status: &str, headers: &str, body: &str) -> Act {
     Act::Send(format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n{body}",
@@ -24,7 +24,7 @@ pub fn answer(status: &str, headers: &str, body: &str) -> Act {
     ))
 }
 
-/// An answer cut off ten bytes before the announced length.
+/// Returns an answer cut off ten bytes before the announced length.
 pub fn truncated(body: &str) -> Act {
     Act::Send(format!(
         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -67,7 +67,7 @@ impl Double {
         Self { url, heads }
     }
 
-    /// The heads of the received requests, in order.
+    /// Returns the heads of the received requests, in order.
     pub fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }

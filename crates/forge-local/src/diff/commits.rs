@@ -23,12 +23,12 @@ impl Local {
         Ok(result)
     }
 
-    /// All commits, oldest first.
+    /// Returns all commits, oldest first.
     pub(crate) async fn all_commits(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<Commit>> {
         read(cat, &self.commit_ids(pull).await?).await
     }
 
-    /// The ids of commits in head but not in base, oldest first.
+    /// Returns the ids of commits in head but not in base, oldest first.
     pub(crate) async fn commit_ids(&self, pull: &Pull) -> Result<Vec<String>> {
         let not_base = format!("^{}", pull.base()?);
         let args = [

@@ -19,7 +19,7 @@ impl Local {
         paging::slice(files, page, &("files", number))
     }
 
-    /// All changed files, by path.
+    /// Returns all changed files, by path.
     pub(crate) async fn changed_files(&self, pull: &Pull) -> Result<Vec<FileChange>> {
         let range = self.range(pull).await?;
         let args = diff_args(&["--raw", "--numstat", "-z"], &range);

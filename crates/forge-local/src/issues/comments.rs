@@ -114,7 +114,8 @@ impl Local {
         }
     }
 
-    /// The comments on `issue`, oldest first. Without `viewer`, the viewer is read from git.
+    /// Returns the comments on `issue`, oldest first. Without `viewer`, the viewer is read from
+    /// git.
     pub(super) async fn comments_of_issue(
         &self,
         cat: &mut CatFile,

@@ -105,7 +105,7 @@ impl IssueGraph {
         relations
     }
 
-    /// The related issue; `None` if it was deleted.
+    /// Returns the related issue; `None` if it was deleted.
     fn related(&self, repo: &Local, number: u64) -> Option<RelatedIssue> {
         let (title, state) = match self.rows.get(&number) {
             Some(row) => (row.title.clone(), row.state),
@@ -117,7 +117,7 @@ impl IssueGraph {
         Some(RelatedIssue::new(id, title, state, url))
     }
 
-    /// The readable issues one step from `numbers`, without `numbers`.
+    /// Returns the readable issues one step from `numbers`, without `numbers`.
     fn neighbours(&self, numbers: &BTreeSet<u64>) -> Vec<u64> {
         let mut near = BTreeSet::new();
         for number in numbers {
@@ -219,7 +219,7 @@ impl Local {
         }
     }
 
-    /// The number of a related issue in this repository.
+    /// Returns the number of a related issue in this repository.
     pub(super) fn related_number(&self, field: &'static str, id: &IssueId) -> Result<u64> {
         match &id.key {
             PrKey::Number(number) if self.check(&id.repo).is_ok() => Ok(*number),

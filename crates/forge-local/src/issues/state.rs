@@ -36,8 +36,8 @@ impl Local {
         Ok(outcome)
     }
 
-    /// The closing comment, with a line that names the issue `other` of which issue `number` is a
-    /// duplicate.
+    /// Returns the closing comment, with a line that names the issue `other` of which issue
+    /// `number` is a duplicate.
     async fn duplicate_comment(
         &self,
         number: u64,

@@ -88,7 +88,7 @@ impl Local {
         }
     }
 
-    /// The tree of a merge without conflicts.
+    /// Returns the tree of a merge without conflicts.
     async fn clean(&self, pull: &Pull) -> Result<String> {
         match self
             .git()
@@ -122,7 +122,8 @@ impl Local {
     }
 }
 
-/// The author of a commit: `usual`, or the merging user with the e-mail address of the request.
+/// Returns the author of a commit: `usual`, or the merging user with the e-mail address of the
+/// request.
 fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     let Some(email) = &req.author_email else {
         return usual.clone();
@@ -132,7 +133,7 @@ fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
     author
 }
 
-/// The commit message of the request, or the default message.
+/// Returns the commit message of the request, or the default message.
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
     let body = req.body.as_deref().unwrap_or(body);

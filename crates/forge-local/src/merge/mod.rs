@@ -203,7 +203,8 @@ impl Local {
         })
     }
 
-    /// The outcome for an earlier merge. If requested, a remaining head branch is still deleted.
+    /// Returns the outcome for an earlier merge. If requested, a remaining head branch is still
+    /// deleted.
     async fn merged_before(
         &self,
         cat: &mut CatFile,
@@ -323,7 +324,7 @@ fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
     check_expected_base(&id, req.expected_base.as_deref(), base)
 }
 
-/// The tips of base and head; fails if a branch is missing.
+/// Returns the tips of base and head; fails if a branch is missing.
 fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     let gone = |field, branch: &str, oid: &str| {
         let shown = text::one_line(branch).into_owned();
@@ -346,7 +347,7 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     Ok((base, head))
 }
 
-/// The warning for a head branch that is kept because the branch moved to `tip`.
+/// Returns the warning for a head branch that is kept because the branch moved to `tip`.
 pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
     let branch = &pull.snapshot.head_branch;
     let shown = text::one_line(branch);
@@ -389,7 +390,7 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-/// The error for a merge with conflicts.
+/// Returns the error for a merge with conflicts.
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
         .iter()

@@ -229,7 +229,7 @@ impl Local {
         ))
     }
 
-    /// The lowest number above all existing ones.
+    /// Returns the lowest number above all existing ones.
     async fn next_number(&self, cat: &mut CatFile) -> Result<u64> {
         let mut number = self.store.index(cat).await?.index.highest + 1;
         // A damaged ref still occupies its number.

@@ -63,7 +63,7 @@ impl Local {
         }
     }
 
-    /// The state after `edit`, and the event with the changes.
+    /// Returns the state after `edit`, and the event with the changes.
     async fn apply(
         &self,
         cat: &mut CatFile,

@@ -44,7 +44,7 @@ impl Local {
     }
 }
 
-/// The head of an open pull request, if the head moved after the last event.
+/// Returns the head of an open pull request, if the head moved after the last event.
 fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
     let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
     (recorded? != live).then_some(live)
@@ -88,8 +88,8 @@ fn merged(id: &str, by: &Actor, at: Timestamp, intent: &MergeIntent) -> StatusEv
     event
 }
 
-/// A move of the head to `head`, which no event records. Author and time come from the commit; the
-/// time is clamped between the neighbouring events.
+/// Returns a move of the head to `head`, which no event records. Author and time come from the
+/// commit; the time is clamped between the neighbouring events.
 async fn moved(
     cat: &mut CatFile,
     head: &str,

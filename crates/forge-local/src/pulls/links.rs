@@ -29,8 +29,8 @@ static CORRECT: Hint = Hint::fixed(
 );
 
 impl Local {
-    /// The issues that `pull` closes, with warnings for issues that are unreadable, missing or
-    /// above the limit.
+    /// Returns the issues that `pull` closes, with warnings for issues that are unreadable, missing
+    /// or above the limit.
     pub(crate) async fn linked_issues(
         &self,
         cat: &mut CatFile,

@@ -185,7 +185,7 @@ impl Local {
         }
     }
 
-    /// The newest open pull request that `wanted` accepts.
+    /// Returns the newest open pull request that `wanted` accepts.
     pub(crate) async fn find_open(
         &self,
         cat: &mut CatFile,
@@ -209,7 +209,7 @@ pub(crate) enum ScanStep {
     Ends,
 }
 
-/// The numbers below `below` that may be in `state`, in descending order.
+/// Returns the numbers below `below` that may be in `state`, in descending order.
 fn candidates(
     index: &Index,
     state: StateFilter,
@@ -221,7 +221,7 @@ fn candidates(
     }
 }
 
-/// The fields that a filter examines, for a pull request with `labels`.
+/// Returns the fields that a filter examines, for a pull request with `labels`.
 fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a> {
     SearchCandidate {
         number: Some(s.number),
@@ -240,7 +240,7 @@ fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a
     }
 }
 
-/// The names of the labels that still exist.
+/// Returns the names of the labels that still exist.
 pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> Vec<String> {
     let labels = labels.iter();
     match book {

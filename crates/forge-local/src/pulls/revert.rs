@@ -74,7 +74,7 @@ impl Local {
         self.open_pull(&new, Some(commit)).await
     }
 
-    /// The tree of the base branch with the merge reverted; changes no ref.
+    /// Returns the tree of the base branch with the merge reverted; changes no ref.
     async fn tree_without(
         &self,
         cat: &mut CatFile,
@@ -139,7 +139,7 @@ impl Local {
         }
     }
 
-    /// The error if the branch for the revert exists already.
+    /// Returns the error if the branch for the revert exists already.
     async fn reverted_before(&self, cat: &mut CatFile, number: u64, head: &str) -> Error {
         let open = self.find_open(cat, |s| s.head_branch == head).await;
         let open = open.ok().flatten().map(|s| s.number);

@@ -24,7 +24,7 @@ pub(crate) struct Retargeted {
 }
 
 impl Local {
-    /// The pull request that `req` depends on.
+    /// Returns the pull request that `req` depends on.
     pub(super) async fn below(&self, cat: &mut CatFile, req: &CreatePull) -> Result<Option<Pull>> {
         let Some(id) = &req.depends_on else {
             return Ok(None);
@@ -50,12 +50,13 @@ impl Local {
         }
     }
 
-    /// The open pull request that the open `pull` is based on.
+    /// Returns the open pull request that the open `pull` is based on.
     pub(crate) async fn open_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         Ok(self.found_below(cat, pull).await?.filter(Pull::is_open))
     }
 
-    /// The pull request that the open `pull` depends on, if its base is still that head branch.
+    /// Returns the pull request that the open `pull` depends on, if its base is still that head
+    /// branch.
     async fn found_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         let Some(number) = pull.snapshot.depends_on.filter(|_| pull.is_open()) else {
             return Ok(None);

@@ -221,7 +221,7 @@ impl Local {
         }
     }
 
-    /// The outcome of a change that was already in effect.
+    /// Returns the outcome of a change that was already in effect.
     pub(crate) async fn unchanged(
         &self,
         cat: &mut CatFile,
@@ -258,7 +258,7 @@ impl Local {
         Ok(outcome)
     }
 
-    /// The outcome of a write, with the current pull request.
+    /// Returns the outcome of a write, with the current pull request.
     pub(crate) async fn after_write(
         &self,
         cat: &mut CatFile,
@@ -270,7 +270,7 @@ impl Local {
         ))
     }
 
-    /// The deletion of the head branch, or a warning why the branch is kept.
+    /// Returns the deletion of the head branch, or a warning why the branch is kept.
     pub(crate) async fn deletion(
         &self,
         cat: &mut CatFile,

@@ -54,7 +54,7 @@ impl Local {
         Ok(conversation)
     }
 
-    /// All texts on `pull` except the description, in no particular order.
+    /// Returns all texts on `pull` except the description, in no particular order.
     pub(crate) async fn said_on(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
         let all = fold(&self.store.log(cat, pull).await?, "", None);
         let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
@@ -110,8 +110,8 @@ impl Conversation {
         self.comments.iter().chain(in_threads).find(|c| c.id == id)
     }
 
-    /// The comment that a reply to `id` replies to, and its thread. A thread id selects the last
-    /// comment of the thread.
+    /// Returns the comment that a reply to `id` replies to, and its thread. A thread id selects the
+    /// last comment of the thread.
     pub fn answered_by(&self, id: &str) -> Option<(&Comment, Option<&Thread>)> {
         match self.threads.iter().find(|t| t.id == id) {
             Some(thread) => Some((thread.comments.last()?, Some(thread))),
@@ -119,7 +119,7 @@ impl Conversation {
         }
     }
 
-    /// The thread with the comment `id`.
+    /// Returns the thread with the comment `id`.
     pub fn thread_of(&self, id: &str) -> Option<&Thread> {
         self.threads
             .iter()

@@ -22,7 +22,7 @@ pub(super) struct LinePosition {
 }
 
 impl LinePosition {
-    /// Whether a range of lines contains the whole position.
+    /// Returns true if a range of lines contains the whole position.
     fn is_in(&self, (first, count): (u64, u64)) -> bool {
         let inside = |n: u64| n >= first && n - first < count;
         inside(self.line) && self.start.is_none_or(inside)
@@ -118,7 +118,7 @@ impl<'a> HunkFinder<'a> {
     }
 }
 
-/// The header and the last lines of a hunk, up to the size limit.
+/// Returns the header and the last lines of a hunk, up to the size limit.
 fn tail(hunk: &[u8]) -> String {
     let text = String::from_utf8_lossy(hunk);
     if text.len() <= MAX_HUNK_BYTES {

@@ -166,7 +166,7 @@ impl Local {
         Ok(placed)
     }
 
-    /// The hunk of `file` that contains the lines of `thread`.
+    /// Returns the hunk of `file` that contains the lines of `thread`.
     async fn hunk(
         &self,
         range: &DiffRange,
@@ -211,7 +211,7 @@ impl Local {
     }
 }
 
-/// The path of `file` on `side`, if the file exists on that side.
+/// Returns the path of `file` on `side`, if the file exists on that side.
 fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     match (side, file.status) {
         (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,

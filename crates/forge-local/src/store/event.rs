@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The readable first line of an event's commit message.
 pub(crate) trait CommitSubject {
-    /// The name of the event, in a word or two.
+    /// Returns the name of the event, in a word or two.
     fn subject(&self) -> &'static str;
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct MergeIntent {
 }
 
 impl<E: CommitSubject + Serialize> LogEntry<E> {
-    /// The commit message: a readable line, then the JSON.
+    /// Returns the commit message: a readable line, then the JSON.
     pub fn message(&self) -> serde_json::Result<String> {
         let what = self.event.subject();
         let who = forge_core::text::one_line(&self.actor.login).into_owned();
@@ -174,7 +174,7 @@ impl<E: DeserializeOwned> LogEntry<E> {
     }
 }
 
-/// The JSON of an event commit.
+/// Returns the JSON of an event commit.
 pub(super) fn event_json<'a>(commit: &RawCommit<'a>) -> Option<&'a [u8]> {
     let message = commit.message;
     let at = message.windows(3).position(|w| w == b"\n\n{")?;

@@ -116,7 +116,8 @@ impl Unreadable {
         }
     }
 
-    /// The error about `what`, stored in the ref `name`; `undo` says what dropping the ref does.
+    /// Returns the error about `what`, stored in the ref `name`; `undo` says what dropping the ref
+    /// does.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
         let (why, hint) = match self {
             Self::Withheld(error) => {

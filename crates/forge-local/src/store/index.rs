@@ -67,7 +67,7 @@ impl NumberRanges {
         self.0.splice(at..=at, below.into_iter().chain(above));
     }
 
-    /// The numbers below `limit`, in descending order.
+    /// Returns the numbers below `limit`, in descending order.
     pub fn below(&self, limit: u64) -> impl Iterator<Item = u64> + Send + use<> {
         let ranges = self.0.clone();
         ranges

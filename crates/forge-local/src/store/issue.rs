@@ -56,13 +56,13 @@ pub(crate) struct IssueSnapshot {
     /// The numbers of the blocking issues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<u64>,
-    /// Whether the issue was deleted, so that only this tombstone remains.
+    /// True if the issue was deleted, so that only this tombstone remains.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
 }
 
 impl IssueSnapshot {
-    /// The state of a new issue; the caller fills the rest.
+    /// Creates the state of a new issue; the caller fills the rest.
     pub fn new(author: Actor, at: Timestamp) -> Self {
         Self {
             format: FORMAT,
@@ -86,7 +86,7 @@ impl IssueSnapshot {
         }
     }
 
-    /// The tombstone of issue `number`, deleted by `by`.
+    /// Returns the tombstone of issue `number`, deleted by `by`.
     pub fn tombstone(number: u64, by: &Identity) -> Self {
         Self {
             number,
@@ -97,7 +97,8 @@ impl IssueSnapshot {
         }
     }
 
-    /// The lowest format that has all fields in use, so that older versions can read the issue.
+    /// Returns the lowest format that has all fields in use, so that older versions can read the
+    /// issue.
     fn lowest_format(&self) -> u32 {
         let plain = self.values.is_empty()
             && self.parent.is_none()
@@ -142,7 +143,7 @@ impl StoredIssue {
 }
 
 impl EventStore {
-    /// The numbers of all issues, in descending order.
+    /// Returns the numbers of all issues, in descending order.
     ///
     /// # Errors
     /// `git` if git cannot be run.
@@ -160,7 +161,7 @@ impl EventStore {
         Ok(numbers)
     }
 
-    /// The lowest number above all existing ones.
+    /// Returns the lowest number above all existing ones.
     ///
     /// # Errors
     /// The errors of [`Self::issue_numbers`].
@@ -182,7 +183,7 @@ impl EventStore {
         self.require_issue(number, found)
     }
 
-    /// The issue in a result of [`Self::read_stored`].
+    /// Returns the issue in a result of [`Self::read_stored`].
     ///
     /// # Errors
     /// The errors of [`Self::read_issue`].
@@ -334,7 +335,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<StoredIssue> {
     }
 }
 
-/// The error for an existing but unreadable issue.
+/// Returns the error for an existing but unreadable issue.
 fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("issue #{number}");
     why.into()

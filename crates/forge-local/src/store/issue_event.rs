@@ -79,7 +79,7 @@ pub(crate) struct IssueChanges {
 }
 
 impl IssueEvent {
-    /// The comment that the event added, if any.
+    /// Returns the comment that the event added, if any.
     pub fn comment(&self) -> Option<&str> {
         match self {
             Self::Commented { body } => Some(body),

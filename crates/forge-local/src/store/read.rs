@@ -30,21 +30,21 @@ pub(crate) struct Pull {
     pub head_oid: Option<String>,
     /// The base branch's tip while open.
     pub base_oid: Option<String>,
-    /// Whether the head branch exists; only set while open.
+    /// True if the head branch exists; only set while open.
     pub head_exists: bool,
-    /// Whether the base branch exists; only set while open.
+    /// True if the base branch exists; only set while open.
     pub base_exists: bool,
     /// A merge that happened but whose record is incomplete.
     pub unrecorded_merge: Option<MergeIntent>,
 }
 
 impl Pull {
-    /// Whether the pull request is open.
+    /// Returns true if the pull request is open.
     pub fn is_open(&self) -> bool {
         self.snapshot.state == PrState::Open
     }
 
-    /// The head commit.
+    /// Returns the head commit.
     ///
     /// # Errors
     /// `not_found` if neither the branch nor the record has one.
@@ -60,7 +60,7 @@ impl Pull {
         })
     }
 
-    /// The base commit.
+    /// Returns the base commit.
     ///
     /// # Errors
     /// `not_found` if neither the branch nor the record has one.
@@ -90,7 +90,7 @@ pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The object that the ref points to.
     pub old: Option<String>,
-    /// Whether the index was rebuilt, so that all pull requests count as open.
+    /// True if the index was rebuilt, so that all pull requests count as open.
     pub rebuilt: bool,
 }
 
@@ -214,7 +214,7 @@ impl EventStore {
         Ok(())
     }
 
-    /// Whether `branch` contains `commit`.
+    /// Returns true if `branch` contains `commit`.
     async fn is_merged(&self, commit: &str, branch: &str) -> Result<bool> {
         let branch = refs::branch(branch);
         let asked = self
@@ -275,7 +275,7 @@ impl EventStore {
         }
     }
 
-    /// The error for a ref file whose object git cannot find.
+    /// Returns the error for a ref file whose object git cannot find.
     fn dangling(&self, number: u64) -> Error {
         let name = refs::pull(number);
         let file = self.common_dir.join(&name);
@@ -289,13 +289,13 @@ impl EventStore {
         ))
     }
 
-    /// Whether there is a file for a ref that git cannot read.
+    /// Returns true if there is a file for a ref that git cannot read.
     pub fn loose_ref_exists(&self, number: u64) -> bool {
         self.common_dir.join(refs::pull(number)).is_file()
     }
 }
 
-/// Whether `file` contains an object id, like a ref's file.
+/// Returns true if `file` contains an object id, like a ref's file.
 fn is_ref_file(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| forge_core::is_full_oid(text.trim_end()))
 }
@@ -326,7 +326,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
     }
 }
 
-/// The error for an existing but unreadable pull request.
+/// Returns the error for an existing but unreadable pull request.
 pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
     let what = format!("pull request #{number}");
     why.into()

@@ -25,24 +25,24 @@ pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(),
     }
 }
 
-/// The ref of pull request `number`.
+/// Returns the ref of pull request `number`.
 pub(crate) fn pull(number: u64) -> String {
     format!("{PULLS}{number}")
 }
 
-/// The ref of issue `number`.
+/// Returns the ref of issue `number`.
 pub(crate) fn issue(number: u64) -> String {
     format!("{ISSUES}{number}")
 }
 
-/// The number at the end of a ref name below `prefix`.
+/// Returns the number at the end of a ref name below `prefix`.
 pub(crate) fn number(name: &str, prefix: &str) -> Option<u64> {
     let digits = name.strip_prefix(prefix)?;
     let n: u64 = digits.parse().ok()?;
     (n > 0 && n <= MAX_NUMBER && n.to_string() == digits).then_some(n)
 }
 
-/// The ref of `branch`.
+/// Returns the ref of `branch`.
 pub(crate) fn branch(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }

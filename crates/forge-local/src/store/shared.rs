@@ -41,7 +41,7 @@ impl StoreCache {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cached events of a pull request.
+    /// Returns the cached events of a pull request.
     pub(crate) fn log(&self, of: &(PathBuf, u64)) -> Option<KeptLog> {
         let mut logs = self.logs();
         let at = logs.iter().position(|kept| kept.of == *of)?;

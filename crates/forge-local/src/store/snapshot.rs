@@ -71,7 +71,7 @@ pub(crate) struct LatestReview {
 }
 
 impl Snapshot {
-    /// The state of a new pull request; the caller fills the rest.
+    /// Creates the state of a new pull request; the caller fills the rest.
     pub fn new(number: u64, author: Actor, at: Timestamp) -> Self {
         Self {
             format: FORMAT,

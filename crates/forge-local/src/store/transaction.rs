@@ -36,7 +36,7 @@ pub(crate) struct RefConflict {
 }
 
 impl RefConflict {
-    /// The age of the lock file.
+    /// Returns the age of the lock file.
     pub fn lock_age(&self) -> Option<Duration> {
         let made = std::fs::metadata(self.lock.as_ref()?)
             .ok()?
@@ -92,7 +92,7 @@ impl EventStore {
     }
 }
 
-/// Whether git's message means a concurrent writer, and not a permanent failure.
+/// Returns true if git's message means a concurrent writer, and not a permanent failure.
 fn is_race(said: &str) -> bool {
     let hopeless = [
         "Permission denied",

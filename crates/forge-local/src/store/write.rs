@@ -39,7 +39,7 @@ pub(crate) struct NewEvent {
 }
 
 impl NewEvent {
-    /// An event that changes only the pull request.
+    /// Creates an event that changes only the pull request.
     pub fn new(event: PullEvent, snapshot: Snapshot) -> Self {
         Self {
             event,

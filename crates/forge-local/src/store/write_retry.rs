@@ -130,7 +130,7 @@ async fn acquire_lock(common_dir: &Path) -> Option<File> {
     }
 }
 
-/// A number that differs between processes, to spread the retries of these processes.
+/// Returns a number that differs between processes, to spread the retries of these processes.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -9,7 +9,7 @@ use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
 
-/// A repository with three pull requests.
+/// Returns a repository with three pull requests.
 async fn three() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
     let local = repo.open().await;

@@ -8,7 +8,7 @@ use forge_local::Local;
 
 use crate::repo::Repo;
 
-/// A repository with a patch of two commits by bob, made from the deleted branch `work`.
+/// Returns a repository with a patch of two commits by bob, made from the deleted branch `work`.
 fn series() -> (Repo, String, String) {
     let repo = Repo::new();
     repo.git(&["switch", "--quiet", "--create", "work"]);

@@ -15,8 +15,8 @@ use crate::repo::{Repo, create, pr};
 const STAND_IN: &str = "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
     printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n";
 
-/// A diverged `topic`, in a repository that signs its later commits: with an ssh key if the machine
-/// has `ssh-keygen`, else with a fake gpg. Returns whether git can verify the signatures.
+/// Returns a diverged `topic`, in a repository that signs its later commits: with an ssh key if the
+/// machine has `ssh-keygen`, else with a fake gpg. Returns whether git can verify the signatures.
 fn signed() -> (Repo, bool) {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");

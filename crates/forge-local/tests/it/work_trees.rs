@@ -13,7 +13,7 @@ use forge_core::{
 
 use crate::repo::{Repo, create, git, pr};
 
-/// A repository with `main` checked out, and #1 from `topic`, which changes `README`, adds
+/// Returns a repository with `main` checked out, and #1 from `topic`, which changes `README`, adds
 /// `dir/new` and deletes `old`.
 async fn on_base() -> (Repo, std::sync::Arc<forge_local::Local>) {
     let repo = Repo::new();
@@ -49,7 +49,7 @@ fn read(repo: &Repo, path: &str) -> String {
     fs::read_to_string(repo.path.join(path)).unwrap_or_default()
 }
 
-/// The files in the error of a merge refused because of the work tree.
+/// Returns the files in the error of a merge refused because of the work tree.
 fn in_the_way(e: &forge_core::Error) -> Vec<String> {
     match e.kind() {
         ErrorKind::Precondition(Precondition::WorkTree(files)) => files.clone(),
@@ -433,8 +433,8 @@ async fn unrelated_submodule_is_not_changed() {
     assert_eq!(read(&repo, "changed"), "b\n");
 }
 
-/// A repository on `main` with the submodule `lib` checked out at the returned commit, and `topic`
-/// with `lib` at another one.
+/// Returns a repository on `main` with the submodule `lib` checked out at the returned commit, and
+/// `topic` with `lib` at another one.
 async fn on_submodule() -> (Repo, String) {
     let lib = Repo::new();
     let first = lib.oid("HEAD");

@@ -44,7 +44,7 @@ pub struct ClaimRequest<'a> {
 }
 
 impl<'a> ClaimRequest<'a> {
-    /// A claim of the viewer for `command`, with the default lease.
+    /// Creates a claim of the viewer for `command`, with the default lease.
     #[must_use]
     pub const fn new(command: &'a str) -> Self {
         Self {

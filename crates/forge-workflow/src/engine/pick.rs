@@ -33,7 +33,7 @@ pub struct PickRequest<'a> {
 }
 
 impl<'a> PickRequest<'a> {
-    /// A pick among the issues in `state`.
+    /// Returns a pick among the issues in `state`.
     #[must_use]
     pub fn of_state(state: &'a str) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl<'a> PickRequest<'a> {
         }
     }
 
-    /// A pick among the issues that `command` takes; a role names its command.
+    /// Returns a pick among the issues that `command` takes; a role names its command.
     #[must_use]
     pub fn of_command(command: &'a str) -> Self {
         Self {

@@ -38,7 +38,7 @@ pub struct MoveRequest<'a> {
 }
 
 impl<'a> MoveRequest<'a> {
-    /// A move to the state or intent `to`, which `command` does.
+    /// Creates a move to the state or intent `to`, which `command` does.
     #[must_use]
     pub const fn new(to: &'a str, command: &'a str) -> Self {
         Self {

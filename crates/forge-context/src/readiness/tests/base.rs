@@ -24,7 +24,7 @@ fn check(name: &str, app: Option<u64>) -> BaseRuleKind {
     }
 }
 
-/// A green pull request whose base branch requires `kinds`, with the merge state `word`.
+/// Returns a green pull request whose base branch requires `kinds`, with the merge state `word`.
 fn under(word: &str, kinds: impl IntoIterator<Item = BaseRuleKind>) -> PullRequest {
     let mut pull = pull();
     pull.mergeability = Some(mergeability(MergeState::Mergeable, word));
