@@ -241,7 +241,7 @@ mod tests {
     const TRANSITIONS: &str = include_str!("../tests/transitions.tsv");
     const SMALL_TRANSITIONS: &str = include_str!("../tests/transitions-small.tsv");
 
-    /// Returns the column names of a table, and its rows.
+    /// Returns the names of the columns of a table, and its rows.
     fn rows(table: &str) -> (Vec<&str>, Vec<(&str, Vec<&str>)>) {
         let mut lines = table.lines().filter(|line| !line.starts_with('#'));
         let mut split = || {

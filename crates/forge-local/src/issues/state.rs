@@ -36,8 +36,8 @@ impl Local {
         Ok(outcome)
     }
 
-    /// Returns the closing comment, with a line that names the issue `other` of which issue
-    /// `number` is a duplicate.
+    /// Returns the closing comment. It has a line that names issue `other` as the original of the
+    /// duplicate `number`.
     async fn duplicate_comment(
         &self,
         number: u64,

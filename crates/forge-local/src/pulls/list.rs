@@ -16,7 +16,7 @@ use crate::{
     store::{Index, LabelRef, Pull, PullRead, Snapshot, hold_record},
 };
 
-/// Number of candidates read at once if a filter may drop most of them.
+/// Number of candidates that are read at once if a filter may drop most of them.
 const BATCH_SIZE: usize = 64;
 
 impl Local {
@@ -51,7 +51,7 @@ impl Local {
         let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
         'chunks: loop {
-            // One extra row is read, which shows whether there is a next page.
+            // One extra row is read to find out whether there is a next page.
             let room = limit + 1 - result.items.len();
             let take = if is_narrow {
                 BATCH_SIZE
@@ -88,8 +88,8 @@ impl Local {
                         Ok(files) if touches.is_touched_by(&files) => {}
                         found => {
                             result.warnings.extend(found.err().map(|e| warning_of(&e)));
-                            // If the scan limit ends the page here, the next page starts after this
-                            // number.
+                            // If the page ends here because of the scan limit, the next page starts
+                            // after this number.
                             if result.items.len() < limit {
                                 last = pull.number;
                             }
@@ -138,7 +138,7 @@ impl Local {
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
         if head.owner.is_some() {
-            // A branch of another repository is never a head branch in this backend.
+            // In this backend, a head branch is never in another repository.
             return Ok(Vec::new());
         }
         let mut cat = self.store.cat();
@@ -149,7 +149,7 @@ impl Local {
             ScanStep::Goes
         })
         .await?;
-        // The list is newest first, and the sort is stable.
+        // The list is sorted newest first, and this sort is stable.
         found.sort_by_key(|p| !p.is_open());
         let mut shown = Vec::with_capacity(found.len());
         for pull in found {
@@ -158,7 +158,8 @@ impl Local {
         Ok(shown)
     }
 
-    /// Passes matching pull requests to `each`, newest first, until `each` returns `ScanStep::Ends`.
+    /// Passes each matching pull request to `each`, newest first, until `each` returns
+    /// `ScanStep::Ends`.
     pub(crate) async fn scan(
         &self,
         cat: &mut CatFile,
@@ -209,7 +210,8 @@ pub(crate) enum ScanStep {
     Ends,
 }
 
-/// Returns the numbers below `below` that may be in `state`, in descending order.
+/// Returns the numbers less than `below` whose pull requests may be in `state`, in descending
+/// order.
 fn candidates(
     index: &Index,
     state: StateFilter,
@@ -221,7 +223,7 @@ fn candidates(
     }
 }
 
-/// Returns the fields that a filter examines, for a pull request with `labels`.
+/// Returns the fields that a filter tests, for a pull request with `labels`.
 fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a> {
     SearchCandidate {
         number: Some(s.number),

@@ -142,7 +142,7 @@ impl Local {
         }
     }
 
-    /// Reads a comment after a write.
+    /// Reads a comment again after a write.
     async fn comment_now(
         &self,
         cat: &mut CatFile,
@@ -159,7 +159,7 @@ impl Local {
     }
 }
 
-/// Refuses a missing comment, and a comment of another author.
+/// Refuses a comment that is missing or written by another author.
 pub(crate) fn require_own(
     kind: SubjectKind,
     number: u64,

@@ -1,4 +1,4 @@
-//! Derives the comments of an issue from its events.
+//! Computes the comments of an issue from its events.
 
 use std::collections::BTreeMap;
 

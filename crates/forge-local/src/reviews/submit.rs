@@ -22,7 +22,7 @@ use crate::{
     validate::CHOOSE_BODY,
 };
 
-/// Recovery for authors who give a verdict on their own pull request.
+/// Recovery for an author who gives a verdict on the author's pull request.
 static COMMENT_INSTEAD: Hint = Hint::fixed(
     "leave a comment instead, or ask somebody else for a review",
     Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
@@ -102,7 +102,7 @@ impl Local {
         }
     }
 
-    /// Adds the hunks to the threads; refuses lines outside the diff.
+    /// Adds the hunks to the threads. Refuses lines outside of the diff.
     async fn place(
         &self,
         cat: &mut CatFile,
@@ -211,7 +211,7 @@ impl Local {
     }
 }
 
-/// Returns the path of `file` on `side`, if the file exists on that side.
+/// Returns the path that `file` has on `side`, if it exists there.
 fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     match (side, file.status) {
         (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,
@@ -220,7 +220,7 @@ fn name_on(file: &FileChange, side: Side) -> Option<&String> {
     }
 }
 
-/// Validates the texts of a review.
+/// Checks the texts of a review.
 fn check_texts(review: &NewReview) -> Result<()> {
     LIMITS.check_text("body", &review.body)?;
     let empty = review.body.trim().is_empty();
