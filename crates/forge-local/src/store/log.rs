@@ -10,10 +10,10 @@ use super::{
     EventStore, LogEntry, Pull, PullEvent, event::event_json, hold, read::broken, shared::KeptLog,
 };
 
-/// Maximum number of event commits in memory at once.
+/// Maximum number of event commits that are in memory at once.
 const BATCH_SIZE: usize = 64;
 
-/// An event and its commit.
+/// An event with its commit.
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedEvent<E = PullEvent> {
     pub oid: String,
@@ -26,13 +26,14 @@ pub(crate) struct Log {
     pub events: Arc<Vec<LoggedEvent>>,
 }
 
-/// Counts an event before it is parsed: many small values take much more memory than their text.
+/// Counts the memory of an event before it is parsed. JSON with many small values takes much more
+/// memory than its text.
 fn hold_event(commit: &RawCommit<'_>) -> Result<()> {
     hold(event_json(commit).map_or(0, weight_of_json))
 }
 
 impl EventStore {
-    /// Reads the events of `pull`, with one process besides `cat` if none of them is cached.
+    /// Reads the events of `pull`. Starts one process in addition to `cat` if no event is cached.
     ///
     /// # Errors
     /// `protocol` if an event is damaged, or if the events take too much memory.
@@ -68,8 +69,9 @@ impl EventStore {
         Ok(Log { events })
     }
 
-    /// Extends cached events up to `tip`; also returns their size in bytes. `None` if more than
-    /// [`BATCH_SIZE`] events are missing or one is damaged: then the caller reads all events.
+    /// Adds the events up to `tip` to the cached ones, and also returns the size of all in bytes.
+    /// Returns `None` if more than [`BATCH_SIZE`] events are missing or one is damaged; the caller
+    /// then reads all events.
     async fn newer(
         &self,
         cat: &mut CatFile,
@@ -99,8 +101,8 @@ impl EventStore {
         Some((events, bytes))
     }
 
-    /// Reads the events of the chain that ends with `tip`, and the total size of their commits;
-    /// `broken` makes the error for a damaged event.
+    /// Reads the events of the chain that ends with `tip`, and the total size of their commits in
+    /// bytes. `broken` creates the error for a damaged event.
     pub async fn events<E: DeserializeOwned>(
         &self,
         cat: &mut CatFile,

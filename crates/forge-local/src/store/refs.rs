@@ -8,16 +8,16 @@ pub(crate) const ISSUES: &str = "refs/forge/issues/";
 pub(crate) const INDEX: &str = "refs/forge/index";
 /// The ref of the label definitions.
 pub(crate) const LABELS: &str = "refs/forge/labels";
-/// The file in a pull request's tree.
+/// The name of the file in the tree of a pull request.
 pub(crate) const PULL_FILE: &str = "pull.json";
-/// The file in an issue's tree.
+/// The name of the file in the tree of an issue.
 pub(crate) const ISSUE_FILE: &str = "issue.json";
-/// The file in the labels' tree.
+/// The name of the file in the tree of the labels.
 pub(crate) const LABELS_FILE: &str = "labels.json";
-/// The highest valid number: beyond any use, and safe from overflow.
+/// The highest valid number. It is far beyond any real number, and safe from overflow.
 pub(crate) const MAX_NUMBER: u64 = 1 << 48;
 
-/// Refuses stored counts that no number of writes can reach and that would overflow.
+/// Refuses stored counts that no number of writes can reach, because they would overflow.
 pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
     match comments.max(events) {
         0..=MAX_NUMBER => Ok(()),
