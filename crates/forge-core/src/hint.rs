@@ -184,7 +184,7 @@ pub enum Param {
     AddProject,
     /// An account, bot or team to request a review from; repeatable.
     AddReviewer,
-    /// Whether to merge despite the rules.
+    /// Flag: merge despite the rules.
     Admin,
     /// Files to attach.
     Attach,
@@ -192,7 +192,7 @@ pub enum Param {
     Author,
     /// The e-mail address for the author of a merge commit.
     AuthorEmail,
-    /// Whether the forge merges later, once the rules are met.
+    /// Flag: let the forge merge later, once the rules are met.
     Auto,
     /// The base branch.
     Base,
@@ -202,13 +202,13 @@ pub enum Param {
     Claim,
     /// The cursor where the next page of a list begins.
     Cursor,
-    /// Whether to delete the head branch as well.
+    /// Flag: also delete the head branch.
     DeleteBranch,
     /// The pull request directly below in the stack.
     DependsOn,
-    /// Whether the pull request is a draft.
+    /// Flag: make the pull request a draft.
     Draft,
-    /// Whether to change an object that already exists.
+    /// Flag: change an object that already exists.
     Force,
     /// The head branch.
     Head,
@@ -220,7 +220,7 @@ pub enum Param {
     Key,
     /// The kind of a forge.
     Kind,
-    /// Whether to leave the files of work trees unchanged.
+    /// Flag: leave the files of work trees unchanged.
     LeaveCheckout,
     /// Maximum number of rows.
     Limit,
@@ -230,7 +230,7 @@ pub enum Param {
     Milestone,
     /// A patch that replaces the head branch as the source of the changes.
     Patch,
-    /// Whether to write a record again, so that the index ingests it.
+    /// Flag: write a record again, so that the index ingests it.
     PutAgain,
     /// A label to remove; repeatable.
     RemoveLabel,
@@ -252,7 +252,7 @@ pub enum Param {
     Value,
     /// `approve`, `request_changes` or `comment`.
     Verdict,
-    /// Whether to read a token from standard input.
+    /// Flag: read a token from standard input.
     WithToken,
 }
 

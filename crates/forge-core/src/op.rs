@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Whether an operation changes anything on the forge.
+/// Effect of an operation on the forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Reads only.

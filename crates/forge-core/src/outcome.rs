@@ -12,7 +12,7 @@ use crate::Hint;
 pub struct Outcome<T> {
     /// The object after the write.
     pub value: T,
-    /// Whether the index that displays the object has ingested it.
+    /// Ingestion state of the object in the index that displays it.
     pub ingestion: Ingestion,
     /// True if the requested state existed before the call; the first warning then describes this
     /// state. Other parts of the request, such as a comment or the deletion of a branch, may still
@@ -87,7 +87,7 @@ impl<T> Outcome<T> {
     }
 }
 
-/// Whether the index has ingested a written record.
+/// Ingestion state of a written record: how far the index displays it.
 ///
 /// The five words are the same in Rust, JSON, MCP and docs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

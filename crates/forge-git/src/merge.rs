@@ -55,9 +55,9 @@ impl Git {
         }
     }
 
-    /// Returns the newest merge commit in `base..head` with changes of its own: its tree differs
-    /// from git's automatic merge of the two parents. Such changes are in no other commit. An
-    /// octopus merge is always returned.
+    /// Returns the newest merge commit in `base..head` that adds changes: its tree differs from
+    /// git's automatic merge of the two parents. No other commit has such changes. An octopus merge
+    /// is always returned.
     ///
     /// # Errors
     /// `git` if a commit is missing.

@@ -327,7 +327,7 @@ struct SeriesReader {
     commit: Option<(Vec<u8>, Sha256)>,
     /// The start of a line whose kind is not known yet.
     start: Vec<u8>,
-    /// Whether the rest of a long line is hashed; `None` while the kind of the line is not known.
+    /// True if the rest of a long line is hashed; `None` while the kind of the line is not known.
     rest: Option<bool>,
     /// The most recent line with blob ids.
     ids: Vec<u8>,

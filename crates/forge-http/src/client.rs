@@ -28,8 +28,8 @@ use crate::{
     tls,
 };
 
-/// Whether a request may be repeated. An extension of [`http::Request`]; without it, `GET` and
-/// `HEAD` are reads and all other methods are writes.
+/// Idempotency of a request, which decides whether it is retried. An extension of
+/// [`http::Request`]; without it, `GET` and `HEAD` are reads and all other methods are writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idempotency {
     /// The request changes nothing.

@@ -55,7 +55,7 @@ pub(crate) struct WorkTree {
     is_locked: bool,
 }
 
-/// Whether a directory is proved to be a work tree of the repository.
+/// Result of checking that a directory is a work tree of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directory {
     /// The directory is the work tree.

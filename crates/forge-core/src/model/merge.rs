@@ -29,7 +29,7 @@ impl MergeMethod {
     }
 }
 
-/// Whether git can merge head and base.
+/// Result of a trial merge of head and base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeState {
@@ -45,7 +45,7 @@ pub enum MergeState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Mergeability {
-    /// Whether git can merge head and base.
+    /// Result of the trial merge of head and base.
     pub state: MergeState,
     /// Status in the forge's words, upper case as on GitHub: `CLEAN`, `DIRTY`, `DRAFT`, `BLOCKED`,
     /// `BEHIND`, `UNSTABLE`, `HAS_HOOKS`, `UNKNOWN`.

@@ -121,7 +121,7 @@ pub struct PullRequest {
     pub deletions: Option<u64>,
     /// Number of changed files. ([`PrFields::STATS`])
     pub changed_files: Option<u64>,
-    /// Whether the pull request can be merged. ([`PrFields::MERGEABILITY`])
+    /// Mergeability of head and base. ([`PrFields::MERGEABILITY`])
     pub mergeability: Option<Mergeability>,
     /// Comments, oldest first. ([`PrFields::COMMENTS`])
     pub comments: Option<Vec<Comment>>,
@@ -159,8 +159,8 @@ pub struct PullRequest {
     /// could not be read)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
-    /// Whether the index has ingested the record of the pull request. ([`PrFields::INGESTION`];
-    /// `None` on forges without a separate index)
+    /// Ingestion state of the pull request's record in the index. ([`PrFields::INGESTION`]; `None`
+    /// on forges without a separate index)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingestion: Option<RecordIngestion>,
     /// Requirements of the base branch. ([`PrFields::RULES`]; `None` if the forge has no branch
@@ -348,7 +348,7 @@ impl PrFields {
     pub const NONE: Self = Self(0);
     /// Added and deleted lines, changed files.
     pub const STATS: Self = Self(1);
-    /// Whether the pull request can be merged.
+    /// Mergeability of head and base.
     pub const MERGEABILITY: Self = Self(1 << 1);
     /// Comments.
     pub const COMMENTS: Self = Self(1 << 2);
@@ -369,7 +369,7 @@ impl PrFields {
     pub const ROW: Self = Self(1 << 9);
     /// Settings of an automatic merge.
     pub const AUTO_MERGE: Self = Self(1 << 10);
-    /// Whether maintainers may push to the head branch.
+    /// Permission of maintainers to push to the head branch.
     pub const MAINTAINER_ACCESS: Self = Self(1 << 11);
     /// Id in the forge's database.
     pub const DATABASE_ID: Self = Self(1 << 12);
@@ -394,7 +394,7 @@ impl PrFields {
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
     /// The pull request below in the stack.
     pub const DEPENDS_ON: Self = Self(1 << 22);
-    /// Whether the index has ingested the record.
+    /// Ingestion state of the record in the index.
     pub const INGESTION: Self = Self(1 << 24);
     /// Requirements of the base branch that need no extra request.
     /// [`PullRequests::base_rules`](crate::PullRequests::base_rules) reads the rest.

@@ -128,7 +128,7 @@ pub struct RepoNode {
 }
 
 impl RepoNode {
-    /// Builds the pair from the ids of a repository and its owner.
+    /// Builds the value from the ids of a repository and its owner.
     pub fn new(id: impl Into<String>, owner_id: impl Into<String>) -> Self {
         Self {
             id: id.into(),

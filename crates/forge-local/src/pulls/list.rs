@@ -203,7 +203,7 @@ impl Local {
     }
 }
 
-/// Whether a scan continues.
+/// Decision to continue or end a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScanStep {
     Goes,

@@ -383,7 +383,7 @@ fn text() -> impl Strategy<Value = String> {
 #[derive(Clone, Debug, Default)]
 struct Agent {
     skew: i64,
-    /// The expired claim that the agent read before its own claim.
+    /// The expired claim that the agent read before it wrote a claim.
     read: Option<Option<ExpiredClaim>>,
     /// The claim that was written but not read back.
     written: Option<String>,
