@@ -226,7 +226,7 @@ pub trait PullRequests: Send + Sync {
         fields: PrFields,
     ) -> Result<PullStatus>;
 
-    /// Changes the fields that are set in `edit`, all or none.
+    /// Changes the fields that are set in `edit`, in one step.
     ///
     /// # Errors
     /// `invalid_input`; `conflict` if `expected_version` is not the current one.

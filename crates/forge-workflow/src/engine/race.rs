@@ -32,7 +32,8 @@ impl Workflow {
     ) -> Result<Outcome<Issue>> {
         let id = &sheet.issue.id;
         let is_settled = is_empty(&self.edit_to(&outcome.value, state));
-        // A stranger could hide a claim from the count by deleting one of the stranger's comments.
+        // A stranger could hide a claim from the count by deleting a comment that the stranger
+        // wrote.
         let mut comments = sheet.issue.comments.iter().flatten();
         let is_alone = outcome.value.comments_count <= sheet.issue.comments_count + 1
             && comments.all(|comment| is_trusted(comment, &self.definition.bots));

@@ -24,7 +24,7 @@ enum Other {
     Enters,
     /// Writes only a claim, after a stranger has repeated the entry of the move.
     EntersAfterCopy,
-    /// Writes only a claim, after a stranger has deleted all comments of the stranger.
+    /// Writes only a claim, after a stranger has deleted every comment by that stranger.
     EntersAfterDeletion,
 }
 
